@@ -1,0 +1,202 @@
+//! Pictures as they come and go: sizes, pixel formats, channels.
+
+/// Width and height of a picture in pixels, each 1 to [`FrameSize::MAX_SIDE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameSize {
+    width: u32,
+    height: u32,
+}
+
+/// A picture size outside 1x1 to 16384x16384.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a picture of {width}x{height} pixels is not possible: each side must be 1 to {max}", max = FrameSize::MAX_SIDE)]
+pub struct InvalidSize {
+    /// The width asked for, pixels.
+    pub width: u32,
+    /// The height asked for, pixels.
+    pub height: u32,
+}
+
+impl FrameSize {
+    /// Largest width or height, pixels.
+    pub const MAX_SIDE: u32 = 16_384;
+
+    /// A picture of `width` x `height` pixels.
+    pub const fn new(width: u32, height: u32) -> Result<Self, InvalidSize> {
+        if width == 0 || height == 0 || width > Self::MAX_SIDE || height > Self::MAX_SIDE {
+            return Err(InvalidSize { width, height });
+        }
+        Ok(Self { width, height })
+    }
+
+    /// Width in pixels.
+    pub const fn width(self) -> usize {
+        self.width as usize
+    }
+
+    /// Height in pixels.
+    pub const fn height(self) -> usize {
+        self.height as usize
+    }
+
+    /// Number of pixels.
+    pub const fn pixels(self) -> usize {
+        self.width() * self.height()
+    }
+
+    /// Half the width and height, rounded up: the size of a 4:2:0 chroma plane.
+    pub const fn halved(self) -> Self {
+        Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
+    }
+}
+
+impl std::fmt::Display for FrameSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+/// Order of the samples of one picture in memory, 8 bits each, rows without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PixelFormat {
+    /// R G B, 3 bytes a pixel.
+    Rgb8,
+    /// Y Cb Cr at full resolution, 3 bytes a pixel: what a JPEG decoder gives.
+    YCbCr8,
+    /// Y0 Cb Y1 Cr, 4 bytes for two pixels side by side (4:2:2); an odd width's last pair is complete.
+    Yuyv,
+    /// A plane of Y, then a plane of Cb Cr pairs at half size (4:2:0).
+    Nv12,
+    /// Planes Y, Cb, Cr; chroma at half size (4:2:0).
+    I420,
+    /// Planes Y, Cb, Cr at full size (4:4:4).
+    I444,
+    /// One plane of luma.
+    Grey8,
+}
+
+impl PixelFormat {
+    /// Bytes of one picture of `size` in this format.
+    pub const fn bytes(self, size: FrameSize) -> usize {
+        let half = size.halved().pixels();
+        match self {
+            Self::Rgb8 | Self::YCbCr8 | Self::I444 => 3 * size.pixels(),
+            Self::Yuyv => 4 * size.halved().width() * size.height(),
+            Self::Nv12 | Self::I420 => size.pixels() + 2 * half,
+            Self::Grey8 => size.pixels(),
+        }
+    }
+}
+
+/// How chroma is sampled in the coded stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Chroma {
+    /// Luma alone.
+    Grey,
+    /// Cb and Cr at half the width and height.
+    C420,
+    /// Cb and Cr at full size.
+    C444,
+}
+
+impl Chroma {
+    /// The colour channels of a stream, luma first.
+    pub const fn channels(self) -> &'static [Channel] {
+        match self {
+            Self::Grey => &[Channel::Y],
+            Self::C420 | Self::C444 => &[Channel::Y, Channel::Cb, Channel::Cr],
+        }
+    }
+
+    /// Size of the plane of `channel` in a picture of `size`.
+    pub const fn plane_size(self, size: FrameSize, channel: Channel) -> FrameSize {
+        match (self, channel) {
+            (Self::C420, Channel::Cb | Channel::Cr) => size.halved(),
+            _ => size,
+        }
+    }
+
+    /// The planar format that holds a decoded picture of this sampling.
+    pub const fn planar_format(self) -> PixelFormat {
+        match self {
+            Self::Grey => PixelFormat::Grey8,
+            Self::C420 => PixelFormat::I420,
+            Self::C444 => PixelFormat::I444,
+        }
+    }
+}
+
+/// A colour channel of the coded stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Channel {
+    /// Luma.
+    Y,
+    /// Blue difference.
+    Cb,
+    /// Red difference.
+    Cr,
+}
+
+impl Channel {
+    /// 0, 1 or 2: position among the planes.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Weights of red, green and blue in luma.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Matrix {
+    /// BT.601: standard definition, webcams, JPEG.
+    Bt601,
+    /// BT.709: high definition.
+    Bt709,
+}
+
+/// Span of the 8-bit samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Range {
+    /// Luma 16 to 235, chroma 16 to 240.
+    Limited,
+    /// 0 to 255, as in JPEG.
+    Full,
+}
+
+/// What the Y, Cb and Cr samples of a stream mean. They are coded as they are; only display needs this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ColourSpace {
+    /// Weights of red, green and blue.
+    pub matrix: Matrix,
+    /// Span of the samples.
+    pub range: Range,
+}
+
+impl ColourSpace {
+    /// What RGB pictures are converted to before coding.
+    pub const BT709_LIMITED: Self = Self { matrix: Matrix::Bt709, range: Range::Limited };
+    /// What JPEG decoders give (JFIF).
+    pub const JPEG: Self = Self { matrix: Matrix::Bt601, range: Range::Full };
+    /// What webcams give as YUYV or NV12 (USB video class).
+    pub const BT601_LIMITED: Self = Self { matrix: Matrix::Bt601, range: Range::Limited };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_count_odd_sides_up() {
+        let size = FrameSize::new(3, 5).unwrap();
+        assert_eq!(PixelFormat::I420.bytes(size), 15 + 2 * 2 * 3);
+        assert_eq!(PixelFormat::Nv12.bytes(size), 15 + 2 * 2 * 3);
+        assert_eq!(PixelFormat::Yuyv.bytes(size), 4 * 2 * 5);
+        assert_eq!(PixelFormat::I444.bytes(size), 45);
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        assert!(FrameSize::new(1, 1).is_ok() && FrameSize::new(16_384, 16_384).is_ok());
+        assert_eq!(FrameSize::new(16_385, 1), Err(InvalidSize { width: 16_385, height: 1 }));
+        assert!(FrameSize::new(0, 4).is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! Parameters of a video stream: chosen at the sender, carried to the receiver in the welcome.
+
+use crate::frame::{Chroma, ColourSpace, FrameSize};
+use crate::units::FrameRate;
+
+/// Everything a decoder must know before the first frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamParams {
+    /// Size of the picture.
+    pub size: FrameSize,
+    /// Nominal frame rate; frames may be missing, never extra.
+    pub frame_rate: FrameRate,
+    /// Chroma sampling.
+    pub chroma: Chroma,
+    /// Meaning of the samples.
+    pub colour: ColourSpace,
+    /// Transform and coefficient code.
+    pub codec: CodecParams,
+}
+
+/// How planes become coefficients and coefficients become bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodecParams {
+    /// Coefficient code.
+    pub profile: Profile,
+    /// Filter bank.
+    pub wavelet: Wavelet,
+    /// Depth of the decomposition.
+    pub levels: Levels,
+    /// Extension at the ends of each row and column.
+    pub boundary: Boundary,
+    /// How the plane continues in its square.
+    pub padding: Padding,
+}
+
+impl Default for CodecParams {
+    fn default() -> Self {
+        Self {
+            profile: Profile::Quad,
+            wavelet: Wavelet::Cdf97,
+            levels: Levels::Full,
+            boundary: Boundary::Symmetric,
+            padding: Padding::Smooth,
+        }
+    }
+}
+
+/// Coefficient code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// Bit-lengths per 2x2 quad and coefficient, entropy coded in block-local contexts.
+    Quad,
+}
+
+/// Filter bank of the transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wavelet {
+    /// Cohen-Daubechies-Feauveau 9/7.
+    Cdf97,
+}
+
+/// Depth of the decomposition of a square of side 2^L.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// L levels: the low band is one coefficient.
+    Full,
+    /// At most this many levels.
+    AtMost(u8),
+}
+
+/// Extension of a row or column beyond its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Boundary {
+    /// Whole-sample mirror, as in JPEG 2000.
+    Symmetric,
+    /// The other end follows.
+    Periodic,
+    /// Zero in every lifting step.
+    Zero,
+}
+
+/// How a plane continues to the right of and below itself in its square.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Zeros (mid grey): the plane is an object in the corner of the square.
+    Zero,
+    /// At each level the plane's own end is the boundary, so that every coefficient beyond it is zero.
+    Smooth,
+}

@@ -1,0 +1,216 @@
+//! Where every subband and every block of coefficients lives: pure integers.
+//!
+//! A plane of w x h is decomposed in a square of side N = 2^L in Mallat layout: the low band LL top left,
+//! HL (horizontal detail) to its right, LH below it, HH diagonally. The square is tiled by blocks of
+//! [`BLOCK_SIDE`]; since bands of side 32 and more start at multiples of 32, a block lies in one band,
+//! except the *root* block at the origin, which holds all smaller bands.
+
+use crate::frame::{Channel, Chroma, FrameSize};
+use crate::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+
+/// Side of a block of coefficients.
+pub const BLOCK_SIDE: usize = 32;
+
+/// Kind of a subband.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Orientation {
+    /// Low pass both ways.
+    LL,
+    /// Horizontal detail.
+    HL,
+    /// Vertical detail.
+    LH,
+    /// Diagonal detail.
+    HH,
+}
+
+/// A rectangle of coefficients in the square.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rect {
+    /// Column of the first coefficient.
+    pub x: usize,
+    /// Row of the first coefficient.
+    pub y: usize,
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// Geometry of the decomposition of one plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pyramid {
+    plane: FrameSize,
+    side: usize,
+    /// `extents[l]` is the width and height of the low band after `l` levels that can be non-zero; `[0]` is the plane.
+    extents: Vec<(usize, usize)>,
+    /// Likewise of the high half of a row and of a column at level `l >= 1`.
+    detail_extents: Vec<(usize, usize)>,
+    padding: Padding,
+}
+
+impl Pyramid {
+    /// Geometry for a plane of `plane` under `codec`.
+    pub fn new(plane: FrameSize, codec: &CodecParams) -> Self {
+        let side = plane.width().max(plane.height()).next_power_of_two();
+        let full = side.trailing_zeros() as usize;
+        let levels = match codec.levels {
+            Levels::Full => full,
+            Levels::AtMost(levels) => full.min(usize::from(levels)),
+        };
+        let mut extents = vec![(plane.width(), plane.height())];
+        let mut detail_extents = vec![(0, 0)];
+        for level in 1..=levels {
+            let half = side >> level;
+            let (w, h) = extents[level - 1];
+            let split = |extent| split_extent(extent, half, codec.padding, codec.boundary);
+            let ((low_w, high_w), (low_h, high_h)) = (split(w), split(h));
+            extents.push((low_w, low_h));
+            detail_extents.push((high_w, high_h));
+        }
+        Self { plane, side, extents, detail_extents, padding: codec.padding }
+    }
+
+    /// Size of the plane.
+    pub fn plane(&self) -> FrameSize {
+        self.plane
+    }
+
+    /// Side N of the square, a power of two.
+    pub fn side(&self) -> usize {
+        self.side
+    }
+
+    /// Number of levels.
+    pub fn levels(&self) -> usize {
+        self.extents.len() - 1
+    }
+
+    /// Length of the rows and columns that level `level` (1 = finest) transforms, as (width, height).
+    ///
+    /// With smooth padding these are the ends at which the boundary extension applies; with zero padding
+    /// the boundary is that of the square.
+    pub fn transform_extent(&self, level: usize) -> (usize, usize) {
+        match self.padding {
+            Padding::Smooth => self.extents[level - 1],
+            Padding::Zero => (self.side >> (level - 1), self.side >> (level - 1)),
+        }
+    }
+
+    /// The part of a subband that can be non-zero. `level` is 1 (finest) to [`Self::levels`]; LL exists only
+    /// at the last level (at level 0 of a plane that is not decomposed at all it is the plane).
+    pub fn band(&self, level: usize, orientation: Orientation) -> Rect {
+        let half = self.side >> level;
+        let (low_w, low_h) = self.extents[level];
+        let (high_w, high_h) = self.detail_extents[level];
+        match orientation {
+            Orientation::LL => Rect { x: 0, y: 0, width: low_w, height: low_h },
+            Orientation::HL => Rect { x: half, y: 0, width: high_w, height: low_h },
+            Orientation::LH => Rect { x: 0, y: half, width: low_w, height: high_h },
+            Orientation::HH => Rect { x: half, y: half, width: high_w, height: high_h },
+        }
+    }
+}
+
+/// Counts of possibly non-zero (low, high) coefficients of a row of which the first `extent` samples can be.
+fn split_extent(extent: usize, half: usize, padding: Padding, boundary: Boundary) -> (usize, usize) {
+    match (padding, boundary) {
+        (Padding::Smooth, _) => (extent.div_ceil(2), extent / 2),
+        (Padding::Zero, Boundary::Periodic) => (half, half),
+        // Low coefficient n reads samples 2n-4 to 2n+4, high coefficient n reads 2n-2 to 2n+4.
+        (Padding::Zero, Boundary::Symmetric | Boundary::Zero) => {
+            (half.min((extent + 3) / 2 + 1), half.min((extent + 1) / 2 + 1))
+        }
+    }
+}
+
+/// One block of coefficients of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Colour channel.
+    pub channel: Channel,
+    /// Decomposition level, 1 = finest; the deepest level for the root block.
+    pub level: usize,
+    /// Band; `LL` for the root block and for blocks of a low band.
+    pub orientation: Orientation,
+    /// Where it lies in the channel's square; width and height are at most [`BLOCK_SIDE`] and cut to the
+    /// coefficients that can be non-zero.
+    pub rect: Rect,
+}
+
+/// Every block of a frame in coding order: coarse bands first, so that a prefix is a softer picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockLayout {
+    pyramids: Vec<Pyramid>,
+    blocks: Vec<Block>,
+    coarse: usize,
+}
+
+impl BlockLayout {
+    /// Layout of the frames of a stream.
+    pub fn new(params: &StreamParams) -> Self {
+        Self::for_planes(params.size, params.chroma, &params.codec)
+    }
+
+    /// Layout for pictures of `size` and `chroma` under `codec`.
+    pub fn for_planes(size: FrameSize, chroma: Chroma, codec: &CodecParams) -> Self {
+        let channels = chroma.channels();
+        let pyramids: Vec<_> = channels.iter().map(|&c| Pyramid::new(chroma.plane_size(size, c), codec)).collect();
+        let mut blocks = Vec::new();
+        for (&channel, pyramid) in channels.iter().zip(&pyramids) {
+            let root = Rect { x: 0, y: 0, width: pyramid.side.min(BLOCK_SIDE), height: pyramid.side.min(BLOCK_SIDE) };
+            blocks.push(Block { channel, level: pyramid.levels(), orientation: Orientation::LL, rect: root });
+        }
+        for &channel in channels {
+            let pyramid = &pyramids[channel.index()];
+            push_band(&mut blocks, pyramid, channel, pyramid.levels(), Orientation::LL);
+        }
+        let coarse = blocks.len();
+        // Band side 32, 64, ..: the same frequencies of all channels together.
+        let widest = pyramids.iter().map(|p| p.side / 2).max().unwrap_or(0);
+        let mut side = BLOCK_SIDE;
+        while side <= widest {
+            for (&channel, pyramid) in channels.iter().zip(&pyramids) {
+                let level = (pyramid.side / side).trailing_zeros() as usize;
+                if pyramid.side >= 2 * side && level <= pyramid.levels() {
+                    for orientation in [Orientation::HL, Orientation::LH, Orientation::HH] {
+                        push_band(&mut blocks, pyramid, channel, level, orientation);
+                    }
+                }
+            }
+            side *= 2;
+        }
+        Self { pyramids, blocks, coarse }
+    }
+
+    /// Geometry of each channel, in channel order.
+    pub fn pyramids(&self) -> &[Pyramid] {
+        &self.pyramids
+    }
+
+    /// All blocks in coding order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// How many leading blocks are coarse: the root blocks and the rest of the low bands. A missing coarse
+    /// block is replaced by the last frame's; a missing later block is zero.
+    pub fn coarse_blocks(&self) -> usize {
+        self.coarse
+    }
+}
+
+/// Appends the blocks of a band except the root block, row by row.
+fn push_band(blocks: &mut Vec<Block>, pyramid: &Pyramid, channel: Channel, level: usize, orientation: Orientation) {
+    let band = pyramid.band(level, orientation);
+    for y in (band.y..band.y + band.height).step_by(BLOCK_SIDE) {
+        for x in (band.x..band.x + band.width).step_by(BLOCK_SIDE) {
+            let inside_root = x < BLOCK_SIDE && y < BLOCK_SIDE;
+            if !inside_root {
+                let width = BLOCK_SIDE.min(band.x + band.width - x);
+                let height = BLOCK_SIDE.min(band.y + band.height - y);
+                blocks.push(Block { channel, level, orientation, rect: Rect { x, y, width, height } });
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Quantities that must not be mixed up: time, rate, frame and datagram numbers.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A point on the local monotonic clock, in microseconds since an origin that only its machine knows.
+///
+/// Two machines' timestamps are comparable only through [`crate::clock`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The timestamp `us` microseconds after the origin.
+    pub const fn from_us(us: u64) -> Self {
+        Self(us)
+    }
+
+    /// Microseconds since the origin.
+    pub const fn as_us(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.as_micros().try_into().unwrap_or(u64::MAX)))
+    }
+}
+
+/// Frames per second as a fraction, both parts positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRate {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl FrameRate {
+    /// `numerator / denominator` frames a second; `None` if either is zero or the rate is above 1000.
+    pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        if numerator == 0 || denominator == 0 || numerator as u64 > 1000 * denominator as u64 {
+            return None;
+        }
+        Some(Self { numerator, denominator })
+    }
+
+    /// Numerator of the fraction.
+    pub const fn numerator(self) -> u32 {
+        self.numerator
+    }
+
+    /// Denominator of the fraction.
+    pub const fn denominator(self) -> u32 {
+        self.denominator
+    }
+
+    /// Time from one frame to the next.
+    pub const fn interval(self) -> Duration {
+        Duration::from_nanos(1_000_000_000 * self.denominator as u64 / self.numerator as u64)
+    }
+
+    /// Frames a second, for display.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.numerator) / f64::from(self.denominator)
+    }
+}
+
+/// Bits per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bitrate(u64);
+
+impl Bitrate {
+    /// `bps` bits a second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+
+    /// Bits a second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Whole bytes that one frame may take at this rate.
+    pub const fn bytes_per_frame(self, rate: FrameRate) -> usize {
+        (self.0 as u128 * rate.denominator as u128 / (8 * rate.numerator as u128)) as usize
+    }
+}
+
+/// What is wrong with a bit rate's text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a bit rate: write a positive number with k, M or G, such as 800k or 20M (bits a second)")]
+pub struct InvalidBitrate(String);
+
+impl FromStr for Bitrate {
+    type Err = InvalidBitrate;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let invalid = || InvalidBitrate(text.to_owned());
+        let (number, factor) = match text.char_indices().next_back() {
+            Some((at, 'k' | 'K')) => (&text[..at], 1e3),
+            Some((at, 'M' | 'm')) => (&text[..at], 1e6),
+            Some((at, 'G' | 'g')) => (&text[..at], 1e9),
+            _ => (text, 1.0),
+        };
+        let bps = number.trim().parse::<f64>().map_err(|_| invalid())? * factor;
+        if !(1.0..=1e12).contains(&bps) {
+            return Err(invalid());
+        }
+        Ok(Self(bps as u64))
+    }
+}
+
+impl fmt::Display for Bitrate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..1_000 => write!(f, "{} bit/s", self.0),
+            1_000..1_000_000 => write!(f, "{:.1} kbit/s", self.0 as f64 / 1e3),
+            _ => write!(f, "{:.1} Mbit/s", self.0 as f64 / 1e6),
+        }
+    }
+}
+
+/// Number of a frame in its stream, in wrapping order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FrameId(pub u32);
+
+impl FrameId {
+    /// The frame after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    /// How many frames `self` is ahead of `other` (negative: behind), by the shorter way round.
+    pub const fn ahead_of(self, other: Self) -> i32 {
+        self.0.wrapping_sub(other.0) as i32
+    }
+
+    /// Whether `self` comes after `other`.
+    pub const fn is_newer_than(self, other: Self) -> bool {
+        self.ahead_of(other) > 0
+    }
+}
+
+/// Number of a media datagram in its connection, in wrapping order; feedback names datagrams by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SequenceNumber(pub u32);
+
+impl SequenceNumber {
+    /// The number after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
+    /// How many datagrams `self` is ahead of `other` (negative: behind), by the shorter way round.
+    pub const fn ahead_of(self, other: Self) -> i32 {
+        self.0.wrapping_sub(other.0) as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_rates_parse_with_their_unit() {
+        assert_eq!("20M".parse(), Ok(Bitrate::from_bps(20_000_000)));
+        assert_eq!("1.5M".parse(), Ok(Bitrate::from_bps(1_500_000)));
+        assert_eq!("800k".parse(), Ok(Bitrate::from_bps(800_000)));
+        for wrong in ["", "M", "-3M", "0", "NaN", "12Q", "infM"] {
+            assert!(wrong.parse::<Bitrate>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_frame_gets_its_share_of_the_rate() {
+        let rate = FrameRate::new(30_000, 1_001).unwrap();
+        assert_eq!(Bitrate::from_bps(24_000_000).bytes_per_frame(rate), 100_100);
+        assert!(FrameRate::new(0, 1).is_none() && FrameRate::new(1001, 1).is_none());
+    }
+
+    #[test]
+    fn frame_order_wraps() {
+        assert!(FrameId(0).is_newer_than(FrameId(u32::MAX)));
+        assert!(!FrameId(u32::MAX).is_newer_than(FrameId(0)));
+        assert_eq!(FrameId(3).ahead_of(FrameId(5)), -2);
+    }
+}
