@@ -4,8 +4,18 @@
 //! Time is always an argument ([`units::Timestamp`]); bytes come in and go out through the two session
 //! state machines in [`session`].
 
+pub mod clock;
 pub mod coded;
+pub mod config;
+pub mod container;
 pub mod frame;
+#[cfg(feature = "netsim")]
+pub mod netsim;
+pub mod packetise;
 pub mod params;
 pub mod pyramid;
+pub mod reassemble;
+pub mod session;
+pub mod stats;
 pub mod units;
+pub mod wire;

@@ -1,0 +1,19 @@
+//! The configuration of both daemons: text to raw structs to checked values.
+//!
+//! [`parse_sender`] and [`parse_receiver`] read a file's text; flags are laid over the result; then
+//! [`resolve_sender`] and [`resolve_receiver`] fill in defaults and check every value once.
+
+pub mod base64;
+mod error;
+mod parse;
+mod public_key;
+pub mod raw;
+mod resolve;
+
+pub use error::ConfigError;
+pub use parse::{parse_receiver, parse_sender};
+pub use public_key::{InvalidPublicKey, PublicKey};
+pub use resolve::{
+    DEFAULT_PORT, LinkMode, Peer, ReceiverConfig, SenderConfig, SharedConfig, parse_frame_rate, parse_size,
+    resolve_receiver, resolve_sender,
+};

@@ -1,0 +1,166 @@
+//! The configuration files as they are written: every key optional, values unchecked.
+//!
+//! The command line's flags are laid over these structs; [`super::resolve`] then checks the whole once.
+
+use serde::Deserialize;
+
+/// `sender.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SenderFile {
+    /// `[video]`
+    pub video: Video,
+    /// `[codec]`
+    pub codec: Codec,
+    /// `[compute]`
+    pub compute: Compute,
+    /// `[network]`
+    pub network: Network,
+    /// `[identity]`
+    pub identity: Identity,
+    /// `[[peer]]`
+    #[serde(rename = "peer")]
+    pub peers: Vec<Peer>,
+    /// `[stats]`
+    pub stats: Stats,
+}
+
+/// `receiver.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReceiverFile {
+    /// `[display]`
+    pub display: Display,
+    /// `[compute]`
+    pub compute: Compute,
+    /// `[network]`
+    pub network: Network,
+    /// `[identity]`
+    pub identity: Identity,
+    /// `[[peer]]`
+    #[serde(rename = "peer")]
+    pub peers: Vec<Peer>,
+    /// `[stats]`
+    pub stats: Stats,
+}
+
+/// `[video]`: where pictures come from (sender).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Video {
+    /// `camera[:index=0][:size=WxH][:fps=N]`, `pattern[:size=WxH][:fps=N]`, `y4m:PATH[:loop][:fps=N]` or
+    /// `mjpeg:PATH[:loop][:fps=N]`. Default `camera`.
+    pub source: Option<String>,
+    /// Size asked of a camera or the pattern when `source` names none, such as `1280x720`. Default: 1280x720.
+    pub size: Option<String>,
+    /// Frames a second asked of a source that names none, 1 to 1000. Default: 30, or what a file's header says.
+    pub fps: Option<f64>,
+}
+
+/// `[codec]`: how pictures become bytes (sender; the receiver learns it in the welcome).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Codec {
+    /// Coefficient code: `quad`. Default `quad`.
+    pub profile: Option<String>,
+    /// Chroma sampling: `420`, `444` or `grey`. Default `420`.
+    pub chroma: Option<String>,
+    /// Filter bank: `cdf97`. Default `cdf97`.
+    pub wavelet: Option<String>,
+    /// `"full"` (until the low band is one coefficient) or a number of levels, 1 to 14. Default `"full"`.
+    pub levels: Option<LevelCount>,
+    /// How a plane continues in its square: `smooth` or `zero`. Default `smooth`.
+    pub padding: Option<String>,
+    /// Extension at the ends of rows and columns: `symmetric`, `periodic` or `zero`. Default `symmetric`.
+    pub boundary: Option<String>,
+    /// Video bit rate, such as `20M` (bits a second). Default `20M`.
+    pub rate: Option<String>,
+}
+
+/// Value of `levels`: a word or a number.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "`levels` takes \"full\" or a number of levels, 1 to 14")]
+pub enum LevelCount {
+    /// Number of levels.
+    Count(u64),
+    /// `full`.
+    Word(String),
+}
+
+/// `[compute]`: what runs the transform.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compute {
+    /// `auto` (an OpenCL GPU, else the CPU), `opencl`, `cpu` or `reference`. Default `auto`.
+    pub backend: Option<String>,
+    /// Part of an OpenCL device's name, for machines with several. Default: the first that fits.
+    pub device: Option<String>,
+    /// Measure work-group shapes for this device at start. Only `false`, the built-in shapes, exists so far.
+    pub tune: Option<bool>,
+}
+
+/// `[network]`: the one connection to the other side.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// `dial` (connect to `address`) or `listen` (wait at `address`). Default: the sender dials, the receiver
+    /// listens.
+    pub mode: Option<String>,
+    /// `HOST:PORT` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling, else
+    /// `127.0.0.1:4820`; `0.0.0.0:4820` when listening.
+    pub address: Option<String>,
+    /// Never send video faster than this, whatever `[codec] rate` or `--rate` ask (sender only). Default: no limit.
+    pub rate_max: Option<String>,
+    /// Forward error correction (sender only). Only `off` exists so far.
+    pub fec: Option<String>,
+    /// Bytes asked for the socket's receive and send buffers, 65536 to 67108864. Default 8388608; the system may
+    /// give less, which is logged.
+    pub socket_buffer: Option<u64>,
+    /// Generic segmentation offload: several datagrams per system call. Turn it off where a network card or
+    /// container loses bursts. Default true.
+    pub gso: Option<bool>,
+}
+
+/// `[identity]`: this machine's key.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Identity {
+    /// Ed25519 private key file (PKCS#8 PEM, readable by its owner only). Default: `identity.pem` in the
+    /// credentials or state directory that systemd gives, else `~/.local/state/duet/identity.pem`.
+    pub file: Option<String>,
+}
+
+/// `[[peer]]`: a machine that may connect. No other can.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Peer {
+    /// Name used in messages. Default: the start of the key.
+    pub name: Option<String>,
+    /// The 44 characters that `identity` prints on that machine. Required.
+    pub public_key: Option<String>,
+    /// Its `HOST:PORT`, dialled in `dial` mode unless `[network] address` is set.
+    pub address: Option<String>,
+}
+
+/// `[display]`: where pictures go (receiver).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Display {
+    /// `window[:fullscreen]`, `headless` or `y4m:PATH`. Default `window`.
+    pub sink: Option<String>,
+    /// Whether the line with frame rate, latency and bit rate is shown at start (a key toggles it). Default true.
+    pub status_line: Option<bool>,
+    /// Longest wait for the missing parts of a frame beyond its expected arrival, ms, 0 to 1000. Default: one
+    /// frame interval.
+    pub latency_max_ms: Option<u64>,
+}
+
+/// `[stats]`: what is written about the stream.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stats {
+    /// File that gets one JSON object a second and a last one. Default: none.
+    pub file: Option<String>,
+    /// Address of a metrics page. None exists so far, so the key must stay unset.
+    pub metrics_address: Option<String>,
+}

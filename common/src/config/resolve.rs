@@ -1,0 +1,258 @@
+//! Raw structs to checked values.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::error::ConfigError;
+use super::public_key::PublicKey;
+use super::raw;
+use crate::frame::{Chroma, FrameSize};
+use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet};
+use crate::units::{Bitrate, FrameRate};
+
+/// UDP port of a listener that names none.
+pub const DEFAULT_PORT: u16 = 4820;
+
+/// A sender's configuration, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SenderConfig {
+    /// What both daemons have.
+    pub shared: SharedConfig,
+    /// Source specification; the sender's sources check it.
+    pub source: String,
+    /// Size for a source that does not name its own.
+    pub size: Option<FrameSize>,
+    /// Frame rate for a source that does not name its own.
+    pub frame_rate: Option<FrameRate>,
+    /// Chroma sampling of the stream.
+    pub chroma: Chroma,
+    /// Transform and coefficient code.
+    pub codec: CodecParams,
+    /// Video bit rate, `rate_max` applied.
+    pub rate: Bitrate,
+}
+
+/// A receiver's configuration, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceiverConfig {
+    /// What both daemons have.
+    pub shared: SharedConfig,
+    /// Sink specification; the receiver's sinks check it.
+    pub sink: String,
+    /// Whether the status line is shown at start.
+    pub status_line: bool,
+    /// Longest wait for the missing parts of a frame; `None`: one frame interval.
+    pub latency_max: Option<Duration>,
+}
+
+/// What both daemons have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedConfig {
+    /// `auto`, `opencl`, `cpu` or `reference`.
+    pub backend: String,
+    /// Part of an OpenCL device's name.
+    pub device: Option<String>,
+    /// Who dials.
+    pub mode: LinkMode,
+    /// Bytes asked for each of the socket's buffers.
+    pub socket_buffer_bytes: usize,
+    /// Whether several datagrams may go out in one system call.
+    pub gso: bool,
+    /// Private key file; `None`: the default place.
+    pub identity_file: Option<PathBuf>,
+    /// Machines that may connect; a daemon does not run without one.
+    pub peers: Vec<Peer>,
+    /// Statistics file.
+    pub stats_file: Option<PathBuf>,
+}
+
+/// How the connection is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkMode {
+    /// Connect to this `HOST:PORT`.
+    Dial(String),
+    /// Wait at this address.
+    Listen(SocketAddr),
+}
+
+/// A machine that may connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Name for messages.
+    pub name: String,
+    /// Its key.
+    pub key: PublicKey,
+}
+
+/// Checks a sender's file with the flags laid over it.
+pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigError> {
+    let rate = bitrate("codec.rate", file.codec.rate.as_deref().unwrap_or("20M"))?;
+    let rate_max = file.network.rate_max.as_deref().map(|text| bitrate("network.rate_max", text)).transpose()?;
+    choice("network.fec", &file.network.fec, &[("off", ())])?;
+    Ok(SenderConfig {
+        shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?,
+        source: file.video.source.clone().unwrap_or_else(|| "camera".to_owned()),
+        size: file.video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
+        frame_rate: file.video.fps.map(|fps| checked("video.fps", parse_frame_rate(&fps.to_string()))).transpose()?,
+        chroma: choice(
+            "codec.chroma",
+            &file.codec.chroma,
+            &[("420", Chroma::C420), ("444", Chroma::C444), ("grey", Chroma::Grey)],
+        )?,
+        codec: codec(&file.codec)?,
+        rate: rate_max.map_or(rate, |max| rate.min(max)),
+    })
+}
+
+/// Checks a receiver's file with the flags laid over it.
+pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, ConfigError> {
+    for (key, set) in
+        [("network.rate_max", file.network.rate_max.is_some()), ("network.fec", file.network.fec.is_some())]
+    {
+        if set {
+            return Err(value(key, "belongs in the sender's file: the sender decides what it sends"));
+        }
+    }
+    let latency_max = match file.display.latency_max_ms {
+        Some(ms) if ms > 1000 => {
+            return Err(value("display.latency_max_ms", format!("{ms} ms is too long: at most 1000")));
+        }
+        ms => ms.map(Duration::from_millis),
+    };
+    Ok(ReceiverConfig {
+        shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, false)?,
+        sink: file.display.sink.clone().unwrap_or_else(|| "window".to_owned()),
+        status_line: file.display.status_line.unwrap_or(true),
+        latency_max,
+    })
+}
+
+fn shared(
+    compute: &raw::Compute,
+    network: &raw::Network,
+    identity: &raw::Identity,
+    peers: &[raw::Peer],
+    stats: &raw::Stats,
+    dials_by_default: bool,
+) -> Result<SharedConfig, ConfigError> {
+    let backends = ["auto", "opencl", "cpu", "reference"].map(|name| (name, name));
+    let backend = choice("compute.backend", &compute.backend, &backends)?.to_owned();
+    if compute.tune == Some(true) {
+        return Err(value("compute.tune", "this version has no tuner: set it to false"));
+    }
+    if stats.metrics_address.is_some() {
+        return Err(value("stats.metrics_address", "this version has no metrics page: remove the key"));
+    }
+    let bytes = network.socket_buffer.unwrap_or(8 << 20);
+    if !(1 << 16..=1 << 26).contains(&bytes) {
+        return Err(value("network.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
+    }
+    Ok(SharedConfig {
+        backend,
+        device: compute.device.clone().filter(|name| !name.is_empty()),
+        mode: link_mode(network, peers, dials_by_default)?,
+        socket_buffer_bytes: bytes as usize,
+        gso: network.gso.unwrap_or(true),
+        identity_file: identity.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
+        peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
+        stats_file: stats.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
+    })
+}
+
+fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool) -> Result<LinkMode, ConfigError> {
+    let modes =
+        if dials_by_default { [("dial", true), ("listen", false)] } else { [("listen", false), ("dial", true)] };
+    if choice("network.mode", &network.mode, &modes)? {
+        let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
+        let address = network.address.as_ref().or_else(of_peer).cloned();
+        let address = address.unwrap_or_else(|| format!("127.0.0.1:{DEFAULT_PORT}"));
+        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+        if port.is_none_or(|(_, port)| port.parse::<u16>().is_err() || port == "0") {
+            let message = format!("`{address}` is not an address to dial: write HOST:PORT, such as home.example:4820");
+            return Err(value("network.address", message));
+        }
+        return Ok(LinkMode::Dial(address));
+    }
+    let address = network.address.clone().unwrap_or_else(|| format!("0.0.0.0:{DEFAULT_PORT}"));
+    address.parse().map(LinkMode::Listen).map_err(|_| {
+        let message = format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820");
+        value("network.address", message)
+    })
+}
+
+fn peer(raw: &raw::Peer) -> Result<Peer, ConfigError> {
+    let text = raw.public_key.as_deref().unwrap_or_default();
+    let key: PublicKey = checked("peer.public_key", text.parse())?;
+    Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.to_string().chars().take(8).collect()), key })
+}
+
+fn codec(raw: &raw::Codec) -> Result<CodecParams, ConfigError> {
+    let levels = match &raw.levels {
+        None => Levels::Full,
+        Some(raw::LevelCount::Word(word)) if word == "full" => Levels::Full,
+        Some(raw::LevelCount::Count(count @ 1..=14)) => Levels::AtMost(*count as u8),
+        Some(_) => return Err(value("codec.levels", "it takes \"full\" or a number of levels, 1 to 14")),
+    };
+    Ok(CodecParams {
+        profile: choice("codec.profile", &raw.profile, &[("quad", Profile::Quad)])?,
+        wavelet: choice("codec.wavelet", &raw.wavelet, &[("cdf97", Wavelet::Cdf97)])?,
+        levels,
+        boundary: choice(
+            "codec.boundary",
+            &raw.boundary,
+            &[("symmetric", Boundary::Symmetric), ("periodic", Boundary::Periodic), ("zero", Boundary::Zero)],
+        )?,
+        padding: choice("codec.padding", &raw.padding, &[("smooth", Padding::Smooth), ("zero", Padding::Zero)])?,
+    })
+}
+
+/// Reads `WxH`, such as `1280x720`; the error says what is wrong.
+pub fn parse_size(text: &str) -> Result<FrameSize, String> {
+    let (width, height) = text.split_once('x').unwrap_or((text, ""));
+    let (Ok(width), Ok(height)) = (width.parse(), height.parse()) else {
+        return Err(format!("`{text}` is not a size: write WIDTHxHEIGHT, such as 1280x720"));
+    };
+    FrameSize::new(width, height).map_err(|error| error.to_string())
+}
+
+/// Reads frames a second, such as `30`, `29.97` or `30000/1001`; the error says what is wrong.
+pub fn parse_frame_rate(text: &str) -> Result<FrameRate, String> {
+    let rate = match text.split_once('/') {
+        Some((numerator, denominator)) => match (numerator.parse(), denominator.parse()) {
+            (Ok(numerator), Ok(denominator)) => FrameRate::new(numerator, denominator),
+            _ => None,
+        },
+        None => match text.parse::<f64>() {
+            Ok(fps) if (0.001..=1000.0).contains(&fps) => FrameRate::new((fps * 1000.0).round() as u32, 1000),
+            _ => None,
+        },
+    };
+    rate.ok_or_else(|| format!("`{text}` is not a frame rate: write frames a second, above 0 and at most 1000"))
+}
+
+fn bitrate(key: &'static str, text: &str) -> Result<Bitrate, ConfigError> {
+    checked(key, text.parse())
+}
+
+/// The value that `text` names among `choices`; the first when there is no text.
+fn choice<T: Copy>(key: &'static str, text: &Option<String>, choices: &[(&str, T)]) -> Result<T, ConfigError> {
+    let text = text.as_deref().unwrap_or(choices[0].0);
+    choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
+        value(key, format!("`{text}` is not one of {}", names.join(", ")))
+    })
+}
+
+fn checked<T>(key: &'static str, result: Result<T, impl Display>) -> Result<T, ConfigError> {
+    result.map_err(|error| value(key, error.to_string()))
+}
+
+fn value(key: &'static str, message: impl Into<String>) -> ConfigError {
+    ConfigError::Value { key, message: message.into() }
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

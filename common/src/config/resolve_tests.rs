@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use super::super::{parse_receiver, parse_sender};
+use super::*;
+
+const KEY: &str = "AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=";
+
+fn sender(text: &str) -> Result<SenderConfig, ConfigError> {
+    resolve_sender(&parse_sender(text).unwrap())
+}
+
+fn receiver(text: &str) -> Result<ReceiverConfig, ConfigError> {
+    resolve_receiver(&parse_receiver(text).unwrap())
+}
+
+#[test]
+fn empty_files_give_the_defaults() {
+    let config = sender("").unwrap();
+    assert_eq!((config.source.as_str(), config.rate), ("camera", Bitrate::from_bps(20_000_000)));
+    assert_eq!((config.chroma, config.codec), (Chroma::C420, CodecParams::default()));
+    assert_eq!(config.shared.mode, LinkMode::Dial("127.0.0.1:4820".to_owned()));
+    let config = receiver("").unwrap();
+    assert_eq!((config.sink.as_str(), config.latency_max, config.status_line), ("window", None, true));
+    assert_eq!(config.shared.mode, LinkMode::Listen("0.0.0.0:4820".parse().unwrap()));
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = sender(&format!(
+        "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
+         [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
+         boundary = \"periodic\"\nrate = \"50M\"\n\
+         [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = false\n\
+         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\n\
+         [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
+         [stats]\nfile = \"/s\"\n"
+    ))
+    .unwrap();
+    assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
+    assert_eq!(config.frame_rate, FrameRate::new(29_970, 1000));
+    assert_eq!(config.codec.levels, Levels::AtMost(5));
+    assert_eq!(config.codec.boundary, Boundary::Periodic);
+    assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
+    assert_eq!(config.shared.peers[0].name, "Ana");
+    assert_eq!(config.shared.peers[0].key.to_string(), KEY);
+    assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
+    let config = receiver("[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\n").unwrap();
+    assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
+}
+
+#[track_caller]
+fn check_refused(result: Result<impl std::fmt::Debug, ConfigError>, key: &str, says: &str) {
+    let text = result.unwrap_err().to_string();
+    assert!(text.starts_with(&format!("`{key}`: ")) && text.contains(says) && !text.contains('\n'), "{text}");
+}
+
+#[test]
+fn values_out_of_range_are_refused_by_name() {
+    check_refused(sender("[codec]\nrate = \"fast\""), "codec.rate", "20M");
+    check_refused(sender("[codec]\nlevels = 15"), "codec.levels", "1 to 14");
+    check_refused(sender("[codec]\nlevels = \"deep\""), "codec.levels", "full");
+    check_refused(sender("[codec]\nchroma = \"422\""), "codec.chroma", "`420`, `444`, `grey`");
+    check_refused(sender("[video]\nsize = \"16385x1\""), "video.size", "16384");
+    check_refused(sender("[video]\nsize = \"1280\""), "video.size", "1280x720");
+    check_refused(sender("[video]\nfps = 0"), "video.fps", "above 0");
+    check_refused(sender("[compute]\nbackend = \"gpu\""), "compute.backend", "`opencl`");
+    check_refused(sender("[compute]\ntune = true"), "compute.tune", "false");
+    check_refused(sender("[network]\nmode = \"both\""), "network.mode", "`dial`, `listen`");
+    check_refused(sender("[network]\naddress = \"home\""), "network.address", "HOST:PORT");
+    check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
+    check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`off`");
+    check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");
+    check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "44 characters");
+    check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");
+    check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
+    check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
+    check_refused(receiver("[stats]\nmetrics_address = \"x\""), "stats.metrics_address", "remove");
+}
