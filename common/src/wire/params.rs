@@ -1,0 +1,121 @@
+//! Stream parameters as bytes: little-endian, fixed length.
+//!
+//! ```text
+//!  0 u32 width      8 u32 frame rate numerator    16 u8 chroma   19 u8 profile  22 u8 boundary
+//!  4 u32 height    12 u32 frame rate denominator  17 u8 matrix   20 u8 wavelet  23 u8 padding
+//!                                                 18 u8 range    21 u8 levels
+//! ```
+//!
+//! The small ones are 0, 1, .. in the order of their enums' variants; `levels` is 255 for full, else the limit.
+
+use super::DecodeError;
+use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
+use crate::units::FrameRate;
+
+/// Length of [`StreamParams::to_bytes`].
+pub const PARAMS_BYTES: usize = 24;
+
+const LEVELS_FULL: u8 = 255;
+
+impl StreamParams {
+    /// The parameters as they travel and lie in `.duet` files.
+    ///
+    /// A limit of 255 levels is written as 254, which is the same thing: no square has more than 14.
+    pub fn to_bytes(&self) -> [u8; PARAMS_BYTES] {
+        let mut bytes = [0; PARAMS_BYTES];
+        bytes[0..4].copy_from_slice(&(self.size.width() as u32).to_le_bytes());
+        bytes[4..8].copy_from_slice(&(self.size.height() as u32).to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.frame_rate.numerator().to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.frame_rate.denominator().to_le_bytes());
+        bytes[16] = match self.chroma {
+            Chroma::Grey => 0,
+            Chroma::C420 => 1,
+            Chroma::C444 => 2,
+        };
+        bytes[17] = match self.colour.matrix {
+            Matrix::Bt601 => 0,
+            Matrix::Bt709 => 1,
+        };
+        bytes[18] = match self.colour.range {
+            Range::Limited => 0,
+            Range::Full => 1,
+        };
+        bytes[19] = match self.codec.profile {
+            Profile::Quad => 0,
+        };
+        bytes[20] = match self.codec.wavelet {
+            Wavelet::Cdf97 => 0,
+        };
+        bytes[21] = match self.codec.levels {
+            Levels::Full => LEVELS_FULL,
+            Levels::AtMost(levels) => levels.min(LEVELS_FULL - 1),
+        };
+        bytes[22] = match self.codec.boundary {
+            Boundary::Symmetric => 0,
+            Boundary::Periodic => 1,
+            Boundary::Zero => 2,
+        };
+        bytes[23] = match self.codec.padding {
+            Padding::Zero => 0,
+            Padding::Smooth => 1,
+        };
+        bytes
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let bytes: &[u8; PARAMS_BYTES] =
+            bytes.try_into().map_err(|_| DecodeError::Malformed("stream parameters are not 24 bytes long"))?;
+        let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let unknown = DecodeError::Malformed;
+        Ok(Self {
+            size: FrameSize::new(u32_at(0), u32_at(4))?,
+            frame_rate: FrameRate::new(u32_at(8), u32_at(12))
+                .ok_or(unknown("the frame rate is not above 0 and at most 1000 a second"))?,
+            chroma: match bytes[16] {
+                0 => Chroma::Grey,
+                1 => Chroma::C420,
+                2 => Chroma::C444,
+                _ => return Err(unknown("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4")),
+            },
+            colour: ColourSpace {
+                matrix: match bytes[17] {
+                    0 => Matrix::Bt601,
+                    1 => Matrix::Bt709,
+                    _ => return Err(unknown("unknown colour matrix: known are 0 BT.601, 1 BT.709")),
+                },
+                range: match bytes[18] {
+                    0 => Range::Limited,
+                    1 => Range::Full,
+                    _ => return Err(unknown("unknown sample range: known are 0 limited, 1 full")),
+                },
+            },
+            codec: CodecParams {
+                profile: match bytes[19] {
+                    0 => Profile::Quad,
+                    _ => return Err(unknown("unknown coefficient code: known is 0 quad")),
+                },
+                wavelet: match bytes[20] {
+                    0 => Wavelet::Cdf97,
+                    _ => return Err(unknown("unknown wavelet: known is 0 CDF 9/7")),
+                },
+                levels: match bytes[21] {
+                    LEVELS_FULL => Levels::Full,
+                    levels => Levels::AtMost(levels),
+                },
+                boundary: match bytes[22] {
+                    0 => Boundary::Symmetric,
+                    1 => Boundary::Periodic,
+                    2 => Boundary::Zero,
+                    _ => return Err(unknown("unknown boundary: known are 0 symmetric, 1 periodic, 2 zero")),
+                },
+                padding: match bytes[23] {
+                    0 => Padding::Zero,
+                    1 => Padding::Smooth,
+                    _ => return Err(unknown("unknown padding: known are 0 zero, 1 smooth")),
+                },
+            },
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! A run of consecutive blocks as bytes: in every datagram and in `.duet` files.
+//!
+//! ```text
+//! map      ceil(n / 8) bytes   bit i mod 8 of byte i div 8 is 1 if block i is not all zero; spare bits are 0
+//! lengths  per such block      1..=127 as one byte, else two bytes, big-endian, with the top bit set
+//! data     the blocks' bytes one after another
+//! ```
+
+use std::ops::Range;
+
+use crate::coded::CodedFrame;
+
+/// What a frame's header costs: step u8, fine blocks u24.
+pub const FRAME_HEADER_BYTES: usize = 4;
+
+/// Longest block that a run can hold.
+pub const BLOCK_BYTES_MAX: usize = 0x7fff;
+
+/// What a block of `len` bytes costs besides its bit of the map and its bytes.
+pub const fn directory_bytes(len: usize) -> usize {
+    match len {
+        0 => 0,
+        1..=127 => 1,
+        _ => 2,
+    }
+}
+
+/// What the map of `blocks` blocks costs.
+pub const fn map_bytes(blocks: usize) -> usize {
+    blocks.div_ceil(8)
+}
+
+/// Bytes of a whole frame: header and one run of all its blocks. This is what a byte budget limits.
+pub fn coded_size(frame: &CodedFrame) -> usize {
+    let blocks = frame.block_count();
+    let directory: usize = (0..blocks).map(|index| directory_bytes(frame.range(index).len())).sum();
+    FRAME_HEADER_BYTES + map_bytes(blocks) + directory + frame.data.len()
+}
+
+/// Appends the blocks `range` of `frame` as a run.
+///
+/// A block longer than [`BLOCK_BYTES_MAX`], which no encoder makes, is written as all zero.
+pub fn write_run(frame: &CodedFrame, range: Range<usize>, out: &mut Vec<u8>) {
+    let map_at = out.len();
+    out.resize(map_at + map_bytes(range.len()), 0);
+    let fits = |index: usize| (1..=BLOCK_BYTES_MAX).contains(&frame.range(index).len());
+    for (bit, index) in range.clone().enumerate() {
+        if fits(index) {
+            out[map_at + bit / 8] |= 1 << (bit % 8);
+            let len = frame.range(index).len() as u16;
+            match u8::try_from(len) {
+                Ok(len @ 1..=127) => out.push(len),
+                _ => out.extend((len | 0x8000).to_be_bytes()),
+            }
+        }
+    }
+    for index in range {
+        if fits(index) {
+            out.extend_from_slice(frame.block(index));
+        }
+    }
+}
+
+/// A run whose map, lengths and total length have been checked.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    map: &'a [u8],
+    lengths: &'a [u8],
+    data: &'a [u8],
+    next: usize,
+    count: usize,
+}
+
+impl<'a> Run<'a> {
+    /// Checks that `bytes` are exactly a run of `count` blocks; otherwise says why not.
+    pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, &'static str> {
+        if bytes.len() < map_bytes(count) {
+            return Err("a run is shorter than its map");
+        }
+        let (map, rest) = bytes.split_at(map_bytes(count));
+        if !count.is_multiple_of(8) && map.last().is_some_and(|last| last >> (count % 8) != 0) {
+            return Err("a run's map has bits beyond its blocks");
+        }
+        let coded: u32 = map.iter().map(|byte| byte.count_ones()).sum();
+        let (mut lengths, mut total) = (rest, 0);
+        for _ in 0..coded {
+            let (len, after) = split_length(lengths)?;
+            (lengths, total) = (after, total + len);
+        }
+        if lengths.len() != total {
+            return Err("a run's lengths do not add up to its bytes");
+        }
+        Ok(Self { map, lengths: rest, data: lengths, next: 0, count })
+    }
+}
+
+impl<'a> Iterator for Run<'a> {
+    type Item = &'a [u8];
+
+    /// The next block's bytes; empty if it is all zero.
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.next == self.count {
+            return None;
+        }
+        let coded = self.map[self.next / 8] >> (self.next % 8) & 1 == 1;
+        self.next += 1;
+        if !coded {
+            return Some(&[]);
+        }
+        let (len, lengths) = split_length(self.lengths).ok()?;
+        let (block, data) = self.data.split_at_checked(len)?;
+        (self.lengths, self.data) = (lengths, data);
+        Some(block)
+    }
+}
+
+/// One length and what follows it.
+fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), &'static str> {
+    match *bytes {
+        [first @ 1..=127, ref rest @ ..] => Ok((usize::from(first), rest)),
+        [first @ 128..=255, second, ref rest @ ..] => {
+            let len = usize::from(first & 0x7f) << 8 | usize::from(second);
+            if len < 128 { Err("a run has a short length written long") } else { Ok((len, rest)) }
+        }
+        [0, ..] => Err("a run has a coded block of no bytes"),
+        [] | [_] => Err("a run ends inside its lengths"),
+    }
+}
