@@ -1,1 +1,22 @@
-//! stub
+//! Everything Duet does per pixel or per coefficient: colour, padding, wavelet transform, quantiser, block coder.
+//!
+//! Three back ends compute the same to the bit: [`reference`] is plain Rust and the specification, `cpu` is
+//! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
+//! This crate knows no packet and no network time.
+
+pub mod codec;
+mod cpu;
+mod error;
+pub mod lifting;
+mod opencl;
+mod picture;
+pub mod rate;
+pub mod reference;
+pub mod tables;
+
+pub use codec::{
+    BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target, Transform,
+    UnknownBackend, devices, open_decoder, open_encoder, open_transform,
+};
+pub use error::Error;
+pub use picture::{Picture, PictureRef};

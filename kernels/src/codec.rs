@@ -1,0 +1,265 @@
+//! The encoder and decoder that a daemon uses, whatever computes them.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use common::params::StreamParams;
+
+use crate::{Error, Picture, PictureRef, cpu, opencl, reference};
+
+/// Turns pictures into coded frames. All its memory is allocated when it is opened.
+pub trait Encoder: Send {
+    /// Codes one picture of the stream's size, in any pixel format.
+    ///
+    /// The same pictures in the same order give the same bytes on every back end.
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error>;
+
+    /// How long the stages of the last frame took.
+    fn times(&self) -> EncodeTimes;
+
+    /// What computes.
+    fn backend(&self) -> &BackendInfo;
+}
+
+/// Turns received frames into pictures. All its memory is allocated when it is opened.
+pub trait Decoder: Send {
+    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::for_stream`]).
+    ///
+    /// A missing or damaged coarse block (one of the first [`common::pyramid::BlockLayout::coarse_blocks`])
+    /// keeps the coefficients of the frame before; any other is zero.
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error>;
+
+    /// How long the stages of the last frame took.
+    fn times(&self) -> DecodeTimes;
+
+    /// What computes.
+    fn backend(&self) -> &BackendInfo;
+
+    /// How many blocks since the decoder was opened had bytes that no encoder makes.
+    fn damaged_blocks(&self) -> u64;
+}
+
+/// The transform alone, for measurements and tools.
+pub trait Transform: Send {
+    /// Colour conversion, padding and forward transform: one square of coefficients per channel, row by row in
+    /// Mallat layout, side [`common::pyramid::Pyramid::side`].
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error>;
+
+    /// Inverse transform of such squares: one plane per channel, row by row, samples centred at 0 (-128 to 127).
+    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error>;
+
+    /// What computes.
+    fn backend(&self) -> &BackendInfo;
+}
+
+/// How many bits a frame may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// [`common::wire::run::coded_size`] is at most this, and as near to it as the picture's detail allows.
+    Bytes(usize),
+    /// All blocks at this quantiser step, however many bytes that takes.
+    Step(StepIndex),
+}
+
+/// Duration of the stages of an encoder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncodeTimes {
+    /// Picture to the device.
+    pub upload: Duration,
+    /// Colour conversion and wavelet transform.
+    pub transform: Duration,
+    /// Quantiser, block coder and rate control.
+    pub code: Duration,
+}
+
+/// Duration of the stages of a decoder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecodeTimes {
+    /// Block decoder and dequantiser.
+    pub decode: Duration,
+    /// Inverse transform and rounding to samples.
+    pub inverse: Duration,
+}
+
+/// Which back end to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// A GPU through OpenCL if there is one, else the processor.
+    #[default]
+    Auto,
+    /// OpenCL, on whatever device it offers.
+    Opencl,
+    /// The processor: vectorised, several threads.
+    Cpu,
+    /// The processor: plain, slow, the specification.
+    Reference,
+}
+
+/// A text that names no back end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no backend: use auto, opencl, cpu or reference")]
+pub struct UnknownBackend(String);
+
+impl FromStr for BackendChoice {
+    type Err = UnknownBackend;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "opencl" => Ok(Self::Opencl),
+            "cpu" => Ok(Self::Cpu),
+            "reference" => Ok(Self::Reference),
+            _ => Err(UnknownBackend(text.to_owned())),
+        }
+    }
+}
+
+/// What computes, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// `opencl`, `cpu` or `reference`.
+    pub name: &'static str,
+    /// The device's own name, or the processor's threads and instruction set.
+    pub device: String,
+    /// Why it was chosen, one sentence.
+    pub reason: String,
+}
+
+/// Kind of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// A processor.
+    Cpu,
+    /// A graphics card, or the graphics part of a processor.
+    Gpu,
+    /// Anything else.
+    Accelerator,
+}
+
+/// A device that a back end can use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// `opencl` or `cpu`.
+    pub backend: &'static str,
+    /// The device's name, as `--device` takes it.
+    pub name: String,
+    /// The OpenCL platform's name; empty for the `cpu` back end.
+    pub platform: String,
+    /// Driver version; empty for the `cpu` back end.
+    pub driver: String,
+    /// Kind of device.
+    pub kind: DeviceKind,
+    /// Device memory in bytes; 0 if unknown.
+    pub memory_bytes: u64,
+    /// Parallel compute units (cores).
+    pub compute_units: u32,
+}
+
+/// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
+pub fn devices() -> Vec<DeviceInfo> {
+    let mut found = opencl::devices().unwrap_or_default();
+    found.push(cpu::device());
+    found
+}
+
+/// Opens an encoder for the pictures of a stream. `device` is the name, or part of the name, of an OpenCL device.
+pub fn open_encoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Encoder>, Error> {
+    let (backend, reason) = resolve(choice, device)?;
+    Ok(match backend {
+        Resolved::Opencl(device) => opencl::open_encoder(params, device.as_deref(), reason)?,
+        Resolved::Cpu => Box::new(cpu::CpuEncoder::new(params, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
+    })
+}
+
+/// Opens a decoder for a stream. `device` as in [`open_encoder`].
+pub fn open_decoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Decoder>, Error> {
+    let (backend, reason) = resolve(choice, device)?;
+    Ok(match backend {
+        Resolved::Opencl(device) => opencl::open_decoder(params, device.as_deref(), reason)?,
+        Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, reason)),
+    })
+}
+
+/// Opens the transform alone. `device` as in [`open_encoder`].
+pub fn open_transform(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Transform>, Error> {
+    let (backend, reason) = resolve(choice, device)?;
+    Ok(match backend {
+        Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
+        Resolved::Cpu => Box::new(cpu::CpuTransform::new(params, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)),
+    })
+}
+
+/// A back end that is there.
+enum Resolved {
+    Opencl(Option<String>),
+    Cpu,
+    Reference,
+}
+
+/// The back end for `choice`, and the sentence that says why.
+fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), Error> {
+    let no_device = |backend| match device {
+        Some(name) => Err(Error::DeviceNotApplicable { backend, name: name.to_owned() }),
+        None => Ok("asked for".to_owned()),
+    };
+    match (choice, device) {
+        (BackendChoice::Cpu, _) => Ok((Resolved::Cpu, no_device("cpu")?)),
+        (BackendChoice::Reference, _) => Ok((Resolved::Reference, no_device("reference")?)),
+        (BackendChoice::Opencl, _) => Ok((Resolved::Opencl(device.map(str::to_owned)), "asked for".to_owned())),
+        (BackendChoice::Auto, Some(name)) => {
+            Ok((Resolved::Opencl(Some(name.to_owned())), format!("the device `{name}` was asked for")))
+        }
+        (BackendChoice::Auto, None) => match opencl::devices() {
+            Ok(found) => match found.into_iter().find(|d| d.kind == DeviceKind::Gpu) {
+                Some(gpu) => {
+                    Ok((Resolved::Opencl(Some(gpu.name)), "it is the first GPU that OpenCL offers".to_owned()))
+                }
+                None => Ok((Resolved::Cpu, "OpenCL offers no GPU".to_owned())),
+            },
+            Err(error) => Ok((Resolved::Cpu, error.to_string())),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn back_ends_have_names() {
+        assert_eq!("cpu".parse(), Ok(BackendChoice::Cpu));
+        assert_eq!(
+            "cuda".parse::<BackendChoice>().unwrap_err().to_string(),
+            "`cuda` is no backend: use auto, opencl, cpu or reference"
+        );
+    }
+
+    #[test]
+    fn the_processor_takes_no_device_name() {
+        let error = resolve(BackendChoice::Cpu, Some("H200")).err().unwrap();
+        assert!(error.to_string().contains("`H200`"), "{error}");
+    }
+
+    #[test]
+    fn there_is_always_a_device() {
+        assert!(devices().iter().any(|d| d.backend == "cpu" && d.compute_units > 0));
+    }
+}

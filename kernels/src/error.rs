@@ -1,0 +1,107 @@
+//! What can go wrong in this crate, one variant per cause.
+
+use common::frame::{FrameSize, PixelFormat};
+
+/// Why a picture could not be coded, decoded or transformed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Not even an all-zero frame fits.
+    #[error(
+        "a budget of {asked_bytes} bytes a frame is too small: the smallest frame of this size takes {smallest_bytes}"
+    )]
+    BudgetTooSmall {
+        /// The budget.
+        asked_bytes: usize,
+        /// The size of a frame without any detail.
+        smallest_bytes: usize,
+    },
+    /// The bytes of a picture do not match its format and size.
+    #[error("a {format:?} picture of {size} pixels takes {wanted_bytes} bytes, not {given_bytes}")]
+    PictureLength {
+        /// Order of the samples.
+        format: PixelFormat,
+        /// Size in pixels.
+        size: FrameSize,
+        /// What the format and size take.
+        wanted_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// A picture of another size than the stream's.
+    #[error("the stream has pictures of {wanted} pixels, this one has {given}")]
+    PictureSize {
+        /// Size of the stream's pictures.
+        wanted: FrameSize,
+        /// Size of the picture given.
+        given: FrameSize,
+    },
+    /// The picture to decode into has another format than the stream.
+    #[error("this stream decodes to {wanted:?} pictures, not to {given:?}")]
+    PictureFormat {
+        /// The planar format of the stream's chroma sampling.
+        wanted: PixelFormat,
+        /// Format of the picture given.
+        given: PixelFormat,
+    },
+    /// A received frame that was cut into another number of blocks.
+    #[error("a frame of this stream has {wanted} blocks, not {given}")]
+    BlockCount {
+        /// Blocks of the stream's layout.
+        wanted: usize,
+        /// Blocks of the frame given.
+        given: usize,
+    },
+    /// Coefficients or planes of another number or size than the stream's.
+    #[error("the {what} of channel {channel} must have {wanted} values, not {given}")]
+    ValueCount {
+        /// `coefficients` or `samples`.
+        what: &'static str,
+        /// Position of the channel; the number of channels if that is what differs.
+        channel: usize,
+        /// Values the stream's geometry has.
+        wanted: usize,
+        /// Values given.
+        given: usize,
+    },
+    /// A device was named for a back end that has none to choose from.
+    #[error(
+        "the {backend} back end runs on the processor: leave the device `{name}` out or choose the backend `opencl`"
+    )]
+    DeviceNotApplicable {
+        /// The back end.
+        backend: &'static str,
+        /// The device asked for.
+        name: String,
+    },
+    /// No OpenCL driver on this machine.
+    #[error(
+        "no OpenCL platform found: install a driver for your graphics card, or PoCL (pocl-opencl-icd), or use the backend `cpu`"
+    )]
+    NoOpenClPlatform,
+    /// No OpenCL device has that name.
+    #[error("no OpenCL device is called `{name}`: there is {available}")]
+    NoSuchDevice {
+        /// The name, or part of it, that was asked for.
+        name: String,
+        /// The names there are, separated by commas.
+        available: String,
+    },
+    /// The device's memory does not hold the buffers.
+    #[error(
+        "a picture of this size needs {needed_bytes} bytes of device memory in one piece, the device gives {there_bytes}"
+    )]
+    OutOfDeviceMemory {
+        /// Size of the largest buffer or of all of them.
+        needed_bytes: u64,
+        /// What the device offers.
+        there_bytes: u64,
+    },
+    /// An OpenCL call failed.
+    #[error("the OpenCL device failed in {call}: {reason}")]
+    Device {
+        /// The call that reported it.
+        call: &'static str,
+        /// The driver's name or text for the failure.
+        reason: String,
+    },
+}

@@ -1,0 +1,214 @@
+//! Rate control: the finest quantiser steps whose frame fits a byte budget. Integers only, so that every back
+//! end, given the same pictures and budgets, chooses the same steps.
+//!
+//! A frame has two steps: its first `fine_blocks` blocks use `step`, the others the next coarser one. Starting at
+//! the last frame's step the search codes whole frames until the budget lies between two neighbouring steps, and
+//! then recodes blocks from the front (finer) or from the back (coarser) up to the block where it is met.
+
+use std::ops::Range;
+
+use common::coded::{FrameHeader, StepIndex};
+use common::wire::run::{FRAME_HEADER_BYTES, directory_bytes, map_bytes};
+
+use crate::{Error, Target};
+
+/// Codes blocks of the current frame at a given step.
+pub trait BlockCoder {
+    /// Number of blocks of a frame.
+    fn block_count(&self) -> usize;
+
+    /// Codes the blocks `range` at `step`, replacing what was coded for them before, and writes the number of
+    /// bytes of each to `lengths` (as long as `range`).
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error>;
+}
+
+/// Where a stream without a frame yet starts its search: a step of 8.
+const FIRST_GUESS: u8 = 56;
+
+/// Rate control of one stream.
+#[derive(Debug)]
+pub struct RateControl {
+    /// Blocks recoded at a time near the budget.
+    chunk: usize,
+    last: StepIndex,
+    lengths: Vec<u32>,
+    chunk_lengths: Vec<u32>,
+}
+
+impl RateControl {
+    /// For frames of `blocks` blocks. `chunk` is how many blocks a back end likes to code in one go; it does not
+    /// change the result.
+    pub fn new(blocks: usize, chunk: usize) -> Self {
+        let chunk = chunk.clamp(1, blocks.max(1));
+        let last = StepIndex::new(FIRST_GUESS).unwrap_or(StepIndex::MIN);
+        Self { chunk, last, lengths: vec![0; blocks], chunk_lengths: vec![0; chunk] }
+    }
+
+    /// Bytes of each block of the last frame.
+    pub fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// Codes a frame. When it returns, the coder's last code of every block is the one that belongs to the header
+    /// returned and to [`Self::lengths`].
+    pub fn code(&mut self, coder: &mut impl BlockCoder, target: Target) -> Result<FrameHeader, Error> {
+        let blocks = coder.block_count();
+        let budget = match target {
+            Target::Step(step) => {
+                coder.code(0..blocks, step, &mut self.lengths)?;
+                self.last = step;
+                return Ok(FrameHeader { step, fine_blocks: blocks as u32 });
+            }
+            Target::Bytes(bytes) => bytes,
+        };
+        let smallest_bytes = FRAME_HEADER_BYTES + map_bytes(blocks);
+        if budget < smallest_bytes {
+            return Err(Error::BudgetTooSmall { asked_bytes: budget, smallest_bytes });
+        }
+        let header = self.search(coder, budget - smallest_bytes)?;
+        // The next frame starts at the step that most blocks had.
+        let mostly_fine = 2 * header.fine_blocks as usize >= blocks;
+        self.last = if mostly_fine { header.step } else { header.step.coarser() };
+        Ok(header)
+    }
+
+    /// Finds the steps for `budget` bytes of blocks and their directory.
+    fn search(&mut self, coder: &mut impl BlockCoder, budget: usize) -> Result<FrameHeader, Error> {
+        let blocks = coder.block_count();
+        let mut step = self.last;
+        // Steps known to be too fine and to fit.
+        let (mut too_fine, mut fits) = (None, None);
+        loop {
+            coder.code(0..blocks, step, &mut self.lengths)?;
+            let total = cost(&self.lengths);
+            if total > budget {
+                too_fine = Some(step)
+            } else {
+                fits = Some(step)
+            }
+            let far = distance(total, budget);
+            let jump = match (too_fine, fits) {
+                _ if far <= 1 => None,
+                (Some(fine), Some(coarse)) if coarse.index() - fine.index() <= 1 => None,
+                (Some(fine), Some(coarse)) => Some(if total > budget {
+                    up(step, far).min(coarse.finer())
+                } else {
+                    down(step, far).max(fine.coarser())
+                }),
+                _ => Some(if total > budget { up(step, far) } else { down(step, far) }),
+            };
+            match jump {
+                Some(next) if next != step => step = next,
+                _ => break,
+            }
+        }
+        loop {
+            let total = cost(&self.lengths);
+            if total > budget {
+                let header = self.coarsen(coder, step, total, budget)?;
+                if header.fine_blocks > 0 || cost(&self.lengths) <= budget {
+                    return Ok(header);
+                }
+                step = step.coarser();
+            } else {
+                let header = self.refine(coder, step, total, budget)?;
+                if (header.fine_blocks as usize) < blocks || header.step == StepIndex::MIN {
+                    return Ok(header);
+                }
+                step = header.step;
+            }
+        }
+    }
+
+    /// All blocks have `step` and fit: gives the first ones the next finer step, as many as still fit.
+    fn refine(
+        &mut self,
+        coder: &mut impl BlockCoder,
+        step: StepIndex,
+        mut total: usize,
+        budget: usize,
+    ) -> Result<FrameHeader, Error> {
+        let blocks = coder.block_count();
+        let finer = step.finer();
+        if finer == step {
+            return Ok(FrameHeader { step, fine_blocks: blocks as u32 });
+        }
+        let mut start = 0;
+        while start < blocks {
+            let end = blocks.min(start + self.chunk);
+            let fine = &mut self.chunk_lengths[..end - start];
+            coder.code(start..end, finer, fine)?;
+            for index in start..end {
+                let next = total - block_cost(self.lengths[index]) + block_cost(fine[index - start]);
+                if next > budget {
+                    let rest = index..end;
+                    coder.code(rest.clone(), step, &mut self.lengths[rest])?;
+                    return Ok(FrameHeader { step: finer, fine_blocks: index as u32 });
+                }
+                total = next;
+                self.lengths[index] = fine[index - start];
+            }
+            start = end;
+        }
+        Ok(FrameHeader { step: finer, fine_blocks: blocks as u32 })
+    }
+
+    /// All blocks have `step` and do not fit: gives the last ones the next coarser step, as few as make it fit.
+    fn coarsen(
+        &mut self,
+        coder: &mut impl BlockCoder,
+        step: StepIndex,
+        mut total: usize,
+        budget: usize,
+    ) -> Result<FrameHeader, Error> {
+        let mut end = coder.block_count();
+        let coarser = step.coarser();
+        while end > 0 {
+            let start = end.saturating_sub(self.chunk);
+            let coarse = &mut self.chunk_lengths[..end - start];
+            coder.code(start..end, coarser, coarse)?;
+            for index in (start..end).rev() {
+                if total <= budget {
+                    let rest = start..index + 1;
+                    coder.code(rest.clone(), step, &mut self.lengths[rest])?;
+                    return Ok(FrameHeader { step, fine_blocks: index as u32 + 1 });
+                }
+                total = total - block_cost(self.lengths[index]) + block_cost(coarse[index - start]);
+                self.lengths[index] = coarse[index - start];
+            }
+            end = start;
+            if total <= budget {
+                break;
+            }
+        }
+        Ok(FrameHeader { step, fine_blocks: end as u32 })
+    }
+}
+
+/// Bytes of a block and of its entry in the directory.
+fn block_cost(length: u32) -> usize {
+    length as usize + directory_bytes(length as usize)
+}
+
+fn cost(lengths: &[u32]) -> usize {
+    lengths.iter().map(|&length| block_cost(length)).sum()
+}
+
+/// About how many step indices lie between the sizes `total` and `budget`: seven double the size. At least 1.
+fn distance(total: usize, budget: usize) -> u8 {
+    let (mut large, small) = (total.max(budget) as u64, total.min(budget).max(1) as u64);
+    let mut steps = 0;
+    while large > small && steps < StepIndex::MAX.index() {
+        large = large * 29 / 32;
+        steps += 1;
+    }
+    steps.max(1)
+}
+
+fn up(step: StepIndex, by: u8) -> StepIndex {
+    StepIndex::new(step.index().saturating_add(by)).unwrap_or(StepIndex::MAX)
+}
+
+fn down(step: StepIndex, by: u8) -> StepIndex {
+    StepIndex::new(step.index().saturating_sub(by)).unwrap_or(StepIndex::MIN)
+}

@@ -1,0 +1,263 @@
+//! Plain Rust, one function per stage: the specification that the other back ends are held to.
+
+pub mod colour;
+pub mod dwt;
+pub mod quad;
+pub mod quantise;
+pub mod rans;
+
+use std::ops::Range;
+use std::time::Instant;
+
+use common::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
+use common::params::StreamParams;
+use common::pyramid::{Block, BlockLayout};
+
+use crate::rate::{BlockCoder, RateControl};
+use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform};
+use quad::Shape;
+use quantise::Quantiser;
+
+fn backend(reason: String) -> BackendInfo {
+    BackendInfo { name: "reference", device: "one thread".to_owned(), reason }
+}
+
+/// Encoder of the reference back end.
+#[derive(Debug)]
+pub struct ReferenceEncoder {
+    params: StreamParams,
+    rate: RateControl,
+    blocks: Blocks,
+    times: EncodeTimes,
+    backend: BackendInfo,
+}
+
+impl ReferenceEncoder {
+    /// An encoder for the pictures of a stream; `reason` says why this back end was chosen.
+    pub fn new(params: &StreamParams, reason: String) -> Self {
+        let layout = BlockLayout::new(params);
+        let count = layout.blocks().len();
+        let blocks = Blocks { layout, squares: Vec::new(), codes: vec![Vec::new(); count] };
+        let times = EncodeTimes::default();
+        Self { params: *params, rate: RateControl::new(count, 64), blocks, times, backend: backend(reason) }
+    }
+}
+
+impl Encoder for ReferenceEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        let start = Instant::now();
+        self.blocks.squares = forward(picture, &self.params, &self.blocks.layout)?;
+        self.times.transform = start.elapsed();
+        let start = Instant::now();
+        let header = self.rate.code(&mut self.blocks, target)?;
+        let mut frame = CodedFrame { header, ends: Vec::new(), data: Vec::new() };
+        for code in &self.blocks.codes {
+            frame.data.extend_from_slice(code);
+            frame.ends.push(frame.data.len() as u32);
+        }
+        self.times.code = start.elapsed();
+        Ok(frame)
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// The coefficients of a frame and the code of its blocks.
+#[derive(Debug)]
+struct Blocks {
+    layout: BlockLayout,
+    squares: Vec<Vec<f32>>,
+    codes: Vec<Vec<u8>>,
+}
+
+impl BlockCoder for Blocks {
+    fn block_count(&self) -> usize {
+        self.codes.len()
+    }
+
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+        let quantiser = Quantiser::new(step);
+        for (index, length) in range.zip(lengths) {
+            let block = &self.layout.blocks()[index];
+            let side = self.layout.pyramids()[block.channel.index()].side();
+            let square = &self.squares[block.channel.index()];
+            let quantised: Vec<i32> =
+                rows(block, side).flat_map(|row| &square[row]).map(|&c| quantiser.quantise(c)).collect();
+            self.codes[index].clear();
+            quad::encode(&quantised, Shape::from(block), &mut self.codes[index]);
+            *length = self.codes[index].len() as u32;
+        }
+        Ok(())
+    }
+}
+
+/// Where the rows of a block lie in its square.
+fn rows(block: &Block, side: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    let rect = block.rect;
+    (rect.y..rect.y + rect.height).map(move |y| y * side + rect.x..y * side + rect.x + rect.width)
+}
+
+/// Decoder of the reference back end.
+#[derive(Debug)]
+pub struct ReferenceDecoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    squares: Vec<Vec<f32>>,
+    damaged: u64,
+    times: DecodeTimes,
+    backend: BackendInfo,
+}
+
+impl ReferenceDecoder {
+    /// A decoder for a stream; `reason` says why this back end was chosen.
+    pub fn new(params: &StreamParams, reason: String) -> Self {
+        let layout = BlockLayout::new(params);
+        let squares = layout.pyramids().iter().map(|pyramid| vec![0.0; pyramid.side() * pyramid.side()]).collect();
+        let times = DecodeTimes::default();
+        Self { params: *params, layout, squares, damaged: 0, times, backend: backend(reason) }
+    }
+}
+
+impl Decoder for ReferenceDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let start = Instant::now();
+        check_decode(frame, out, &self.params, &self.layout)?;
+        for (index, block) in self.layout.blocks().iter().enumerate() {
+            let shape = Shape::from(block);
+            let mut quantised = vec![0; shape.width * shape.height];
+            let known = match frame.block(index) {
+                BlockState::Missing => false,
+                BlockState::Zero => true,
+                BlockState::Coded(bytes) => {
+                    let whole = quad::decode(bytes, shape, &mut quantised).is_ok();
+                    self.damaged += u64::from(!whole);
+                    whole
+                }
+            };
+            if !known {
+                if index < self.layout.coarse_blocks() {
+                    continue;
+                }
+                quantised.fill(0);
+            }
+            let quantiser = Quantiser::new(frame.header.step_of(index));
+            let side = self.layout.pyramids()[block.channel.index()].side();
+            let square = &mut self.squares[block.channel.index()];
+            for (row, values) in rows(block, side).zip(quantised.chunks_exact(shape.width)) {
+                for (coefficient, &value) in square[row].iter_mut().zip(values) {
+                    *coefficient = quantiser.dequantise(value);
+                }
+            }
+        }
+        self.times.decode = start.elapsed();
+        let start = Instant::now();
+        colour::finish(&inverse(&self.squares, &self.params, &self.layout), out);
+        self.times.inverse = start.elapsed();
+        Ok(())
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged
+    }
+}
+
+/// Transform of the reference back end.
+#[derive(Debug)]
+pub struct ReferenceTransform {
+    params: StreamParams,
+    layout: BlockLayout,
+    backend: BackendInfo,
+}
+
+impl ReferenceTransform {
+    /// The transform of a stream's pictures; `reason` says why this back end was chosen.
+    pub fn new(params: &StreamParams, reason: String) -> Self {
+        Self { params: *params, layout: BlockLayout::new(params), backend: backend(reason) }
+    }
+}
+
+impl Transform for ReferenceTransform {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
+        forward(picture, &self.params, &self.layout)
+    }
+
+    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+        check_squares(squares, &self.layout)?;
+        Ok(inverse(squares, &self.params, &self.layout))
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+fn forward(picture: PictureRef<'_>, params: &StreamParams, layout: &BlockLayout) -> Result<Vec<Vec<f32>>, Error> {
+    check_picture(picture, params)?;
+    let planes = colour::planes(picture, params.chroma);
+    Ok(planes
+        .iter()
+        .zip(layout.pyramids())
+        .map(|(p, pyramid)| dwt::forward(p, pyramid, params.codec.boundary))
+        .collect())
+}
+
+fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
+    squares.iter().zip(layout.pyramids()).map(|(s, pyramid)| dwt::inverse(s, pyramid, params.codec.boundary)).collect()
+}
+
+/// [`Error::PictureSize`] unless the picture has the stream's size.
+pub(crate) fn check_picture(picture: PictureRef<'_>, params: &StreamParams) -> Result<(), Error> {
+    if picture.size() != params.size {
+        return Err(Error::PictureSize { wanted: params.size, given: picture.size() });
+    }
+    Ok(())
+}
+
+/// An error unless the frame and the picture fit the stream.
+pub(crate) fn check_decode(
+    frame: &ReceivedFrame,
+    out: &Picture,
+    params: &StreamParams,
+    layout: &BlockLayout,
+) -> Result<(), Error> {
+    check_picture(out.as_ref(), params)?;
+    let wanted = params.chroma.planar_format();
+    if out.format() != wanted {
+        return Err(Error::PictureFormat { wanted, given: out.format() });
+    }
+    let (wanted, given) = (layout.blocks().len(), frame.block_count());
+    if wanted != given {
+        return Err(Error::BlockCount { wanted, given });
+    }
+    Ok(())
+}
+
+/// [`Error::ValueCount`] unless there is one square of coefficients per channel.
+pub(crate) fn check_squares(squares: &[Vec<f32>], layout: &BlockLayout) -> Result<(), Error> {
+    let what = "coefficients";
+    let counts = layout.pyramids().iter().map(|pyramid| pyramid.side() * pyramid.side());
+    if squares.len() != layout.pyramids().len() {
+        let (wanted, given) = (counts.sum(), squares.iter().map(Vec::len).sum());
+        return Err(Error::ValueCount { what, channel: squares.len(), wanted, given });
+    }
+    for (channel, (wanted, square)) in counts.zip(squares).enumerate() {
+        if square.len() != wanted {
+            return Err(Error::ValueCount { what, channel, wanted, given: square.len() });
+        }
+    }
+    Ok(())
+}

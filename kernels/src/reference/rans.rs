@@ -1,0 +1,91 @@
+//! Range variant of asymmetric numeral systems (Duda, 2013) with byte renormalisation.
+//!
+//! The state lies in [2^16, 2^24). Encoding a symbol of frequency f (of 2^12) and start c turns the state x, after
+//! it was brought below f 2^12 by moving its low bytes out, into `(x / f) 2^12 + x mod f + c`. The decoder does
+//! the inverse from the last byte to the first, so the encoder takes the symbols in reverse.
+
+use crate::tables::{FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
+
+/// Lower end of the state's interval.
+pub const STATE_MIN: u32 = 1 << 16;
+/// Bits that the encoder's first state carries besides: the first raw bits of a block.
+pub const PAYLOAD_BITS: u32 = 16;
+
+/// Writes symbols, last one first.
+#[derive(Debug)]
+pub struct Encoder<'a> {
+    state: u32,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Encoder<'a> {
+    /// Appends to `out`; the decoder will find `payload` when it has read every symbol.
+    pub fn new(payload: u16, out: &'a mut Vec<u8>) -> Self {
+        Self { state: STATE_MIN + u32::from(payload), out }
+    }
+
+    /// Writes a symbol that can occur in `context`.
+    pub fn put(&mut self, context: usize, symbol: usize) {
+        let frequency = u32::from(FREQUENCIES[context][symbol]);
+        let start = u32::from(START[context][symbol]);
+        while self.state >= frequency << PROBABILITY_BITS {
+            self.out.push(self.state as u8);
+            self.state >>= 8;
+        }
+        self.state = ((self.state / frequency) << PROBABILITY_BITS) + self.state % frequency + start;
+    }
+
+    /// Writes the final state, 3 bytes, low byte first.
+    pub fn finish(self) {
+        self.out.extend_from_slice(&self.state.to_le_bytes()[..3]);
+    }
+}
+
+/// Reads symbols from the end of `bytes` towards its front; zeros beyond the front.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    state: u32,
+    bytes: &'a [u8],
+    /// Bytes not read yet, negative once reading has passed the front.
+    left: isize,
+}
+
+impl<'a> Decoder<'a> {
+    /// Reads the final state from the last 3 bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        let mut decoder = Self { state: 0, bytes, left: bytes.len() as isize };
+        for _ in 0..3 {
+            decoder.shift_in();
+        }
+        decoder
+    }
+
+    /// The next symbol, in `context`; one of those that can occur in it.
+    pub fn get(&mut self, context: usize) -> usize {
+        let slot = self.state & ((1 << PROBABILITY_BITS) - 1);
+        let symbol = (1..SYMBOLS).rev().find(|&s| FREQUENCIES[context][s] > 0 && u32::from(START[context][s]) <= slot);
+        let symbol = symbol.unwrap_or(0);
+        let (frequency, start) = (u32::from(FREQUENCIES[context][symbol]), u32::from(START[context][symbol]));
+        self.state = frequency * (self.state >> PROBABILITY_BITS) + slot - start;
+        // An encoder's state is back in its interval after at most two bytes.
+        for _ in 0..2 {
+            if self.state < STATE_MIN {
+                self.shift_in();
+            }
+        }
+        symbol
+    }
+
+    /// After the last symbol: the encoder's payload and how many bytes at the front were not read; `None` if the
+    /// state is none that an encoder starts with or bytes were missing.
+    pub fn finish(self) -> Option<(u16, usize)> {
+        let left = usize::try_from(self.left).ok()?;
+        (self.state >> PAYLOAD_BITS == 1).then_some((self.state as u16, left))
+    }
+
+    fn shift_in(&mut self) {
+        self.left -= 1;
+        let byte = usize::try_from(self.left).map_or(0, |at| self.bytes[at]);
+        self.state = (self.state << 8) | u32::from(byte);
+    }
+}
