@@ -1,1 +1,72 @@
-fn main() {}
+//! The `wavelet` command: Duet's transform and block coder on files, and their measurements.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+
+use args::{Cli, Command};
+
+mod args;
+mod bench;
+mod clip;
+mod devices;
+mod io;
+mod options;
+mod picture;
+mod square;
+
+/// Usage, files, configuration.
+const EXIT_USAGE: u8 = 2;
+/// The device.
+const EXIT_DEVICE: u8 = 3;
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(report) => {
+            // Nobody may be reading, which is no failure of ours.
+            let _ = std::io::stdout().write_all(report.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let sentence = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+            let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+/// Runs a command; what it returns goes to standard output.
+fn run(command: Command) -> Result<String> {
+    match command {
+        Command::Devices { json } => devices::list(json),
+        Command::Forward { input, output, transform, compute } => {
+            square::forward(&input, &output, &transform, &compute)
+        }
+        Command::Inverse { input, output, transform, compute } => {
+            square::inverse(&input, &output, &transform, &compute)
+        }
+        Command::Encode { input, output, coding, transform, compute } => {
+            clip::encode(&input, &output, &coding, &transform, &compute)
+        }
+        Command::Decode { input, output, drop_levels, compute } => clip::decode(&input, &output, drop_levels, &compute),
+        Command::Bench { kind, bench, compute } => bench::run(kind, &bench, &compute),
+        Command::Tune { .. } => {
+            bail!("tune is not available in this version: the built-in work-group shapes are used")
+        }
+    }
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    use kernels::Error;
+    match error.downcast_ref() {
+        Some(
+            Error::NoOpenClPlatform
+            | Error::NoSuchDevice { .. }
+            | Error::OutOfDeviceMemory { .. }
+            | Error::Device { .. },
+        ) => EXIT_DEVICE,
+        _ => EXIT_USAGE,
+    }
+}

@@ -1,0 +1,253 @@
+//! The command line: every option and every name it may have.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Padded full-decomposition wavelet transform and block coder: pictures to coefficients, coefficients to bytes,
+/// and back.
+#[derive(Debug, Parser)]
+#[command(name = "wavelet", version, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the devices that a transform can run on
+    Devices {
+        /// One JSON array on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Transform a picture (the first of a Y4M) into an array of coefficients of shape (channels, N, N)
+    Forward {
+        /// Picture: .png, .ppm, .pgm or .y4m
+        input: PathBuf,
+        /// Coefficients: .npy, float32; size and options go to OUT.npy.json beside it
+        output: PathBuf,
+        #[command(flatten)]
+        transform: TransformArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Transform an array of coefficients back into a picture
+    Inverse {
+        /// Coefficients written by `forward`, with their .npy.json
+        input: PathBuf,
+        /// Picture: .png, .ppm, .pgm or .y4m; .npy keeps the samples as float32 of shape (channels, height, width)
+        output: PathBuf,
+        #[command(flatten)]
+        transform: TransformArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Code a picture or every picture of a Y4M
+    Encode {
+        /// Picture or clip: .png, .ppm, .pgm or .y4m
+        input: PathBuf,
+        /// Coded clip: .duet
+        output: PathBuf,
+        #[command(flatten)]
+        coding: CodingArgs,
+        #[command(flatten)]
+        transform: TransformArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Decode a .duet file
+    Decode {
+        /// Coded clip: .duet
+        input: PathBuf,
+        /// Clip: .y4m; or picture, if the file holds one frame: .png, .ppm, .pgm
+        output: PathBuf,
+        /// Leave out the finest N levels
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        drop_levels: u8,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Measure on this machine: medians over several runs after a warm-up
+    Bench {
+        /// What to measure
+        kind: BenchKind,
+        #[command(flatten)]
+        bench: BenchArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
+    /// Choose work-group shapes for a device
+    Tune {
+        /// Part of the device's name
+        #[arg(long, value_name = "NAME")]
+        device: Option<String>,
+    },
+}
+
+/// Which transform.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct TransformArgs {
+    /// Filter bank [default: cdf97]
+    #[arg(long)]
+    pub(crate) wavelet: Option<WaveletName>,
+    /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]
+    #[arg(long, value_name = "full|N", value_parser = parse_levels)]
+    pub(crate) levels: Option<common::params::Levels>,
+    /// Extension at the ends of rows and columns [default: symmetric]
+    #[arg(long)]
+    pub(crate) boundary: Option<BoundaryName>,
+    /// How the picture continues in its square [default: smooth]
+    #[arg(long)]
+    pub(crate) padding: Option<PaddingName>,
+    /// Order of the computation [default: separable]
+    #[arg(long)]
+    pub(crate) scheme: Option<SchemeName>,
+    /// Arithmetic [default: f32]
+    #[arg(long)]
+    pub(crate) precision: Option<PrecisionName>,
+}
+
+/// Where it runs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ComputeArgs {
+    /// auto takes an OpenCL GPU, else the CPU
+    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
+    pub(crate) backend: BackendName,
+    /// Part of the OpenCL device's name, as `wavelet devices` lists it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
+}
+
+/// How coefficients become bytes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CodingArgs {
+    /// Coefficient code
+    #[arg(long, value_enum, default_value_t = ProfileName::Quad)]
+    pub(crate) profile: ProfileName,
+    #[command(flatten)]
+    pub(crate) rate: RateArgs,
+    /// Chroma sampling [default: the Y4M's own; 420 for colour stills]
+    #[arg(long)]
+    pub(crate) chroma: Option<ChromaName>,
+}
+
+/// Size or quality; without any of them `--step 8`.
+#[derive(Clone, Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct RateArgs {
+    /// Bits per luma pixel; the whole file keeps to it
+    #[arg(long, value_name = "X")]
+    pub(crate) bpp: Option<f64>,
+    /// Most bytes a frame may take in the file
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes_per_frame: Option<usize>,
+    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave
+    #[arg(long, value_name = "X")]
+    pub(crate) step: Option<f64>,
+    /// Keep every bit
+    #[arg(long)]
+    pub(crate) lossless: bool,
+}
+
+/// How to measure.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// hd (720p, 1080p, 2160p), square (512 to 4096) or WxH, separated by commas [default: 1920x1080]
+    #[arg(long, value_name = "hd|square|WxH,..", value_delimiter = ',')]
+    pub(crate) sizes: Vec<String>,
+    /// Runs of which the median is shown
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Also write the table to FILE, comma-separated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Bits per pixel of `codec` and `overlap`
+    #[arg(long, value_name = "X", default_value_t = 1.5)]
+    pub(crate) bpp: f64,
+    /// Picture for `codec` instead of the synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchKind {
+    /// Forward and inverse transform
+    Dwt,
+    /// Encoder and decoder by stage, bytes and PSNR
+    Codec,
+    /// Copies between host and device
+    Transfer,
+    /// Channels overlapping against one after another
+    Overlap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendName {
+    Auto,
+    Opencl,
+    Cpu,
+    Reference,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaveletName {
+    Cdf97,
+    Cdf53,
+    Dd137,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BoundaryName {
+    Symmetric,
+    Periodic,
+    Zero,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaddingName {
+    Smooth,
+    Zero,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemeName {
+    Separable,
+    Sweldens,
+    Iwahashi,
+    Explosive,
+    Monolithic,
+    Polyphase,
+    Convolution,
+    Rowcolumn,
+    Slab,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PrecisionName {
+    F32,
+    F64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileName {
+    Quad,
+    Pcwt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChromaName {
+    #[value(name = "420")]
+    C420,
+    #[value(name = "444")]
+    C444,
+}
+
+fn parse_levels(text: &str) -> Result<common::params::Levels, String> {
+    use common::params::Levels;
+    match (text, text.parse()) {
+        ("full", _) => Ok(Levels::Full),
+        (_, Ok(levels @ 1..=14)) => Ok(Levels::AtMost(levels)),
+        _ => Err("write `full` or a number from 1 to 14".to_owned()),
+    }
+}

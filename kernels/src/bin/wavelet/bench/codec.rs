@@ -1,0 +1,73 @@
+//! Encoder and decoder by stage, with bytes and quality.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use common::coded::ReceivedFrame;
+use common::wire::run::coded_size;
+use kernels::{Picture, PictureRef, Target};
+
+use super::{Subject, Table, is_planar, medians, ms, open_decoder, open_encoder, psnr_luma};
+use crate::args::{BenchArgs, ComputeArgs};
+use crate::{clip, options};
+
+pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
+    let mut table = Table::new(&[
+        "backend",
+        "device",
+        "picture",
+        "size",
+        "upload_ms",
+        "transform_ms",
+        "code_ms",
+        "encode_ms",
+        "decode_ms",
+        "inverse_ms",
+        "bytes",
+        "bit_per_pixel",
+        "psnr_y_db",
+    ]);
+    table.note("encode_ms: wall time of the whole encoder; every frame has the same budget".to_owned());
+    let bpp = options::bits_per_pixel(args.bpp)?;
+    for subject in Subject::all(args)? {
+        let params = subject.params();
+        let mut encoder = open_encoder(&params, compute)?;
+        let mut decoder = open_decoder(&params, compute)?;
+        let picture = PictureRef::new(subject.info.format, params.size, &subject.data)?;
+        let mut out = Picture::for_stream(params.chroma, params.size);
+        let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
+        let mut bytes = 0;
+        let [upload, transform, code, encode, decode, inverse] = medians(args.runs, || {
+            let start = Instant::now();
+            let frame = encoder.encode(picture, target)?;
+            let whole = start.elapsed();
+            bytes = coded_size(&frame);
+            decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
+            let (forward, backward) = (encoder.times(), decoder.times());
+            Ok([forward.upload, forward.transform, forward.code, whole, backward.decode, backward.inverse])
+        })?;
+        let backend = encoder.backend();
+        let pixels = params.size.pixels();
+        let psnr = if is_planar(subject.info.format) {
+            format!("{:.2}", psnr_luma(&subject.data, out.data(), pixels))
+        } else {
+            "-".to_owned()
+        };
+        table.push(vec![
+            backend.name.to_owned(),
+            backend.device.clone(),
+            subject.name,
+            params.size.to_string(),
+            ms(upload),
+            ms(transform),
+            ms(code),
+            ms(encode),
+            ms(decode),
+            ms(inverse),
+            bytes.to_string(),
+            format!("{:.4}", 8.0 * bytes as f64 / pixels as f64),
+            psnr,
+        ]);
+    }
+    Ok(table)
+}

@@ -1,0 +1,120 @@
+//! `wavelet encode` and `wavelet decode`: `.duet` files.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use common::coded::ReceivedFrame;
+use common::container::{self, ContainerReader};
+use common::frame::{Chroma, FrameSize};
+use kernels::{Error, Picture, PictureRef, Target};
+
+use crate::args::{ChromaName, CodingArgs, ComputeArgs, TransformArgs};
+use crate::io::{Kind, Output, PICTURES, Reader, Writer};
+use crate::options::{self, Rate};
+use crate::picture;
+
+/// What the container adds to each frame's [`common::wire::run::coded_size`]: its length.
+const FRAME_LENGTH_BYTES: usize = 4;
+
+/// Codes every picture of `input` into the file `output`.
+pub(crate) fn encode(
+    input: &Path,
+    output: &Path,
+    coding: &CodingArgs,
+    transform: &TransformArgs,
+    compute: &ComputeArgs,
+) -> Result<String> {
+    let (codec, rate) = (options::codec_params(transform)?, options::rate(coding)?);
+    Kind::of(output, &[Kind::Duet])?;
+    let mut reader = Reader::open(input)?;
+    let info = reader.info();
+    let own = picture::own_chroma(info.format);
+    let chroma = match (coding.chroma, own) {
+        (Some(ChromaName::C420), _) => Chroma::C420,
+        (Some(ChromaName::C444), _) => Chroma::C444,
+        (None, Chroma::C444) if reader.is_still() => Chroma::C420,
+        (None, own) => own,
+    };
+    let params = picture::stream_params(&info, chroma, codec);
+    let mut encoder = kernels::open_encoder(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut bytes = Vec::new();
+    container::write_header(&params, &mut bytes)?;
+    let mut file = Output::create(output)?;
+    let (mut frames, mut total) = (0_u64, 0);
+    while let Some(data) = reader.next()? {
+        // `bytes` holds the file's head before the first frame, so that frame pays for it.
+        let target = target(rate, params.size, bytes.len() + FRAME_LENGTH_BYTES);
+        let picture = PictureRef::new(info.format, info.size, &data)?;
+        let frame = encoder.encode(picture, target).map_err(|error| explain(error, rate, bytes.len()))?;
+        container::write_frame(&frame, &mut bytes)?;
+        file.append(&bytes)?;
+        total += bytes.len();
+        frames += 1;
+        bytes.clear();
+    }
+    ensure!(frames > 0, "{}: there is no picture in it", input.display());
+    file.finish()?;
+    let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
+    let (size, backend) = (params.size, encoder.backend());
+    let (name, device) = (backend.name, &backend.device);
+    Ok(format!("{frames} frames of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
+}
+
+/// Decodes the file `input` into the clip or picture `output`.
+pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
+    if drop_levels > 0 {
+        bail!("--drop-levels {drop_levels} is not available in this version: leave it out");
+    }
+    Kind::of(input, &[Kind::Duet])?;
+    let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
+    let name = input.display();
+    let bytes = std::fs::read(input).with_context(|| format!("{name} cannot be read"))?;
+    let unusable = || format!("{name} cannot be decoded");
+    let mut container = ContainerReader::new(&bytes).with_context(unusable)?;
+    if still {
+        let mut ahead = container.clone();
+        let frames = std::iter::from_fn(|| ahead.next_frame().transpose()).take(2).count();
+        ensure!(frames < 2, "{name} holds more than one frame: write them to a .y4m file");
+    }
+    let params = *container.params();
+    let mut decoder = kernels::open_decoder(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut picture = Picture::for_stream(params.chroma, params.size);
+    let mut writer = Writer::create(output, picture::decoded_info(&params))?;
+    let mut frames = 0_u64;
+    while let Some(frame) = container.next_frame().with_context(unusable)? {
+        decoder.decode(&ReceivedFrame::from(&frame), &mut picture)?;
+        writer.write(picture.data())?;
+        frames += 1;
+    }
+    ensure!(frames > 0, "{name}: there is no frame in it");
+    let damaged = decoder.damaged_blocks();
+    ensure!(damaged == 0, "{name} is damaged: {damaged} blocks hold bytes that no encoder makes");
+    writer.finish()?;
+    let backend = decoder.backend();
+    Ok(format!("{frames} frames of {}, {}: {}\n", params.size, backend.name, backend.device))
+}
+
+/// The encoder's target for a frame that costs `overhead_bytes` besides its coded size.
+fn target(rate: Rate, size: FrameSize, overhead_bytes: usize) -> Target {
+    match rate {
+        Rate::BitsPerPixel(bpp) => Target::Bytes(bytes_per_frame(bpp, size).saturating_sub(overhead_bytes)),
+        Rate::BytesPerFrame(bytes) => Target::Bytes(bytes.saturating_sub(overhead_bytes)),
+        Rate::Step(step) => Target::Step(step),
+    }
+}
+
+/// Whole bytes that a frame may take at `bpp` bits per luma pixel.
+pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
+    (bpp * size.pixels() as f64 / 8.0) as usize
+}
+
+/// Says a budget that is too small in the words of the command line.
+fn explain(error: Error, rate: Rate, head_bytes: usize) -> anyhow::Error {
+    match (&error, rate) {
+        (Error::BudgetTooSmall { smallest_bytes, .. }, Rate::BitsPerPixel(_) | Rate::BytesPerFrame(_)) => {
+            let least = smallest_bytes + head_bytes + FRAME_LENGTH_BYTES;
+            anyhow::anyhow!("the frame does not fit: a frame of this size takes at least {least} bytes in the file")
+        }
+        _ => error.into(),
+    }
+}

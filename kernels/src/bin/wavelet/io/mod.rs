@@ -1,0 +1,185 @@
+//! Pictures and arrays in files.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::units::FrameRate;
+
+pub(crate) mod npy;
+mod rgb;
+mod still;
+mod y4m;
+
+/// What every picture of a file has in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PictureInfo {
+    pub(crate) size: FrameSize,
+    pub(crate) format: PixelFormat,
+    /// What Y, Cb and Cr mean, or will mean after conversion from RGB.
+    pub(crate) colour: ColourSpace,
+    pub(crate) frame_rate: FrameRate,
+}
+
+/// Kind of a file, by its ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Png,
+    Ppm,
+    Pgm,
+    Y4m,
+    Npy,
+    Duet,
+}
+
+impl Kind {
+    /// The kind of the file at `path`, which must be one of `allowed`.
+    pub(crate) fn of(path: &Path, allowed: &[Self]) -> Result<Self> {
+        let ending = path.extension().and_then(OsStr::to_str).unwrap_or("").to_ascii_lowercase();
+        match allowed.iter().find(|kind| kind.ending() == ending) {
+            Some(kind) => Ok(*kind),
+            None => {
+                let endings: Vec<_> = allowed.iter().map(|kind| format!(".{}", kind.ending())).collect();
+                bail!("{}: the name must end in {}", path.display(), endings.join(" or "))
+            }
+        }
+    }
+
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Ppm => "ppm",
+            Self::Pgm => "pgm",
+            Self::Y4m => "y4m",
+            Self::Npy => "npy",
+            Self::Duet => "duet",
+        }
+    }
+}
+
+/// Kinds that hold pictures.
+pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y4m];
+
+/// The pictures of a file, one after another.
+pub(crate) enum Reader {
+    Still(PictureInfo, Option<Vec<u8>>),
+    Y4m(y4m::Reader),
+}
+
+impl Reader {
+    /// Opens the picture or clip at `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        match Kind::of(path, &PICTURES)? {
+            Kind::Y4m => Ok(Self::Y4m(y4m::Reader::open(path)?)),
+            _ => still::read(path).map(|(info, data)| Self::Still(info, Some(data))),
+        }
+    }
+
+    /// What every picture has in common.
+    pub(crate) fn info(&self) -> PictureInfo {
+        match self {
+            Self::Still(info, _) => *info,
+            Self::Y4m(reader) => reader.info(),
+        }
+    }
+
+    /// Whether the file is a single picture by its kind.
+    pub(crate) fn is_still(&self) -> bool {
+        matches!(self, Self::Still(..))
+    }
+
+    /// The next picture's bytes; `None` after the last.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        match self {
+            Self::Still(_, data) => Ok(data.take()),
+            Self::Y4m(reader) => reader.next(),
+        }
+    }
+
+    /// The first picture's bytes.
+    pub(crate) fn first(&mut self, path: &Path) -> Result<Vec<u8>> {
+        self.next()?.with_context(|| format!("{}: there is no picture in it", path.display()))
+    }
+}
+
+/// Writes decoded pictures, all of the same [`PictureInfo`] in a planar format.
+pub(crate) enum Writer {
+    Still { path: PathBuf, kind: Kind, info: PictureInfo, written: bool },
+    Y4m(y4m::Writer),
+}
+
+impl Writer {
+    /// Creates the file at `path` for pictures of `info`.
+    pub(crate) fn create(path: &Path, info: PictureInfo) -> Result<Self> {
+        match Kind::of(path, &PICTURES)? {
+            Kind::Y4m => Ok(Self::Y4m(y4m::Writer::create(path, info)?)),
+            kind => {
+                still::check(path, kind, info.format)?;
+                Ok(Self::Still { path: path.to_owned(), kind, info, written: false })
+            }
+        }
+    }
+
+    /// Appends a picture.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<()> {
+        match self {
+            Self::Y4m(writer) => writer.write(data),
+            Self::Still { path, written: true, .. } => {
+                bail!("{} can hold only one of the frames: write them to a .y4m file", path.display())
+            }
+            Self::Still { path, kind, info, written } => {
+                *written = true;
+                still::write(path, *kind, info, data)
+            }
+        }
+    }
+
+    /// Ends the file.
+    pub(crate) fn finish(self) -> Result<()> {
+        match self {
+            Self::Still { .. } => Ok(()),
+            Self::Y4m(writer) => writer.finish(),
+        }
+    }
+}
+
+/// A file being written; it disappears unless it is finished.
+pub(crate) struct Output {
+    path: PathBuf,
+    writer: BufWriter<File>,
+    finished: bool,
+}
+
+impl Output {
+    /// Creates or empties the file at `path`.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, file), finished: false })
+    }
+
+    /// Appends `bytes`.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.write_all(bytes).with_context(|| format!("{} cannot be written", self.path.display()))
+    }
+
+    /// Ends the file and keeps it.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.writer.flush().with_context(|| format!("{} cannot be written", self.path.display()))?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // A device such as /dev/null must stay.
+        let is_file = self.writer.get_ref().metadata().is_ok_and(|metadata| metadata.is_file());
+        if !self.finished && is_file {
+            // Nothing can be done, and the error that led here is already on its way.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Planar Y, Cb, Cr to RGB for files that hold RGB.
+
+use common::frame::{ColourSpace, Matrix, PixelFormat, Range};
+
+use super::PictureInfo;
+
+/// RGB, 3 bytes a pixel, of a planar or grey picture. A chroma sample of 4:2:0 covers its 2x2 pixels.
+pub(crate) fn from_planar(info: &PictureInfo, data: &[u8]) -> Vec<u8> {
+    let (width, height) = (info.size.width(), info.size.height());
+    if info.format == PixelFormat::Grey8 {
+        return data.iter().flat_map(|&grey| [grey; 3]).collect();
+    }
+    let shift = usize::from(info.format == PixelFormat::I420);
+    let chroma_width = (width + shift) >> shift;
+    let chroma_pixels = chroma_width * ((height + shift) >> shift);
+    let (luma, chroma) = data.split_at(info.size.pixels());
+    let (blue, red) = chroma.split_at(chroma_pixels);
+    let convert = converter(info.colour);
+    let mut rgb = Vec::with_capacity(3 * luma.len());
+    for y in 0..height {
+        let row = (y >> shift) * chroma_width;
+        for x in 0..width {
+            let at = row + (x >> shift);
+            rgb.extend(convert([luma[y * width + x], blue[at], red[at]]));
+        }
+    }
+    rgb
+}
+
+/// The inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
+fn converter(colour: ColourSpace) -> impl Fn([u8; 3]) -> [u8; 3] {
+    let (kr, kb) = match colour.matrix {
+        Matrix::Bt601 => (0.299, 0.114),
+        Matrix::Bt709 => (0.2126, 0.0722),
+    };
+    let kg = 1.0 - kr - kb;
+    let (black, luma_span, chroma_span) = match colour.range {
+        Range::Limited => (16.0, 219.0, 224.0),
+        Range::Full => (0.0, 255.0, 255.0),
+    };
+    move |[y, cb, cr]: [u8; 3]| {
+        let y = (f32::from(y) - black) * (255.0 / luma_span);
+        let blue = (f32::from(cb) - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kb);
+        let red = (f32::from(cr) - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kr);
+        let green = -(kr * red + kb * blue) / kg;
+        [y + red, y + green, y + blue].map(|sample| sample.round().clamp(0.0, 255.0) as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+    use common::frame::FrameSize;
+    use common::units::FrameRate;
+
+    #[test]
+    fn primaries_and_grey_come_out_as_they_went_in() {
+        for (ycbcr, rgb) in [
+            ([235, 128, 128], [255, 255, 255]),
+            ([16, 128, 128], [0, 0, 0]),
+            ([63, 102, 240], [255, 1, 0]),
+            ([32, 240, 118], [1, 0, 255]),
+        ] {
+            assert_eq!(converter(ColourSpace::BT709_LIMITED)(ycbcr), rgb);
+        }
+        assert_eq!(converter(ColourSpace::JPEG)([76, 85, 255]), [254, 0, 0]);
+    }
+
+    #[test]
+    fn odd_sizes_find_their_chroma() {
+        let info = PictureInfo {
+            size: FrameSize::new(3, 1).unwrap(),
+            format: PixelFormat::I420,
+            colour: ColourSpace::BT709_LIMITED,
+            frame_rate: FrameRate::new(30, 1).unwrap(),
+        };
+        let rgb = from_planar(&info, &[126, 126, 126, 128, 240, 128, 128]);
+        assert_eq!(rgb[..6], [128; 6]);
+        assert_eq!((rgb[6], rgb[8]), (128, 255));
+    }
+}

@@ -1,0 +1,30 @@
+//! What a file's pictures mean for a stream.
+
+use common::frame::{Chroma, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+
+use crate::io::PictureInfo;
+
+/// The sampling that keeps all of a file's chroma.
+pub(crate) fn own_chroma(format: PixelFormat) -> Chroma {
+    match format {
+        PixelFormat::Grey8 => Chroma::Grey,
+        PixelFormat::I420 | PixelFormat::Nv12 => Chroma::C420,
+        PixelFormat::Rgb8 | PixelFormat::YCbCr8 | PixelFormat::Yuyv | PixelFormat::I444 => Chroma::C444,
+    }
+}
+
+/// The parameters of a stream of a file's pictures.
+pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecParams) -> StreamParams {
+    StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
+}
+
+/// What the decoded pictures of a stream are like.
+pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
+    PictureInfo {
+        size: params.size,
+        format: params.chroma.planar_format(),
+        colour: params.colour,
+        frame_rate: params.frame_rate,
+    }
+}
