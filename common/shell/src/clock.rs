@@ -1,0 +1,33 @@
+//! The one place where the daemons read time.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use common::units::Timestamp;
+
+static ORIGIN: OnceLock<Instant> = OnceLock::new();
+
+fn origin() -> Instant {
+    *ORIGIN.get_or_init(Instant::now)
+}
+
+/// Time since this process first asked, on the machine's monotonic clock.
+pub fn now() -> Timestamp {
+    let origin = origin();
+    Timestamp::from_us(Instant::now().duration_since(origin).as_micros().try_into().unwrap_or(u64::MAX))
+}
+
+/// How long it is until `when`; zero if it is past.
+pub fn until(when: Timestamp) -> Duration {
+    when.since(now())
+}
+
+/// Puts this thread to sleep until `when`.
+pub fn sleep_until(when: Timestamp) {
+    std::thread::sleep(until(when));
+}
+
+/// `when` on the clock that tokio's timers use.
+pub(crate) fn to_tokio(when: Timestamp) -> tokio::time::Instant {
+    tokio::time::Instant::from_std(origin() + Duration::from_micros(when.as_us()))
+}

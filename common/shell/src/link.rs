@@ -1,0 +1,111 @@
+//! The event loop that both daemons turn: one connection, redialled or awaited for ever, between a session and
+//! the network.
+//!
+//! A daemon implements [`Link`] over its session; [`run`] calls it. All calls come from one thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::config::{LinkMode, Peer};
+use common::session::ProtocolViolation;
+use common::units::{Bitrate, Timestamp};
+use common::wire::control::ControlMessage;
+use tokio::sync::Notify;
+
+use crate::exit::Failure;
+use crate::identity::Identity;
+
+/// What a daemon gives to the loop: its session, and what it does with what comes out.
+pub trait Link {
+    /// A peer is there, its key proved.
+    fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp);
+    /// The connection is gone; another may come.
+    fn on_disconnected(&mut self, now: Timestamp);
+    /// A control message came.
+    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
+    /// A media datagram came.
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        let _ = (bytes, now);
+    }
+    /// [`Waker::wake`] was called on some thread.
+    fn on_wake(&mut self, now: Timestamp);
+    /// Called every [`TICK`], connected or not: for statistics and the watchdog.
+    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp);
+    /// The session's deadline has come.
+    fn handle_timeout(&mut self, now: Timestamp);
+    /// The process was asked to stop (SIGINT, SIGTERM): queue a goodbye.
+    fn on_stop(&mut self, now: Timestamp);
+    /// The next control message to send.
+    fn poll_control(&mut self) -> Option<ControlMessage>;
+    /// The next datagram to send now.
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        let _ = now;
+        None
+    }
+    /// When to call [`Link::handle_timeout`].
+    fn poll_timeout(&self) -> Option<Timestamp>;
+    /// What the loop must do. Called after everything else, until it gives `None`.
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action>;
+}
+
+/// What a daemon asks of the loop. Queued control messages are sent first in every case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Close and end well.
+    End,
+    /// Close and end with this failure.
+    Fail(Failure),
+    /// Close; dial or await again.
+    Disconnect,
+}
+
+/// Figures of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkState {
+    /// Smoothed round trip.
+    pub rtt: Duration,
+    /// Largest datagram, bytes; changes with the path.
+    pub max_datagram: usize,
+}
+
+/// Time between two calls of [`Link::on_tick`].
+pub const TICK: Duration = Duration::from_millis(250);
+
+/// Wakes the loop from any thread.
+#[derive(Clone, Debug, Default)]
+pub struct Waker(Arc<Notify>);
+
+impl Waker {
+    /// Makes the loop call [`Link::on_wake`] soon; several calls may become one.
+    pub fn wake(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// What the loop needs to know.
+#[derive(Debug)]
+pub struct LinkOptions {
+    /// Who dials.
+    pub mode: LinkMode,
+    /// This machine's key.
+    pub identity: Identity,
+    /// Who may connect.
+    pub peers: Vec<Peer>,
+    /// Bytes asked for each socket buffer.
+    pub socket_buffer_bytes: usize,
+    /// Whether several datagrams may go out in one system call.
+    pub gso: bool,
+    /// Video bit rate sent; zero for a receiver. Sizes the congestion window.
+    pub rate: Bitrate,
+    /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
+    pub frame_bytes: usize,
+}
+
+/// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
+///
+/// Dialling is repeated for ever, unless the peer refuses this machine's key or shows one that is not allowed. A
+/// listener refuses who is not allowed and goes on.
+pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+    let _ = (options, waker, link);
+    todo!()
+}

@@ -1,0 +1,176 @@
+//! A place for one item between two threads.
+//!
+//! Live stages [`replace`](Slot::replace) what is still there: the newest wins, the loss is counted. Stages that
+//! must not lose [`put_wait`](Slot::put_wait).
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One end of a slot; clones share it.
+#[derive(Debug)]
+pub struct Slot<T> {
+    shared: Arc<Shared<T>>,
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    item: Option<T>,
+    closed: bool,
+    dropped: u64,
+}
+
+/// What a wait for an item came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken<T> {
+    /// An item.
+    Item(T),
+    /// None came in time.
+    Timeout,
+    /// None is there and none will come.
+    Closed,
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Slot<T> {
+    /// An empty, open slot.
+    pub fn new() -> Self {
+        let state = State { item: None, closed: false, dropped: 0 };
+        Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
+    }
+
+    /// Puts `item` in, in place of what is there. Gives back what it replaced (counted as dropped), or `item`
+    /// itself if the slot is closed.
+    pub fn replace(&self, item: T) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
+            return Some(item);
+        }
+        let old = state.item.replace(item);
+        state.dropped += u64::from(old.is_some());
+        self.shared.changed.notify_all();
+        old
+    }
+
+    /// Waits until the slot is empty and puts `item` in; gives it back if the slot is closed.
+    pub fn put_wait(&self, item: T) -> Result<(), T> {
+        let mut state = self.lock();
+        while state.item.is_some() && !state.closed {
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return Err(item);
+        }
+        state.item = Some(item);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Takes the item if there is one.
+    pub fn try_take(&self) -> Option<T> {
+        let item = self.lock().item.take();
+        if item.is_some() {
+            self.shared.changed.notify_all();
+        }
+        item
+    }
+
+    /// Waits at most `timeout` for an item. A closed slot still gives the item left in it.
+    pub fn take_timeout(&self, timeout: Duration) -> Taken<T> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.lock();
+        loop {
+            if let Some(item) = state.item.take() {
+                self.shared.changed.notify_all();
+                return Taken::Item(item);
+            }
+            if state.closed {
+                return Taken::Closed;
+            }
+            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Taken::Timeout;
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Ends the slot: waiting ends wake up, nothing more goes in.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Whether [`Slot::close`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// How many items were replaced before anyone took them.
+    pub fn dropped(&self) -> u64 {
+        self.lock().dropped
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn the_newest_wins_and_losses_are_counted() {
+        let slot = Slot::new();
+        assert_eq!((slot.replace(1), slot.replace(2), slot.replace(3)), (None, Some(1), Some(2)));
+        assert_eq!((slot.dropped(), slot.try_take(), slot.try_take()), (2, Some(3), None));
+        assert_eq!(slot.take_timeout(Duration::ZERO), Taken::Timeout);
+    }
+
+    #[test]
+    fn a_closed_slot_gives_what_it_holds_and_takes_no_more() {
+        let slot = Slot::new();
+        slot.put_wait(1).unwrap();
+        slot.close();
+        assert_eq!((slot.put_wait(2), slot.replace(3)), (Err(2), Some(3)));
+        assert_eq!((slot.take_timeout(SOON), slot.take_timeout(SOON)), (Taken::Item(1), Taken::Closed));
+    }
+
+    #[test]
+    fn a_waiting_source_loses_nothing() {
+        let slot = Slot::new();
+        let source = slot.clone();
+        let thread = std::thread::spawn(move || {
+            for item in 0..100 {
+                source.put_wait(item).unwrap();
+            }
+            source.close();
+        });
+        let mut items = Vec::new();
+        while let Taken::Item(item) = slot.take_timeout(SOON) {
+            items.push(item);
+        }
+        thread.join().unwrap();
+        assert!(items.into_iter().eq(0..100) && slot.dropped() == 0);
+    }
+}

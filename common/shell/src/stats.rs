@@ -1,0 +1,40 @@
+//! The statistics file: JSON lines, one object a second and a last one.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// An open statistics file, or none.
+#[derive(Debug, Default)]
+pub struct StatsFile {
+    file: Option<File>,
+}
+
+impl StatsFile {
+    /// Creates the file at `path`, emptying an old one; without a path, lines go nowhere. `-` is standard output.
+    pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
+        let open = |path: &Path| {
+            let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
+            File::create(path)
+                .map_err(|error| Failure::usage(format!("cannot write statistics to {}: {error}", path.display())))
+        };
+        Ok(Self { file: path.map(open).transpose()? })
+    }
+
+    /// Appends `report` as one line, whole. A failing disk ends the file with a warning, not the daemon.
+    pub fn write(&mut self, report: &impl Serialize) {
+        let Some(file) = &mut self.file else { return };
+        let line = serde_json::to_vec(report).map_err(std::io::Error::other).and_then(|mut line| {
+            line.push(b'\n');
+            file.write_all(&line)
+        });
+        if let Err(error) = line {
+            tracing::warn!(%error, "statistics are no longer written");
+            self.file = None;
+        }
+    }
+}

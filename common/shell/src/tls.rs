@@ -1,0 +1,197 @@
+//! TLS 1.3 with raw public keys (RFC 7250) on both sides.
+//!
+//! A peer is whoever proves to hold the private key of an allowed public key. The allow-list is compared inside
+//! the handshake, before the signature is verified, on both sides; there are no names, dates or authorities, and
+//! no way to switch the checks off.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use common::config::PublicKey;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, ServerConfig,
+    SignatureScheme,
+};
+
+/// Application protocol that both sides must name.
+pub const ALPN: &[u8] = b"duet/1";
+
+/// Header of the SubjectPublicKeyInfo of an Ed25519 key (RFC 8410, section 4); the 32 bytes follow.
+const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// The SubjectPublicKeyInfo of `key`, DER.
+pub fn spki(key: &PublicKey) -> Vec<u8> {
+    [SPKI_PREFIX.as_slice(), key.as_bytes()].concat()
+}
+
+/// The key whose SubjectPublicKeyInfo is `der`; `None` if it is not exactly that of an Ed25519 key.
+pub fn key_of_spki(der: &[u8]) -> Option<PublicKey> {
+    der.strip_prefix(&SPKI_PREFIX)?.try_into().ok().map(PublicKey::from_bytes)
+}
+
+/// Settings for the side that dials: shows `own`, accepts only `verifier`'s keys.
+pub fn client_config(own: Arc<CertifiedKey>, verifier: Arc<PeerVerifier>) -> Result<ClientConfig, Error> {
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_client_cert_resolver(Arc::new(rustls::client::AlwaysResolvesClientRawPublicKeys::new(own)));
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = rustls::client::Resumption::disabled();
+    config.enable_sni = false;
+    Ok(config)
+}
+
+/// Settings for the side that listens: shows `own`, demands one of `verifier`'s keys.
+pub fn server_config(own: Arc<CertifiedKey>, verifier: Arc<PeerVerifier>) -> Result<ServerConfig, Error> {
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(rustls::server::AlwaysResolvesServerRawPublicKeys::new(own)));
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// Accepts exactly the keys of its allow-list.
+#[derive(Debug)]
+pub struct PeerVerifier {
+    allowed: Vec<PublicKey>,
+    algorithms: WebPkiSupportedAlgorithms,
+    refused: Mutex<Option<PublicKey>>,
+}
+
+impl PeerVerifier {
+    /// A verifier of these keys and no other.
+    pub fn new(allowed: impl IntoIterator<Item = PublicKey>) -> Arc<Self> {
+        let algorithms = provider().signature_verification_algorithms;
+        Arc::new(Self { allowed: allowed.into_iter().collect(), algorithms, refused: Mutex::new(None) })
+    }
+
+    /// The last key that was refused, once; for messages.
+    pub fn take_refused(&self) -> Option<PublicKey> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn check(&self, end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), Error> {
+        let Some(key) = key_of_spki(end_entity).filter(|_| intermediates.is_empty()) else {
+            return Err(CertificateError::BadEncoding.into());
+        };
+        if self.allowed.contains(&key) {
+            return Ok(());
+        }
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn check_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let spki = SubjectPublicKeyInfoDer::from(key.as_ref());
+        verify_tls13_signature_with_raw_key(message, &spki, signature, &self.algorithms)
+    }
+}
+
+fn no_tls12() -> Error {
+    Error::PeerIncompatible(PeerIncompatible::Tls13RequiredForQuic)
+}
+
+impl ServerCertVerifier for PeerVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(end_entity, intermediates).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(no_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, key, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for PeerVerifier {
+    fn offer_client_auth(&self) -> bool {
+        true
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        true
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(end_entity, intermediates).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(no_tls12())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        key: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, key, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
