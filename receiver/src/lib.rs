@@ -1,1 +1,135 @@
-//! stub
+//! Duet's receiver: video from a sender over QUIC to a window or a file.
+//!
+//! ```text
+//! network thread            decode thread             main thread
+//! link: socket, session --> decode: blocks, inverse --> present: sinks, statistics
+//!                    slot of one: the newest wins
+//! ```
+//!
+//! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
+//! network thread never decodes.
+
+pub mod cli;
+pub mod decode;
+pub mod link;
+pub mod present;
+pub mod report;
+pub mod sink;
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use common::config::{LinkMode, ReceiverConfig};
+use common::session::ReceiverOptions;
+use common::stats::ReceiverReport;
+use common::units::Bitrate;
+use kernels::BackendChoice;
+use shell::exit::Failure;
+use shell::identity::Identity;
+use shell::link::{LinkOptions, Waker};
+use shell::sd::Watchdog;
+use shell::slot::Slot;
+use shell::stats::StatsFile;
+
+use crate::decode::Stage;
+use crate::link::{Command, ReceiverLink};
+use crate::present::{LinkView, Presenter};
+use crate::sink::{Sink, SinkError, SinkSpec};
+
+/// Receives until the sender has finished, `frames` pictures are shown, a window is closed or the process is asked to
+/// stop. Call it on the main thread. Returns the last statistics.
+pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
+    let shared = &config.shared;
+    if shared.peers.is_empty() {
+        return Err(Failure::usage(
+            "no peer is allowed to send: give the sender's key with --peer KEY (its `sender identity` prints it) or \
+             as public_key in a [[peer]] section",
+        ));
+    }
+    let identity = Identity::load(&shell::cli::identity_path(shared)?)?;
+    let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
+    decode::probe(choice, shared.device.as_deref())?;
+    let mut opened = sinks.iter().map(|spec| sink::open(spec, config.status_line)).collect::<Result<Vec<_>, _>>();
+    let sinks: &mut [Box<dyn Sink>] = match &mut opened {
+        Ok(sinks) => sinks,
+        Err(error @ SinkError::File { .. }) => return Err(Failure::usage(error)),
+        Err(error) => return Err(Failure::device(error)),
+    };
+    let mut stats = StatsFile::create(shared.stats_file.as_deref())?;
+
+    let (jobs, pictures) = (Slot::new(), Slot::new());
+    let (commands, command_queue) = mpsc::channel();
+    let (shown, shown_queue) = mpsc::channel();
+    let waker = Waker::default();
+    let view = Arc::new(Mutex::new(LinkView::default()));
+
+    let options = LinkOptions {
+        mode: shared.mode.clone(),
+        identity,
+        peers: shared.peers.clone(),
+        socket_buffer_bytes: shared.socket_buffer_bytes,
+        gso: shared.gso,
+        rate: Bitrate::from_bps(0),
+        frame_bytes: 0,
+    };
+    let dials = matches!(shared.mode, LinkMode::Dial(_));
+    let session = ReceiverOptions { latency_max: config.latency_max };
+    let network = {
+        let (waker, jobs) = (waker.clone(), jobs.clone());
+        let mut link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));
+        spawn("network", move || {
+            let _closing = Closing(&jobs);
+            shell::link::run(options, &waker, &mut link)
+        })?
+    };
+    let decoding = {
+        let (commands, waker) = (commands.clone(), waker.clone());
+        let tell_opened = move |opened| {
+            if commands.send(Command::Opened(opened)).is_ok() {
+                waker.wake();
+            }
+        };
+        let stage = Stage { jobs, pictures: pictures.clone(), shown: shown_queue, opened: tell_opened };
+        let device = shared.device.clone();
+        spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
+    };
+
+    let mut watchdog = Watchdog::ready();
+    let end = |end| {
+        if commands.send(Command::End(end)).is_ok() {
+            waker.wake();
+        }
+    };
+    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames };
+    let presented = present::run(presenter, sinks, &mut stats, &mut watchdog);
+    watchdog.stopping();
+    // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.
+    end(present::End::Stop);
+    let decoded = join(decoding);
+    join(network)?;
+    decoded?;
+    presented
+}
+
+/// Closes the slot when the thread ends, however it ends.
+struct Closing<'a, T>(&'a Slot<T>);
+
+impl<T> Drop for Closing<'_, T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+fn spawn(name: &str, body: impl FnOnce() -> Outcome + Send + 'static) -> Result<JoinHandle<Outcome>, Failure> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|error| Failure::device(format!("cannot start the {name} thread: {error}")))
+}
+
+fn join(thread: JoinHandle<Outcome>) -> Outcome {
+    let name = thread.thread().name().unwrap_or_default().to_owned();
+    thread.join().unwrap_or_else(|_| Err(Failure::device(format!("the {name} thread broke down"))))
+}

@@ -1,1 +1,27 @@
-fn main() {}
+//! The receiver daemon.
+
+use std::process::ExitCode;
+
+use receiver::cli::{Cli, resolve};
+use shell::cli::Command;
+use shell::exit::{Failure, report};
+
+fn main() -> ExitCode {
+    report("receiver", shell::cli::parse::<Cli>().and_then(|cli| dispatch(&cli)))
+}
+
+fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    let resolved = resolve(cli)?;
+    match cli.command.unwrap_or_default() {
+        Command::Run => {
+            shell::log::init();
+            receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
+        }
+        Command::Identity => shell::cli::print_identity(&resolved.config.shared),
+        Command::Devices { .. } | Command::Doctor { .. } => Ok(()),
+        Command::Check => {
+            println!("the configuration is right");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Flags to a checked configuration.
+
+use clap::Parser;
+use common::config::raw::ReceiverFile;
+use common::config::{ReceiverConfig, parse_receiver, resolve_receiver};
+use shell::cli::{Command, CommonFlags, in_file, read_config};
+use shell::exit::Failure;
+
+use crate::sink::{self, SinkSpec};
+
+/// Duet's receiver: shows the video that a sender sends.
+#[derive(Debug, Parser)]
+#[command(name = "receiver", version, after_help = sink::HELP)]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Where pictures go; may be repeated. See below
+    #[arg(long, global = true, value_name = "SPEC")]
+    pub sink: Vec<String>,
+    /// Flags of both daemons.
+    #[command(flatten)]
+    pub common: CommonFlags,
+}
+
+/// A configuration with its sinks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// File and flags together.
+    pub config: ReceiverConfig,
+    /// All sinks, those for the eye first.
+    pub sinks: Vec<SinkSpec>,
+}
+
+/// Reads the configuration file, lays the flags over it and checks everything.
+pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
+    let path = cli.common.config.as_deref();
+    let text = read_config(path)?;
+    let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| in_file(path, &error))?;
+    let ReceiverFile { compute, network, identity, peers, stats, .. } = &mut file;
+    cli.common.apply(compute, network, identity, peers, stats);
+    let config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
+    let texts = if cli.sink.is_empty() { std::slice::from_ref(&config.sink) } else { &cli.sink };
+    let mut sinks =
+        texts.iter().map(|text| text.parse()).collect::<Result<Vec<SinkSpec>, _>>().map_err(Failure::usage)?;
+    sinks.sort_by_key(|spec| !matches!(spec, SinkSpec::Window { .. }));
+    if sinks.iter().filter(|spec| matches!(spec, SinkSpec::Window { .. })).count() > 1 {
+        return Err(Failure::usage("one window is enough: give --sink window once"));
+    }
+    Ok(Resolved { config, sinks })
+}

@@ -1,0 +1,211 @@
+//! The decode thread: arrived frames to pictures.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::params::{CodecParams, StreamParams};
+use common::session::ArrivedFrame;
+use common::units::{FrameId, FrameRate, Timestamp};
+use kernels::Picture;
+use kernels::{BackendChoice, BackendInfo, Decoder, open_decoder};
+use shell::clock;
+use shell::exit::Failure;
+use shell::slot::{Slot, Taken};
+
+/// Pictures in circulation: one being decoded, one in the slot, one being shown.
+const PICTURES: usize = 3;
+const WAIT: Duration = Duration::from_secs(1);
+
+/// What the network thread asks for.
+#[derive(Debug)]
+pub enum Job {
+    /// Build the decoder of a stream. No frame of it comes before [`Opened`] has been answered.
+    Open {
+        /// The stream.
+        params: StreamParams,
+        /// Counts the streams; the answer carries it back.
+        serial: u64,
+    },
+    /// Decode a frame.
+    Frame {
+        /// The frame.
+        arrived: ArrivedFrame,
+        /// Sender's clock minus ours, as known when the frame was released, microseconds.
+        clock_offset_us: Option<i64>,
+    },
+}
+
+/// The decoder of stream `serial` is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// From [`Job::Open`].
+    pub serial: u64,
+}
+
+/// A stream as the sinks know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Counts the streams.
+    pub serial: u64,
+    /// Its parameters.
+    pub params: StreamParams,
+    /// What decodes it.
+    pub backend: BackendInfo,
+}
+
+/// A picture to show.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The stream it belongs to.
+    pub stream: Arc<Stream>,
+    /// Number of the frame.
+    pub id: FrameId,
+    /// The picture.
+    pub picture: Picture,
+    /// When it passed which point.
+    pub passed: Passed,
+}
+
+/// When a frame passed the points between the stages; sender's times are on its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Captured, sender's clock.
+    pub capture: Timestamp,
+    /// Last datagram at the sender's socket, sender's clock.
+    pub sent: Timestamp,
+    /// Last datagram here.
+    pub received: Timestamp,
+    /// Released to the decoder.
+    pub released: Timestamp,
+    /// Picture ready.
+    pub decoded: Timestamp,
+    /// How much of the time from release to picture the inverse transform took.
+    pub inverse: Duration,
+    /// Sender's clock minus ours, microseconds.
+    pub clock_offset_us: Option<i64>,
+}
+
+/// The slots and channels around the decode thread.
+pub struct Stage<R> {
+    /// From the network thread.
+    pub jobs: Slot<Job>,
+    /// To the sinks.
+    pub pictures: Slot<Decoded>,
+    /// Pictures that the sinks have shown.
+    pub shown: Receiver<Picture>,
+    /// Tells the network thread that a decoder is there.
+    pub opened: R,
+}
+
+/// Checks at start that the back end asked for is there, with a small stream. `auto` always finds one.
+pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<(), Failure> {
+    let (Ok(size), Some(frame_rate)) = (FrameSize::new(16, 16), FrameRate::new(30, 1)) else { return Ok(()) };
+    if choice == BackendChoice::Auto && device.is_none() {
+        return Ok(());
+    }
+    let codec = CodecParams::default();
+    let params = StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec };
+    open_decoder(&params, choice, device).map(drop).map_err(Failure::device)
+}
+
+/// Decodes until the job slot is closed; then closes the picture slot.
+pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &Stage<R>) -> Result<(), Failure> {
+    // Also on a failure and on a panic: the other threads must not wait for ever.
+    let _closing = Closing(&stage.jobs, &stage.pictures);
+    let mut opened: Option<Open> = None;
+    loop {
+        match stage.jobs.take_timeout(WAIT) {
+            Taken::Timeout => {}
+            Taken::Closed => return Ok(()),
+            Taken::Item(Job::Open { params, serial }) => {
+                // The old decoder's device memory goes first.
+                let kept = opened.take().and_then(|open| open.keep_for(&params, serial));
+                opened = Some(match kept {
+                    Some(open) => open,
+                    None => Open::new(params, serial, choice, device)?,
+                });
+                (stage.opened)(Opened { serial });
+            }
+            Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
+                if let Some(open) = &mut opened {
+                    open.decode(arrived, clock_offset_us, stage)?;
+                }
+            }
+        }
+    }
+}
+
+/// An open decoder and its pictures.
+struct Open {
+    stream: Arc<Stream>,
+    decoder: Box<dyn Decoder>,
+    spare: Vec<Picture>,
+}
+
+impl Open {
+    fn new(params: StreamParams, serial: u64, choice: BackendChoice, device: Option<&str>) -> Result<Self, Failure> {
+        let decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+        let backend = decoder.backend().clone();
+        tracing::info!(
+            size = %params.size,
+            fps = params.frame_rate.as_f64(),
+            backend = backend.name,
+            device = %backend.device,
+            reason = %backend.reason,
+            "decoder ready"
+        );
+        let spare = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
+        Ok(Self { stream: Arc::new(Stream { serial, params, backend }), decoder, spare })
+    }
+
+    /// The same decoder for a sender that came back with the same stream.
+    fn keep_for(mut self, params: &StreamParams, serial: u64) -> Option<Self> {
+        if self.stream.params != *params {
+            return None;
+        }
+        self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
+        Some(self)
+    }
+
+    fn decode<R>(
+        &mut self,
+        arrived: ArrivedFrame,
+        clock_offset_us: Option<i64>,
+        stage: &Stage<R>,
+    ) -> Result<(), Failure> {
+        let params = &self.stream.params;
+        let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.planar_format();
+        self.spare.extend(stage.shown.try_iter().filter(fits));
+        let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
+        self.decoder.decode(&arrived.frame, &mut picture).map_err(Failure::device)?;
+        let passed = Passed {
+            capture: arrived.capture,
+            sent: arrived.sent,
+            received: arrived.last_received,
+            released: arrived.released,
+            decoded: clock::now(),
+            inverse: self.decoder.times().inverse,
+            clock_offset_us,
+        };
+        let decoded = Decoded { stream: Arc::clone(&self.stream), id: arrived.id, picture, passed };
+        if let Some(not_shown) = stage.pictures.replace(decoded) {
+            self.spare.push(not_shown.picture);
+        }
+        Ok(())
+    }
+}
+
+/// Closes both slots when the thread ends, however it ends.
+struct Closing<'a>(&'a Slot<Job>, &'a Slot<Decoded>);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+        self.1.close();
+    }
+}
+
+/// Where the sinks give shown pictures back.
+pub type Shown = Sender<Picture>;

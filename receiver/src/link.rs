@@ -1,0 +1,152 @@
+//! The network thread's part: where a clock meets the receiving session.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use common::config::Peer;
+use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
+use common::units::Timestamp;
+use common::wire::control::{ByeReason, ControlMessage};
+use shell::exit::Failure;
+use shell::link::{Action, Link, LinkState};
+use shell::slot::Slot;
+
+use crate::decode::{Job, Opened};
+use crate::present::{End, LinkView};
+
+/// What other threads ask of the network thread; each is followed by a wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// The decoder is there.
+    Opened(Opened),
+    /// End the connection and the thread.
+    End(End),
+}
+
+/// A receiving session between the network and the decode thread.
+pub struct ReceiverLink {
+    session: ReceiverSession,
+    jobs: Slot<Job>,
+    commands: Receiver<Command>,
+    view: Arc<Mutex<LinkView>>,
+    dials: bool,
+    serial: u64,
+    action: Option<Action>,
+}
+
+impl ReceiverLink {
+    /// A link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this side makes
+    /// the connection.
+    pub fn new(
+        options: ReceiverOptions,
+        dials: bool,
+        jobs: Slot<Job>,
+        commands: Receiver<Command>,
+        view: Arc<Mutex<LinkView>>,
+    ) -> Self {
+        let session = ReceiverSession::new(options);
+        Self { session, jobs, commands, view, dials, serial: 0, action: None }
+    }
+
+    fn on_event(&mut self, event: ReceiverEvent) {
+        match event {
+            ReceiverEvent::Start(params) => {
+                self.serial += 1;
+                // A frame of the stream before may be lost here: the new stream is what counts.
+                self.jobs.replace(Job::Open { params, serial: self.serial });
+            }
+            ReceiverEvent::Frame(arrived) => {
+                let clock_offset_us = self.session.clock().offset_us();
+                self.jobs.replace(Job::Frame { arrived, clock_offset_us });
+            }
+            ReceiverEvent::Finished => self.action = Some(Action::End),
+            ReceiverEvent::PeerStopping => {
+                tracing::info!("the sender stops; waiting for it to come back");
+                self.action.get_or_insert(Action::Disconnect);
+            }
+            ReceiverEvent::PeerReplaced if self.dials => {
+                let message = "another receiver with this machine's key has taken the stream over";
+                self.action = Some(Action::Fail(Failure::network(message)));
+            }
+            ReceiverEvent::PeerReplaced => {
+                self.action.get_or_insert(Action::Disconnect);
+            }
+            ReceiverEvent::PeerRejected(reason) => {
+                let message = format!("the sender ended the connection: {reason}");
+                self.action = Some(Action::Fail(Failure::network(message)));
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        view.snapshot.counters = self.session.stats();
+        view.snapshot.clock_offset_us = self.session.clock().offset_us();
+        view.snapshot.streaming = self.session.is_streaming();
+    }
+}
+
+impl Link for ReceiverLink {
+    fn on_connected(&mut self, peer: &Peer, _max_datagram: usize, now: Timestamp) {
+        tracing::info!(peer = %peer.name, "connected");
+        self.session.on_connected(now);
+    }
+
+    fn on_disconnected(&mut self, now: Timestamp) {
+        tracing::info!("disconnected");
+        self.session.on_disconnected(now);
+    }
+
+    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
+            self.view.lock().unwrap_or_else(PoisonError::into_inner).last_frame = last_frame;
+        }
+        self.session.on_control(message, now)
+    }
+
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.session.on_datagram(bytes, now);
+    }
+
+    fn on_wake(&mut self, now: Timestamp) {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Opened(Opened { serial }) if serial == self.serial => self.session.ready(),
+                // The stream that this decoder was for has gone.
+                Command::Opened(_) => {}
+                Command::End(End::Finish) => {
+                    self.session.finish();
+                    self.action = Some(Action::End);
+                }
+                Command::End(End::Stop) => self.on_stop(now),
+            }
+        }
+    }
+
+    fn on_tick(&mut self, _state: Option<LinkState>, _now: Timestamp) {}
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.session.handle_timeout(now);
+    }
+
+    fn on_stop(&mut self, _now: Timestamp) {
+        self.session.stop();
+        self.action = Some(Action::End);
+    }
+
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.session.poll_control()
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.session.poll_timeout()
+    }
+
+    fn poll_action(&mut self, _now: Timestamp) -> Option<Action> {
+        while let Some(event) = self.session.poll_event() {
+            self.on_event(event);
+        }
+        self.publish();
+        self.action.take()
+    }
+}

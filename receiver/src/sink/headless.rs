@@ -1,0 +1,21 @@
+//! A sink that shows nothing.
+
+use common::params::StreamParams;
+use common::units::FrameId;
+use kernels::Picture;
+
+use super::{Sink, SinkError};
+
+/// Everything is received, decoded, counted and measured, and nothing shown.
+#[derive(Debug)]
+pub struct Headless;
+
+impl Sink for Headless {
+    fn start(&mut self, _params: &StreamParams) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn show(&mut self, _id: FrameId, _picture: &Picture) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

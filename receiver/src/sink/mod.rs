@@ -1,0 +1,149 @@
+//! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
+
+pub mod colour;
+mod headless;
+mod text;
+mod window;
+mod x11;
+mod y4m;
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use common::params::StreamParams;
+use common::units::FrameId;
+use kernels::Picture;
+
+pub use self::headless::Headless;
+pub use self::window::Window;
+pub use self::y4m::Y4mFile;
+
+/// What `--help` says about sinks.
+pub const HELP: &str = "\
+Sinks (--sink may be given several times):
+  window[:fullscreen]  a window; i toggles the line with frame rate and latency, Esc closes
+  headless             show nothing, count and measure everything
+  y4m:PATH             a Y4M file; a frame that never came is filled by the picture before it";
+
+/// A sink asked for on the command line or in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SinkSpec {
+    /// A window on the display that `DISPLAY` names.
+    Window {
+        /// Without borders, as large as the screen.
+        fullscreen: bool,
+    },
+    /// Nothing is shown.
+    Headless,
+    /// A file.
+    Y4m(PathBuf),
+}
+
+/// A text that names no sink.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no sink: use window, window:fullscreen, headless or y4m:PATH")]
+pub struct UnknownSink(String);
+
+impl FromStr for SinkSpec {
+    type Err = UnknownSink;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "window" => Ok(Self::Window { fullscreen: false }),
+            None if text == "headless" => Ok(Self::Headless),
+            Some(("window", "fullscreen")) => Ok(Self::Window { fullscreen: true }),
+            Some(("y4m", path)) if !path.is_empty() => Ok(Self::Y4m(PathBuf::from(path))),
+            _ => Err(UnknownSink(text.to_owned())),
+        }
+    }
+}
+
+/// Why a sink cannot be opened or used further.
+#[derive(Debug, thiserror::Error)]
+pub enum SinkError {
+    /// There is no display to open a window on.
+    #[error(
+        "no window can be opened: {0}; start this under X11 with DISPLAY set, or use --sink headless or --sink y4m:PATH"
+    )]
+    NoDisplay(String),
+    /// The window could not be drawn.
+    #[error("the window cannot be drawn any more: {0}")]
+    Window(String),
+    /// A file could not be made or written.
+    #[error("cannot write {path}: {reason}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// A Y4M file holds one size, rate and sampling; the sender came back with another.
+    #[error("{path} holds {held} and cannot go on with {new}: start again with another file", path = path.display())]
+    StreamChanged {
+        /// The file.
+        path: PathBuf,
+        /// Its pictures.
+        held: String,
+        /// The new stream's pictures.
+        new: String,
+    },
+}
+
+/// Whether the user wants to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Go on.
+    Continue,
+    /// The window was closed.
+    Close,
+}
+
+/// Something that shows or keeps pictures.
+pub trait Sink {
+    /// A stream begins, for the first time or again.
+    fn start(&mut self, params: &StreamParams) -> Result<(), SinkError>;
+
+    /// Shows the picture of frame `id`; ids only grow within a stream.
+    fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError>;
+
+    /// One line about the stream, a few times a second.
+    fn status(&mut self, _line: &str) {}
+
+    /// Called every few milliseconds between pictures: the place to handle keys.
+    fn poll(&mut self) -> Result<Wish, SinkError> {
+        Ok(Wish::Continue)
+    }
+
+    /// No picture follows. `last` is the stream's last frame if the sender said so.
+    fn finish(&mut self, _last: Option<FrameId>) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// Opens a sink. `status_line`: whether a window shows its line from the start.
+pub fn open(spec: &SinkSpec, status_line: bool) -> Result<Box<dyn Sink>, SinkError> {
+    Ok(match spec {
+        SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line)?),
+        SinkSpec::Headless => Box::new(Headless),
+        SinkSpec::Y4m(path) => Box::new(Y4mFile::create(path)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn specifications_parse() {
+        assert_eq!("window".parse(), Ok(SinkSpec::Window { fullscreen: false }));
+        assert_eq!("window:fullscreen".parse(), Ok(SinkSpec::Window { fullscreen: true }));
+        assert_eq!("headless".parse(), Ok(SinkSpec::Headless));
+        assert_eq!("y4m:a:b.y4m".parse(), Ok(SinkSpec::Y4m(PathBuf::from("a:b.y4m"))));
+        for wrong in ["", "y4m", "y4m:", "windows", "window:full", "headless:1"] {
+            let error = wrong.parse::<SinkSpec>().unwrap_err();
+            assert!(error.to_string().contains("window:fullscreen, headless or y4m:PATH"), "{error}");
+        }
+    }
+}
