@@ -244,3 +244,76 @@ fn read_raw_bits(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::coded::StepIndex;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::reference::quantise::Quantiser;
+
+    fn shapes() -> impl Strategy<Value = Shape> {
+        (1..=32_usize, 1..=32_usize, 0..8_usize, any::<bool>())
+            .prop_map(|(width, height, class, diagonal)| Shape { width, height, class, diagonal })
+    }
+
+    /// A block whose magnitudes fall off as fast as `spread` says, up to the largest there are.
+    fn blocks() -> impl Strategy<Value = (Shape, Vec<i32>)> {
+        (shapes(), 0..=24_u32).prop_flat_map(|(shape, bits)| {
+            let value = (any::<u32>(), 0..=bits, any::<bool>()).prop_map(|(value, bits, negative)| {
+                let magnitude = (value & ((1_u32 << bits) - 1)) as i32;
+                if negative { -magnitude } else { magnitude }
+            });
+            (Just(shape), prop::collection::vec(value, shape.width * shape.height))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_block_comes_back((shape, block) in blocks()) {
+            let mut bytes = Vec::new();
+            encode(&block, shape, &mut bytes);
+            prop_assert!(bytes.len() <= common::wire::run::BLOCK_BYTES_MAX);
+            let mut decoded = vec![7; block.len()];
+            decode(&bytes, shape, &mut decoded).unwrap();
+            prop_assert_eq!(decoded, block);
+        }
+
+        #[test]
+        fn any_bytes_are_decoded_or_refused(shape in shapes(), bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
+            let mut decoded = vec![0; shape.width * shape.height];
+            if decode(&bytes, shape, &mut decoded).is_ok() {
+                prop_assert!(decoded.iter().all(|value| value.unsigned_abs() < 1 << MAX_LENGTH));
+            }
+        }
+
+        #[test]
+        fn a_block_with_a_wrong_byte_is_decoded_or_refused(
+            (shape, block) in blocks(), at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<bool>(),
+        ) {
+            let mut bytes = Vec::new();
+            encode(&block, shape, &mut bytes);
+            prop_assume!(!bytes.is_empty());
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            if cut {
+                bytes.truncate(at);
+            }
+            let mut decoded = vec![0; block.len()];
+            if decode(&bytes, shape, &mut decoded).is_ok() {
+                prop_assert!(decoded.iter().all(|value| value.unsigned_abs() < 1 << MAX_LENGTH));
+            }
+        }
+    }
+
+    #[test]
+    fn quantised_values_stand_for_their_bin() {
+        let quantiser = Quantiser::new(StepIndex::new(32 + 16).unwrap());
+        assert_eq!([3.9, -4.0, 4.1, -11.9].map(|c| quantiser.quantise(c)), [0, -1, 1, -2]);
+        assert_eq!([0, 1, -2].map(|q| quantiser.dequantise(q)), [0.0, 5.8, -9.8]);
+        assert_eq!(quantiser.quantise(1e30), (1 << 24) - 1);
+    }
+}

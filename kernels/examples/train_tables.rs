@@ -1,0 +1,139 @@
+//! Counts the block coder's symbols over pictures and writes `src/tables/trained.rs`.
+//!
+//! ```text
+//! train_tables PICTURES_DIR [--write]
+//! ```
+//! Without `--write` it only prints how many bits the symbols take with the tables there are ("fixed") and with
+//! tables made for the very same pictures ("ideal"). The pictures the committed tables come from are those that
+//! scikit-image 0.26 carries, written as PNG:
+//!
+//! ```text
+//! python3 -c "from skimage import data, io; [io.imsave(n + '.png', getattr(data, n)()) for n in 'astronaut coffee \
+//!   chelsea camera rocket brick grass gravel moon coins page retina immunohistochemistry hubble_deep_field'.split()]; \
+//!   io.imsave('motorcycle_left.png', data.stereo_motorcycle()[0])"
+//! ```
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use common::coded::StepIndex;
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+use kernels::reference::quad::{self, Shape};
+use kernels::reference::quantise::Quantiser;
+use kernels::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
+use kernels::{BackendChoice, PictureRef, open_transform};
+
+/// Quantiser steps 3 to 64.
+const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];
+
+type Counts = Vec<[u64; SYMBOLS]>;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (directory, write) = match arguments.as_slice() {
+        [directory] => (directory, false),
+        [directory, flag] if flag == "--write" => (directory, true),
+        _ => bail!("usage: train_tables PICTURES_DIR [--write]"),
+    };
+    let mut paths: Vec<_> =
+        std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<_>>()?;
+    paths.sort();
+    let mut counts = vec![[0; SYMBOLS]; CONTEXTS];
+    let mut raw_bits = 0;
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|e| e == "png")) {
+        raw_bits += count(path, &mut counts).with_context(|| path.display().to_string())?;
+    }
+    let ideal = counts.iter().enumerate().map(frequencies).collect::<Vec<_>>();
+    report("fixed", &counts, &FREQUENCIES, raw_bits);
+    report("ideal", &counts, &ideal, raw_bits);
+    if write {
+        std::fs::write("src/tables/trained.rs", source(&ideal))?;
+    }
+    Ok(())
+}
+
+/// Adds the symbols of a picture, 4:2:0, at all steps; returns the number of raw bits.
+fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
+    let picture = image::open(path)?.into_rgb8();
+    let size = FrameSize::new(picture.width(), picture.height())?;
+    let params = StreamParams {
+        size,
+        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    };
+    let picture = PictureRef::new(PixelFormat::Rgb8, size, picture.as_raw())?;
+    let squares = open_transform(&params, BackendChoice::Cpu, None)?.forward(picture)?;
+    let layout = BlockLayout::new(&params);
+    let mut raw_bits = 0;
+    for step in STEPS.into_iter().filter_map(StepIndex::new) {
+        let quantiser = Quantiser::new(step);
+        for block in layout.blocks() {
+            let (rect, channel) = (block.rect, block.channel.index());
+            let side = layout.pyramids()[channel].side();
+            let quantised: Vec<i32> = (rect.y..rect.y + rect.height)
+                .flat_map(|y| &squares[channel][y * side + rect.x..][..rect.width])
+                .map(|&coefficient| quantiser.quantise(coefficient))
+                .collect();
+            if quantised.iter().any(|&value| value != 0) {
+                quad::for_each_symbol(&quantised, Shape::from(block), |context, symbol| counts[context][symbol] += 1);
+                raw_bits +=
+                    quantised.iter().map(|q| u64::from(u32::BITS - q.unsigned_abs().leading_zeros())).sum::<u64>();
+            }
+        }
+    }
+    Ok(raw_bits)
+}
+
+/// Frequencies in proportion to the counts that add up to 2^12: at least 1 for each symbol that can occur.
+fn frequencies((context, counts): (usize, &[u64; SYMBOLS])) -> [u16; SYMBOLS] {
+    let possible = symbols_of(context);
+    if context == ESCAPE {
+        return [(1 << PROBABILITY_BITS) / SYMBOLS as u16; SYMBOLS];
+    }
+    // A context that was hardly seen falls back to halving from symbol to symbol.
+    let weight = |symbol: usize| counts[symbol] as f64 + 4.0 * 0.5_f64.powi(symbol as i32);
+    let total: f64 = (0..possible).map(weight).sum();
+    let spread = f64::from((1 << PROBABILITY_BITS) - possible as u32);
+    let mut row = [0; SYMBOLS];
+    for (symbol, frequency) in row.iter_mut().enumerate().take(possible) {
+        *frequency = 1 + (weight(symbol) / total * spread) as u16;
+    }
+    let missing = (1 << PROBABILITY_BITS) - row.iter().sum::<u16>();
+    if let Some(largest) = row.iter_mut().max() {
+        *largest += missing;
+    }
+    row
+}
+
+/// The tables as Rust source.
+fn source(tables: &[[u16; SYMBOLS]]) -> String {
+    let mut text = String::from(
+        "//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
+         /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.\n\
+         #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = [\n",
+    );
+    for row in tables {
+        text += &format!("    {row:?},\n");
+    }
+    text + "];\n"
+}
+
+fn report(name: &str, counts: &Counts, tables: &[[u16; SYMBOLS]], raw_bits: u64) {
+    let bits = |range: std::ops::Range<usize>| -> f64 {
+        let rows = counts[range.clone()].iter().zip(&tables[range]);
+        rows.flat_map(|(row, table)| row.iter().zip(table))
+            .filter(|(count, _)| **count > 0)
+            .map(|(&count, &frequency)| count as f64 * (f64::from(PROBABILITY_BITS) - f64::from(frequency).log2()))
+            .sum()
+    };
+    println!(
+        "{name}: symbols {:.0} bits, raw {raw_bits} bits, both {:.0}",
+        bits(0..CONTEXTS),
+        bits(0..CONTEXTS) + raw_bits as f64
+    );
+}
