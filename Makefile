@@ -1,0 +1,41 @@
+# `make` lists the targets.
+
+export RUSTDOCFLAGS = -Dwarnings
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## stream a clip through both daemons on this machine; print a table of quality and latency
+	@.ci/setup demo
+	cargo build --release --locked -p sender -p receiver --bins
+	cargo run --release --locked -p receiver --example demo
+
+.PHONY: test
+test: ## everything that continuous integration checks
+	@.ci/setup test
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -Dwarnings
+	cargo doc --locked --workspace --no-deps
+	cargo build --locked --workspace --bins
+	.ci/check-units $(TARGET)/debug
+	cargo test --locked --workspace --doc
+	cargo test --locked --workspace --lib --bins --tests --examples
+
+.PHONY: bench
+bench: ## time the transform and the coder on every back end
+	@.ci/setup demo
+	cargo run --release --locked -p kernels --bin wavelet -- bench dwt
+	cargo run --release --locked -p kernels --bin wavelet -- bench codec
+
+.PHONY: deny
+deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)
+	cargo deny --locked --config .cargo/deny.toml check
+
+.PHONY: camera-check
+camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)
+	@.ci/setup camera
+	cargo build --release --locked -p sender -p receiver --bins
+	sender/tests/camera-vm/run $(TARGET)
