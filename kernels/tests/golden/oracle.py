@@ -35,3 +35,14 @@ def forward(samples, padding):
             square[y : y + band.shape[0], x : x + band.shape[1]] = band
     square[: plane.shape[0], : plane.shape[1]] = plane
     return square
+
+
+def gain(side):
+    """What a sample's range grows to in each coefficient: 2^level for the bands of a level."""
+    square = np.empty((side, side))
+    level = 0
+    while side >> level > 1:
+        level += 1
+        square[: side >> (level - 1), : side >> (level - 1)] = 2.0**level
+    square[0, 0] = 2.0**level
+    return square
