@@ -8,7 +8,7 @@ pub mod codec;
 mod cpu;
 mod error;
 pub mod lifting;
-mod opencl;
+pub mod opencl;
 mod picture;
 pub mod rate;
 pub mod reference;

@@ -22,14 +22,14 @@ pub const MAX_LENGTH: u8 = 24;
 pub const ESCAPE: usize = 0;
 
 const PEAK_CONTEXTS: usize = 8;
-const PEAK: usize = ESCAPE + 1;
-const QUAD_PEAKS: usize = 9;
-const QUAD_SUMS: usize = 13;
-const QUAD: usize = PEAK + PEAK_CONTEXTS;
-const COEFFICIENT_PEAKS: usize = 5;
-const COEFFICIENT_STATES: usize = 6;
-const COEFFICIENT_SUMS: usize = 9;
-const COEFFICIENT: usize = QUAD + 2 * QUAD_PEAKS * QUAD_SUMS;
+pub(crate) const PEAK: usize = ESCAPE + 1;
+pub(crate) const QUAD_PEAKS: usize = 9;
+pub(crate) const QUAD_SUMS: usize = 13;
+pub(crate) const QUAD: usize = PEAK + PEAK_CONTEXTS;
+pub(crate) const COEFFICIENT_PEAKS: usize = 5;
+pub(crate) const COEFFICIENT_STATES: usize = 6;
+pub(crate) const COEFFICIENT_SUMS: usize = 9;
+pub(crate) const COEFFICIENT: usize = QUAD + 2 * QUAD_PEAKS * QUAD_SUMS;
 /// Number of contexts.
 pub const CONTEXTS: usize = COEFFICIENT + COEFFICIENT_PEAKS * COEFFICIENT_STATES * COEFFICIENT_SUMS;
 

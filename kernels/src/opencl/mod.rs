@@ -1,25 +1,59 @@
-//! The OpenCL back end.
+//! The OpenCL back end: the only module that names the `ocl` crate.
+//!
+//! Each colour channel has its own in-order command queue, pinned staging memory and device memory. Nothing waits
+//! but for final results, so that the transfers of one channel overlap the kernels of another; where channels share
+//! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
+//! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
+
+mod channel;
+mod decoder;
+mod device;
+mod encoder;
+mod params;
+mod queue;
+mod source;
+mod timeline;
+mod transfer;
+mod transform;
+mod transform_only;
 
 use common::params::StreamParams;
 
-use crate::{Decoder, DeviceInfo, Encoder, Error, Transform};
+pub use self::decoder::OpenClDecoder;
+pub use self::device::devices;
+pub use self::encoder::OpenClEncoder;
+pub use self::timeline::{Interval, Stage, Timeline};
+pub use self::transfer::{OpenClTransfer, TransferTimes};
+pub use self::transform_only::OpenClTransform;
+use crate::{BackendInfo, Decoder, Encoder, Error, Transform};
 
-/// All OpenCL devices.
-pub(crate) fn devices() -> Result<Vec<DeviceInfo>, Error> {
-    Err(Error::NoOpenClPlatform)
+/// [`OpenClEncoder::open`] as the trait object that daemons use.
+pub(crate) fn open_encoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn Encoder>, Error> {
+    Ok(Box::new(OpenClEncoder::open(params, device, reason)?))
 }
 
-/// Opens an encoder on the device whose name contains `device` (the first one if `None`).
-pub(crate) fn open_encoder(_: &StreamParams, _: Option<&str>, _: String) -> Result<Box<dyn Encoder>, Error> {
-    Err(Error::NoOpenClPlatform)
+/// [`OpenClDecoder::open`] as the trait object that daemons use.
+pub(crate) fn open_decoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn Decoder>, Error> {
+    Ok(Box::new(OpenClDecoder::open(params, device, reason)?))
 }
 
-/// Opens a decoder; `device` as in [`open_encoder`].
-pub(crate) fn open_decoder(_: &StreamParams, _: Option<&str>, _: String) -> Result<Box<dyn Decoder>, Error> {
-    Err(Error::NoOpenClPlatform)
+/// [`OpenClTransform::open`] as the trait object that tools use.
+pub(crate) fn open_transform(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn Transform>, Error> {
+    Ok(Box::new(OpenClTransform::open(params, device, reason)?))
 }
 
-/// Opens the transform; `device` as in [`open_encoder`].
-pub(crate) fn open_transform(_: &StreamParams, _: Option<&str>, _: String) -> Result<Box<dyn Transform>, Error> {
-    Err(Error::NoOpenClPlatform)
+fn backend(device: &device::Device, reason: String) -> BackendInfo {
+    BackendInfo { name: "opencl", device: device.info.name.clone(), reason }
 }

@@ -1,0 +1,93 @@
+// Pictures to planes of one channel and back.
+//
+// Maths: a plane holds samples centred on zero, v = s - 128 (exact). Chroma at half size is the mean of 2x2
+//   samples, of which those beyond the last row or column are copies of it. R'G'B' becomes BT.709 Y'CbCr by
+//   v = fma(wr, r, fma(wg, g, fma(wb, b, offset))), with RGB's own 2x2 mean for chroma at half size.
+//   Back: s = clamp(floor(v + 128.5), 0, 255).
+// Shapes: `out` is width x height f32 with `pitch` from row to row. A sample of the source at column x and row y
+//   is the byte at offset + (y >> down) * row_bytes + (x >> across) * step: that covers planes, interleaved
+//   samples, and chroma that is coarser in the source than in the stream.
+// NDRange: one group per row: (height * LSIZE).
+
+float centred(int sample)
+{
+    return (float)sample - 128.0f;
+}
+
+GROUP __kernel void plane_zero(__global float *restrict out, int pitch, int width)
+{
+    out += get_group_id(0) * (size_t)pitch;
+    for EACH(x, 0, width)
+        out[x] = 0.0f;
+}
+
+GROUP __kernel void plane_samples(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
+                                  int down, __global float *restrict out, int pitch, int width)
+{
+    int y = get_group_id(0);
+    __global const uchar *row = in + offset + (size_t)(y >> down) * row_bytes;
+    out += (size_t)y * pitch;
+    if (step == 1 && across == 0) {
+        for EACH(x, 0, width)
+            out[x] = centred(row[x]);
+    } else {
+        for EACH(x, 0, width)
+            out[x] = centred(row[(x >> across) * step]);
+    }
+}
+
+// `in_w` x `in_h` is the size of the source in samples before halving.
+GROUP __kernel void plane_means(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
+                                int in_w, int in_h, __global float *restrict out, int pitch, int width)
+{
+    int y = get_group_id(0);
+    __global const uchar *upper = in + offset + (size_t)(2 * y) * row_bytes;
+    __global const uchar *lower = in + offset + (size_t)min(2 * y + 1, in_h - 1) * row_bytes;
+    out += (size_t)y * pitch;
+    for EACH(x, 0, width) {
+        int left = ((2 * x) >> across) * step;
+        int right = (min(2 * x + 1, in_w - 1) >> across) * step;
+        int sum = upper[left] + upper[right] + lower[left] + lower[right];
+        out[x] = (float)sum * 0.25f - 128.0f;
+    }
+}
+
+GROUP __kernel void plane_from_rgb(__global const uchar *restrict in, float wr, float wg, float wb, float constant_term,
+                                   __global float *restrict out, int pitch, int width)
+{
+    int y = get_group_id(0);
+    __global const uchar *row = in + (size_t)y * width * 3;
+    out += (size_t)y * pitch;
+    for EACH(x, 0, width) {
+        float r = row[3 * x], g = row[3 * x + 1], b = row[3 * x + 2];
+        out[x] = fma(wr, r, fma(wg, g, fma(wb, b, constant_term)));
+    }
+}
+
+GROUP __kernel void plane_from_rgb_means(__global const uchar *restrict in, float wr, float wg, float wb,
+                                         float constant_term, int in_w, int in_h, __global float *restrict out,
+                                         int pitch, int width)
+{
+    int y = get_group_id(0);
+    __global const uchar *upper = in + (size_t)(2 * y) * in_w * 3;
+    __global const uchar *lower = in + (size_t)min(2 * y + 1, in_h - 1) * in_w * 3;
+    out += (size_t)y * pitch;
+    for EACH(x, 0, width) {
+        int left = 6 * x, right = 3 * min(2 * x + 1, in_w - 1);
+        float r = (float)(upper[left] + upper[right] + lower[left] + lower[right]) * 0.25f;
+        float g = (float)(upper[left + 1] + upper[right + 1] + lower[left + 1] + lower[right + 1]) * 0.25f;
+        float b = (float)(upper[left + 2] + upper[right + 2] + lower[left + 2] + lower[right + 2]) * 0.25f;
+        out[x] = fma(wr, r, fma(wg, g, fma(wb, b, constant_term)));
+    }
+}
+
+// A plane of `width` columns to bytes without gaps between rows.
+GROUP __kernel void plane_to_bytes(__global const float *restrict in, int pitch, __global uchar *restrict out,
+                                   int width)
+{
+    int y = get_group_id(0);
+    in += (size_t)y * pitch;
+    out += (size_t)y * width;
+    for EACH(x, 0, width)
+        out[x] = (uchar)(int)clamp(floor(in[x] + 128.5f), 0.0f, 255.0f);
+}

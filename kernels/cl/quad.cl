@@ -1,0 +1,56 @@
+// What the block encoder and decoder share: a block's description, its bit-lengths and the contexts.
+//
+// The code is described in src/reference/quad.rs and the contexts in src/tables.rs. The macros PEAK, QUAD,
+// QUAD_PEAKS, QUAD_SUMS, COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE, SYMBOLS,
+// MAX_LENGTH and PROBABILITY_BITS come from there.
+//
+// A block is described by eight integers: x, y, width, height in the Mallat square, its peak class, 1 if it lies
+// in an HH band, its index in the frame, and 1 if it is coarse. Bit-lengths are kept with a border of zeros, so
+// that neighbours outside the block need no test.
+
+#define QUADS (SIDE / 2)
+#define LENGTH_PITCH (SIDE + 1)
+#define QUAD_PITCH (QUADS + 1)
+#define LENGTH_CELLS (LENGTH_PITCH * LENGTH_PITCH)
+#define QUAD_CELLS (QUAD_PITCH * QUAD_PITCH)
+// Cell of the coefficient in row y and column x: the border is above and to the left.
+#define LENGTH_AT(y, x) (((y) + 1) * LENGTH_PITCH + (x) + 1)
+// Cell of the quad in row y and column x: the border is below and to the right.
+#define QUAD_AT(y, x) ((y) * QUAD_PITCH + (x))
+#define ESCAPE_SYMBOL (SYMBOLS - 1)
+
+typedef struct {
+    int x, y, width, height, class, diagonal, index, coarse;
+} Block;
+
+// Context of the drop of quad (y, x) from `peak`; `row` is the first context of this peak and orientation.
+int quad_context(__local const uchar *quads, int y, int x, int peak, int row)
+{
+    int left = x > 0 ? peak - quads[QUAD_AT(y, x - 1)] : -1;
+    int up = y > 0 ? peak - quads[QUAD_AT(y - 1, x)] : left;
+    left = x > 0 ? left : up;
+    return row + clamp(left + up, 0, QUAD_SUMS - 1);
+}
+
+int quad_row(int peak, int diagonal)
+{
+    return QUAD + (diagonal * QUAD_PEAKS + min(peak, QUAD_PEAKS) - 1) * QUAD_SUMS;
+}
+
+// How large a neighbour's bit-length is beside `quad`: 3 if equal, 4 if larger, 0 if three or more smaller.
+int nearness(int length, int quad)
+{
+    return clamp(length + 3 - quad, 0, 4);
+}
+
+// Context of coefficient `position` (state: see table below) between neighbours `beside` and `across`; `row` is
+// coefficient_row(quad).
+int coefficient_context(int row, int quad, int state, int beside, int across)
+{
+    return row + state * COEFFICIENT_SUMS + nearness(beside, quad) + nearness(across, quad);
+}
+
+int coefficient_row(int quad)
+{
+    return COEFFICIENT + (min(quad, COEFFICIENT_PEAKS) - 1) * COEFFICIENT_STATES * COEFFICIENT_SUMS;
+}

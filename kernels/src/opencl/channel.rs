@@ -1,0 +1,245 @@
+//! One colour channel on the device: its own queue, pinned staging memory and device memory, from bytes of a picture
+//! to coefficients and back. Channels share nothing but what they upload for one another, so that the transfers of
+//! one overlap the kernels of another.
+
+use std::sync::Arc;
+
+use common::frame::Channel;
+use common::params::StreamParams;
+use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
+use ocl::core as cl;
+
+use super::device::Device;
+use super::queue::{Arg, Buffer, Pinned, Queue, kernel, set};
+use super::source::{self, Convert};
+use super::timeline::{Recorder, Stage};
+use super::transform::ChannelTransform;
+use crate::reference::colour::RGB_TO_YCBCR;
+use crate::reference::quad::Shape;
+use crate::{Error, PictureRef};
+
+/// Queue, planes and transform of one channel.
+pub(super) struct ChannelPipeline {
+    pub(super) channel: Channel,
+    pub(super) queue: Queue,
+    pub(super) program: cl::Program,
+    pub(super) transform: ChannelTransform,
+    pub(super) width: usize,
+    pub(super) height: usize,
+}
+
+impl ChannelPipeline {
+    /// The pipelines of all channels of a stream, and its layout.
+    pub(super) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), Error> {
+        let layout = BlockLayout::new(params);
+        let channels = params.chroma.channels().iter().zip(layout.pyramids());
+        let pipelines = channels.map(|(&channel, pyramid)| Self::new(device, params, channel, pyramid));
+        Ok((pipelines.collect::<Result<_, _>>()?, layout))
+    }
+
+    fn new(device: &Arc<Device>, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
+        let queue = Queue::new(device)?;
+        let program = device.program(params.codec.boundary)?;
+        let transform = ChannelTransform::new(&queue, params, pyramid)?;
+        let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
+        Ok(Self { channel, queue, program, transform, width, height })
+    }
+
+    /// Runs one group per row of the plane.
+    fn launch_rows(&self, kernel: &cl::Kernel, after: &[cl::Event]) -> Result<cl::Event, Error> {
+        self.queue.launch(kernel, [self.height, 1], self.queue.device().shape.group_size, after)
+    }
+
+    /// Bands to plane; notes the commands.
+    pub(super) fn invert(&self, recorder: &mut Recorder) -> Result<(), Error> {
+        let mut events = Vec::new();
+        self.transform.run_inverse(&self.queue, &mut events)?;
+        events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
+        Ok(())
+    }
+}
+
+/// The way of pictures to the device.
+pub(super) struct Uploader {
+    staging: Pinned<u8>,
+    bytes: Buffer<u8>,
+    zero: cl::Kernel,
+    samples: cl::Kernel,
+    means: cl::Kernel,
+    rgb: cl::Kernel,
+    rgb_means: cl::Kernel,
+}
+
+impl Uploader {
+    /// For pictures of any format of the stream's size.
+    pub(super) fn new(pipeline: &ChannelPipeline, params: &StreamParams) -> Result<Self, Error> {
+        let capacity = source::capacity(params.size, params.chroma, pipeline.channel);
+        let kernel = |name| kernel(&pipeline.program, name, &[]);
+        Ok(Self {
+            staging: pipeline.queue.pinned(capacity)?,
+            bytes: pipeline.queue.buffer(capacity)?,
+            zero: kernel("plane_zero")?,
+            samples: kernel("plane_samples")?,
+            means: kernel("plane_means")?,
+            rgb: kernel("plane_from_rgb")?,
+            rgb_means: kernel("plane_from_rgb_means")?,
+        })
+    }
+}
+
+/// Uploads `picture` and transforms every channel; notes the commands. With `overlap` false one channel ends before
+/// the next one starts.
+pub(super) fn forward(
+    pipelines: &[ChannelPipeline],
+    uploaders: &mut [Uploader],
+    picture: PictureRef<'_>,
+    params: &StreamParams,
+    overlap: bool,
+    recorder: &mut Recorder,
+) -> Result<(), Error> {
+    let mut uploaded: Vec<Option<cl::Event>> = vec![None; pipelines.len()];
+    for (index, pipeline) in pipelines.iter().enumerate() {
+        let source = source::source(picture.format(), params.size, params.chroma, pipeline.channel);
+        let len = source.bytes.len();
+        if source.owner == index && len > 0 {
+            let uploader = &mut uploaders[index];
+            uploader.staging.values_mut()[..len].copy_from_slice(&picture.data()[source.bytes]);
+            let event = pipeline.queue.upload(&uploader.staging, &uploader.bytes, len)?;
+            recorder.note(pipeline.channel, Stage::Upload, event.clone());
+            uploaded[index] = Some(event);
+        }
+        // Another channel's upload is waited for; the own one comes before in the queue.
+        let after: Vec<_> = uploaded[source.owner].iter().filter(|_| source.owner != index).cloned().collect();
+        let event =
+            convert(pipeline, &uploaders[index], &uploaders[source.owner].bytes, source.convert, params, &after)?;
+        recorder.note(pipeline.channel, Stage::Transform, event);
+        let mut events = Vec::new();
+        pipeline.transform.run_forward(&pipeline.queue, &mut events)?;
+        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
+    }
+    Ok(())
+}
+
+/// Makes the plane of a channel from `bytes`.
+fn convert(
+    pipeline: &ChannelPipeline,
+    uploader: &Uploader,
+    bytes: &Buffer<u8>,
+    convert: Convert,
+    params: &StreamParams,
+    after: &[cl::Event],
+) -> Result<cl::Event, Error> {
+    let (plane, pitch) = pipeline.transform.samples();
+    let size = [params.size.width(), params.size.height()].map(Arg::from);
+    let rgb = || {
+        let ([r, g, b], constant) = RGB_TO_YCBCR[pipeline.channel.index()];
+        [r, g, b, constant].map(Arg::Float)
+    };
+    let mut args = Vec::with_capacity(12);
+    let kernel = match convert {
+        Convert::Zero => &uploader.zero,
+        Convert::Samples { at, down } => {
+            args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
+            args.push(down.into());
+            &uploader.samples
+        }
+        Convert::Means { at } => {
+            args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
+            args.extend(size);
+            &uploader.means
+        }
+        Convert::Rgb => {
+            args.push(bytes.arg());
+            args.extend(rgb());
+            &uploader.rgb
+        }
+        Convert::RgbMeans => {
+            args.push(bytes.arg());
+            args.extend(rgb());
+            args.extend(size);
+            &uploader.rgb_means
+        }
+    };
+    args.extend([plane.arg(), pitch.into(), pipeline.width.into()]);
+    for (index, arg) in args.into_iter().enumerate() {
+        set(kernel, index as u32, arg)?;
+    }
+    pipeline.launch_rows(kernel, after)
+}
+
+/// The way of decoded planes to the host.
+pub(super) struct Downloader {
+    bytes: Buffer<u8>,
+    staging: Pinned<u8>,
+    to_bytes: cl::Kernel,
+}
+
+impl Downloader {
+    /// For the plane of `pipeline`.
+    pub(super) fn new(pipeline: &ChannelPipeline) -> Result<Self, Error> {
+        let len = pipeline.width * pipeline.height;
+        let (bytes, staging) = (pipeline.queue.buffer(len)?, pipeline.queue.pinned(len)?);
+        let (plane, pitch) = pipeline.transform.samples();
+        let args = [plane.arg(), pitch.into(), bytes.arg(), pipeline.width.into()];
+        let to_bytes = kernel(&pipeline.program, "plane_to_bytes", &args)?;
+        Ok(Self { bytes, staging, to_bytes })
+    }
+
+    /// Rounds the plane and brings it to the host; notes the commands and returns the last one's event.
+    pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<cl::Event, Error> {
+        let event = pipeline.launch_rows(&self.to_bytes, &[])?;
+        recorder.note(pipeline.channel, Stage::Transform, event);
+        let len = pipeline.width * pipeline.height;
+        let event = pipeline.queue.download(&self.bytes, 0, &mut self.staging, len)?;
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        pipeline.queue.flush()?;
+        Ok(event)
+    }
+
+    /// The samples, row by row, once the event of [`Self::run`] has happened.
+    pub(super) fn samples(&self) -> &[u8] {
+        self.staging.values()
+    }
+}
+
+/// The blocks of one channel in coding order, as the kernels know them.
+pub(super) struct ChannelBlocks {
+    /// Their indices in the frame, rising.
+    pub(super) indices: Vec<usize>,
+    /// Their descriptions on the device.
+    pub(super) descriptions: Buffer<i32>,
+}
+
+impl ChannelBlocks {
+    /// The blocks of `pipeline`'s channel.
+    pub(super) fn new(pipeline: &ChannelPipeline, layout: &BlockLayout) -> Result<Self, Error> {
+        let of_channel = |(_, block): &(usize, &Block)| block.channel == pipeline.channel;
+        let (indices, descriptions): (Vec<usize>, Vec<[i32; 8]>) = (layout.blocks().iter().enumerate())
+            .filter(of_channel)
+            .map(|(index, block)| (index, describe(index, block, layout)))
+            .unzip();
+        let descriptions = constant(&pipeline.queue, descriptions.as_flattened())?;
+        Ok(Self { indices, descriptions })
+    }
+}
+
+/// A block as cl/quad.cl has it.
+fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; 8] {
+    let shape = Shape::from(block);
+    let diagonal = usize::from(block.orientation == Orientation::HH);
+    let coarse = usize::from(index < layout.coarse_blocks());
+    let rect = block.rect;
+    // All are bounded by the largest square and the blocks in it.
+    [rect.x, rect.y, rect.width, rect.height, shape.class, diagonal, index, coarse].map(|value| value as i32)
+}
+
+/// Device memory with these values.
+pub(super) fn constant<T: ocl::core::OclPrm>(queue: &Queue, values: &[T]) -> Result<Buffer<T>, Error> {
+    let mut staging = queue.pinned(values.len())?;
+    staging.values_mut()[..values.len()].copy_from_slice(values);
+    let buffer = queue.buffer(values.len())?;
+    queue.upload(&staging, &buffer, values.len())?;
+    queue.finish()?;
+    Ok(buffer)
+}

@@ -1,0 +1,266 @@
+//! The OpenCL decoder: every channel uploads its blocks' bytes, decodes, transforms back and rounds on its own queue.
+
+use std::time::{Duration, Instant};
+
+use common::coded::{BlockState, FrameHeader, ReceivedFrame};
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+use ocl::core as cl;
+
+use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
+use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
+use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
+use super::timeline::{Recorder, Stage, Timeline};
+use super::{backend, device};
+use crate::reference::check_decode;
+use crate::reference::quantise::Quantiser;
+use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture, tables};
+
+/// Decoder on an OpenCL device.
+pub struct OpenClDecoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    pipelines: Vec<ChannelPipeline>,
+    channels: Vec<ChannelDecoder>,
+    downloaders: Vec<Downloader>,
+    overlap: bool,
+    recorder: Recorder,
+    timeline: Timeline,
+    times: DecodeTimes,
+    damaged: u64,
+    backend: BackendInfo,
+}
+
+impl OpenClDecoder {
+    /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this
+    /// back end was chosen.
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
+        let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?));
+        let channels = channels.collect::<Result<_, _>>()?;
+        let downloaders = pipelines.iter().map(Downloader::new).collect::<Result<_, _>>()?;
+        Ok(Self {
+            params: *params,
+            layout,
+            pipelines,
+            channels,
+            downloaders,
+            overlap: true,
+            recorder: Recorder::default(),
+            timeline: Timeline::default(),
+            times: DecodeTimes::default(),
+            damaged: 0,
+            backend: backend(&device, reason),
+        })
+    }
+
+    /// As [`super::OpenClEncoder::set_overlap`].
+    pub fn set_overlap(&mut self, overlap: bool) {
+        self.overlap = overlap;
+    }
+
+    /// The device's commands for the last frame.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let start = Instant::now();
+        self.recorder.clear();
+        let mut running = Vec::with_capacity(self.pipelines.len());
+        let mut damaged = 0;
+        for ((pipeline, decoder), downloader) in
+            self.pipelines.iter().zip(&mut self.channels).zip(&mut self.downloaders)
+        {
+            damaged += decoder.start(pipeline, frame, &mut self.recorder)?;
+            pipeline.invert(&mut self.recorder)?;
+            running.push(downloader.run(pipeline, &mut self.recorder)?);
+            if !self.overlap {
+                pipeline.queue.finish()?;
+            }
+        }
+        let mut rest = out.data_mut();
+        for ((downloader, decoder), event) in self.downloaders.iter().zip(&self.channels).zip(running) {
+            wait(&[event])?;
+            let samples = downloader.samples();
+            let (plane, later) = rest.split_at_mut(samples.len());
+            plane.copy_from_slice(samples);
+            rest = later;
+            damaged += decoder.damaged();
+        }
+        self.damaged += damaged;
+        self.timeline = self.recorder.timeline()?;
+        self.times = times(&self.timeline, start.elapsed());
+        Ok(())
+    }
+}
+
+impl Decoder for OpenClDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        check_decode(frame, out, &self.params, &self.layout)?;
+        let result = self.run(frame, out);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            for pipeline in &self.pipelines {
+                let _ = pipeline.queue.finish();
+            }
+        }
+        result
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged
+    }
+}
+
+/// Divides the `total` of a frame in the ratio of the device's time for block decoder and inverse transform.
+fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
+    let (code, transform) = (timeline.busy_ns(Stage::Code), timeline.busy_ns(Stage::Transform));
+    let share = code as f64 / (code + transform).max(1) as f64;
+    let decode = total.mul_f64(share);
+    DecodeTimes { decode, inverse: total.saturating_sub(decode) }
+}
+
+/// Memory and kernel that decode the blocks of one channel.
+struct ChannelDecoder {
+    blocks: ChannelBlocks,
+    decode: cl::Kernel,
+    /// Start and length of each block in `bytes`.
+    spans: Buffer<u32>,
+    spans_host: Pinned<u32>,
+    bytes: Buffer<u8>,
+    bytes_host: Pinned<u8>,
+    damaged: Buffer<u32>,
+    damaged_host: Pinned<u32>,
+    /// What the kernel refers to besides; kept so that it lives as long as it does.
+    _table: Buffer<u32>,
+    _starts: Buffer<u16>,
+}
+
+/// Positions of the bytes and of the first of the steps among the arguments of `quad_decode`.
+const BYTES_ARG: u32 = 0;
+const FINE_BLOCKS_ARG: u32 = 5;
+
+impl ChannelDecoder {
+    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks) -> Result<Self, Error> {
+        let queue = &pipeline.queue;
+        let count = blocks.indices.len();
+        let table = constant(queue, &constants::decoder_table())?;
+        let starts = constant(queue, tables::START.as_flattened())?;
+        // Two bits a sample at first; more is allocated when a frame needs it.
+        let capacity = (pipeline.width * pipeline.height).div_ceil(4).max(4096);
+        let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
+        let transform = &pipeline.transform;
+        let decode = kernel(
+            &pipeline.program,
+            "quad_decode",
+            &[
+                bytes.arg(),
+                spans.arg(),
+                blocks.descriptions.arg(),
+                table.arg(),
+                starts.arg(),
+                Arg::Int(0),
+                Arg::Float(1.0),
+                Arg::Float(0.0),
+                Arg::Float(1.0),
+                Arg::Float(0.0),
+                transform.bands.arg(),
+                transform.band_pitch.into(),
+                damaged.arg(),
+            ],
+        )?;
+        Ok(Self {
+            blocks,
+            decode,
+            spans,
+            spans_host: queue.pinned(2 * count)?,
+            bytes,
+            bytes_host: queue.pinned(capacity)?,
+            damaged,
+            damaged_host: queue.pinned(count)?,
+            _table: table,
+            _starts: starts,
+        })
+    }
+
+    /// Starts decoding this channel's blocks of `frame`; notes the commands. Returns how many blocks are too long
+    /// for any encoder.
+    fn start(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        frame: &ReceivedFrame,
+        recorder: &mut Recorder,
+    ) -> Result<u64, Error> {
+        let queue = &pipeline.queue;
+        self.reserve(pipeline, frame)?;
+        let (spans, bytes) = (self.spans_host.values_mut(), self.bytes_host.values_mut());
+        let (mut len, mut too_long) = (0, 0);
+        for (span, &index) in spans.as_chunks_mut::<2>().0.iter_mut().zip(&self.blocks.indices) {
+            *span = match frame.block(index) {
+                BlockState::Missing => [0, MISSING],
+                BlockState::Zero => [0, 0],
+                BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
+                    too_long += 1;
+                    [0, MISSING]
+                }
+                BlockState::Coded(block) => {
+                    bytes[len..len + block.len()].copy_from_slice(block);
+                    len += block.len();
+                    [(len - block.len()) as u32, block.len() as u32]
+                }
+            };
+        }
+        let mut note = |stage, event| recorder.note(pipeline.channel, stage, event);
+        if len > 0 {
+            note(Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, len)?);
+        }
+        let count = self.blocks.indices.len();
+        note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?);
+        self.set_steps(frame.header)?;
+        note(Stage::Code, queue.launch(&self.decode, [count, 1], queue.device().shape.block_group_size, &[])?);
+        note(Stage::Download, queue.download(&self.damaged, 0, &mut self.damaged_host, count)?);
+        queue.flush()?;
+        Ok(too_long)
+    }
+
+    /// Makes room for this channel's bytes of `frame`.
+    fn reserve(&mut self, pipeline: &ChannelPipeline, frame: &ReceivedFrame) -> Result<(), Error> {
+        let len_of = |&index: &usize| match frame.block(index) {
+            BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
+            _ => 0,
+        };
+        let len: usize = self.blocks.indices.iter().map(len_of).sum();
+        if len > self.bytes.len() {
+            let capacity = len + len / 4;
+            (self.bytes, self.bytes_host) = (pipeline.queue.buffer(capacity)?, pipeline.queue.pinned(capacity)?);
+            set(&self.decode, BYTES_ARG, self.bytes.arg())?;
+        }
+        Ok(())
+    }
+
+    fn set_steps(&self, header: FrameHeader) -> Result<(), Error> {
+        let (fine, coarse) = (Quantiser::new(header.step), Quantiser::new(header.step.coarser()));
+        // More fine blocks than any frame has mean all of them.
+        let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
+        let steps = [fine.step, fine.offset, coarse.step, coarse.offset].map(Arg::Float);
+        for (index, arg) in (FINE_BLOCKS_ARG..).zip(std::iter::once(Arg::Int(fine_blocks)).chain(steps)) {
+            set(&self.decode, index, arg)?;
+        }
+        Ok(())
+    }
+
+    /// How many blocks were damaged, once the frame has been decoded.
+    fn damaged(&self) -> u64 {
+        self.damaged_host.values().iter().map(|&damaged| u64::from(damaged)).sum()
+    }
+}

@@ -1,0 +1,183 @@
+//! Finding and opening OpenCL devices, and building the kernels for them.
+//!
+//! Devices are looked for once per process and a device's context is shared by everything that uses it: some
+//! drivers do not stand being opened from several threads at once.
+
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use common::params::Boundary;
+use ocl::core as cl;
+
+use super::params::{self, Shape};
+use crate::{DeviceInfo, DeviceKind, Error};
+
+/// The kernels' text, in the order in which it is compiled.
+const SOURCES: [&str; 9] = [
+    include_str!("../../cl/common.cl"),
+    include_str!("../../cl/colour.cl"),
+    include_str!("../../cl/lifting.cl"),
+    include_str!("../../cl/dwt.cl"),
+    include_str!("../../cl/idwt.cl"),
+    include_str!("../../cl/dwt_line.cl"),
+    include_str!("../../cl/quad.cl"),
+    include_str!("../../cl/quad_encode.cl"),
+    include_str!("../../cl/quad_decode.cl"),
+];
+
+/// An OpenCL device of this machine.
+pub(super) struct Device {
+    pub(super) id: cl::DeviceId,
+    pub(super) info: DeviceInfo,
+    /// Largest single buffer, bytes.
+    pub(super) max_allocation_bytes: u64,
+    pub(super) shape: Shape,
+    opened: Mutex<Opened>,
+}
+
+#[derive(Default)]
+struct Opened {
+    context: Option<cl::Context>,
+    programs: Vec<(Boundary, cl::Program)>,
+}
+
+/// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
+pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+    Ok(found()?.iter().map(|device| device.info.clone()).collect())
+}
+
+/// The device whose name is or contains `name`, ignoring case; without a name the first GPU, else the first device.
+pub(super) fn find(name: Option<&str>) -> Result<Arc<Device>, Error> {
+    let all = found()?;
+    let chosen = match name {
+        Some(name) => {
+            let wanted = name.to_lowercase();
+            let named = |exact: bool| {
+                all.iter().find(|device| {
+                    let there = device.info.name.to_lowercase();
+                    if exact { there == wanted } else { there.contains(&wanted) }
+                })
+            };
+            named(true).or_else(|| named(false))
+        }
+        None => all.iter().find(|device| device.info.kind == DeviceKind::Gpu).or(all.first()),
+    };
+    chosen.cloned().ok_or_else(|| match name {
+        Some(name) => {
+            let names: Vec<_> = all.iter().map(|device| device.info.name.as_str()).collect();
+            Error::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
+        }
+        None => Error::NoOpenClPlatform,
+    })
+}
+
+/// Devices of all platforms, looked for once.
+fn found() -> Result<&'static [Arc<Device>], Error> {
+    static FOUND: OnceLock<Result<Vec<Arc<Device>>, Error>> = OnceLock::new();
+    match FOUND.get_or_init(look) {
+        Ok(all) => Ok(all),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+fn look() -> Result<Vec<Arc<Device>>, Error> {
+    let mut platforms = 0;
+    // SAFETY: no array is asked for, only the count. Called directly because the wrapper sleeps for seconds
+    // where there is no platform.
+    let status = unsafe { ocl::ffi::clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut platforms) };
+    if status != 0 || platforms == 0 {
+        return Err(Error::NoOpenClPlatform);
+    }
+    let mut all = Vec::new();
+    for platform in cl::get_platform_ids().map_err(failed("clGetPlatformIDs"))? {
+        // A platform without devices reports an error; the others still count.
+        let ids = cl::get_device_ids(platform, Some(cl::DeviceType::ALL), None).unwrap_or_default();
+        let platform_name = text(cl::get_platform_info(platform, cl::PlatformInfo::Name));
+        for id in ids {
+            let info = describe(id, platform_name.clone());
+            let shape = if info.kind == DeviceKind::Cpu { Shape::CPU } else { Shape::GPU };
+            let max_allocation_bytes = match cl::get_device_info(id, cl::DeviceInfo::MaxMemAllocSize) {
+                Ok(cl::DeviceInfoResult::MaxMemAllocSize(bytes)) => bytes,
+                _ => info.memory_bytes / 4,
+            };
+            all.push(Arc::new(Device { id, info, max_allocation_bytes, shape, opened: Mutex::default() }));
+        }
+    }
+    if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
+}
+
+fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
+    let kind = match cl::get_device_info(id, cl::DeviceInfo::Type) {
+        Ok(cl::DeviceInfoResult::Type(kind)) if kind.contains(cl::DeviceType::GPU) => DeviceKind::Gpu,
+        Ok(cl::DeviceInfoResult::Type(kind)) if kind.contains(cl::DeviceType::CPU) => DeviceKind::Cpu,
+        _ => DeviceKind::Accelerator,
+    };
+    let memory_bytes = match cl::get_device_info(id, cl::DeviceInfo::GlobalMemSize) {
+        Ok(cl::DeviceInfoResult::GlobalMemSize(bytes)) => bytes,
+        _ => 0,
+    };
+    let compute_units = match cl::get_device_info(id, cl::DeviceInfo::MaxComputeUnits) {
+        Ok(cl::DeviceInfoResult::MaxComputeUnits(units)) => units,
+        _ => 1,
+    };
+    DeviceInfo {
+        backend: "opencl",
+        name: text(cl::get_device_info(id, cl::DeviceInfo::Name)),
+        platform,
+        driver: text(cl::get_device_info(id, cl::DeviceInfo::DriverVersion)),
+        kind,
+        memory_bytes,
+        compute_units,
+    }
+}
+
+fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
+    info.map(|value| value.to_string().trim_matches(['\0', ' ']).to_owned()).unwrap_or_default()
+}
+
+impl Device {
+    /// The device's context, made on first use.
+    pub(super) fn context(&self) -> Result<cl::Context, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        self.context_of(&mut opened)
+    }
+
+    fn context_of(&self, opened: &mut Opened) -> Result<cl::Context, Error> {
+        if let Some(context) = &opened.context {
+            return Ok(context.clone());
+        }
+        let context = cl::create_context(None, &[self.id], None, None).map_err(failed("clCreateContext"))?;
+        opened.context = Some(context.clone());
+        Ok(context)
+    }
+
+    /// The kernels for streams with this boundary, built on first use.
+    pub(super) fn program(&self, boundary: Boundary) -> Result<cl::Program, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == boundary) {
+            return Ok(program.clone());
+        }
+        let context = self.context_of(&mut opened)?;
+        let text = |string: &str| {
+            CString::new(string).map_err(|error| Error::Device { call: "clBuildProgram", reason: error.to_string() })
+        };
+        let sources = SOURCES.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
+        let program =
+            cl::create_program_with_source(&context, &sources).map_err(failed("clCreateProgramWithSource"))?;
+        let options = text(&params::defines(self.shape, boundary))?;
+        cl::build_program(&program, Some(&[self.id]), &options, None, None).map_err(failed("clBuildProgram"))?;
+        opened.programs.push((boundary, program.clone()));
+        Ok(program)
+    }
+}
+
+/// Turns a failure of `call` into this crate's error.
+pub(super) fn failed(call: &'static str) -> impl Fn(cl::Error) -> Error {
+    move |error| {
+        let reason = match error.api_status() {
+            Some(status) => format!("{status:?}"),
+            None => error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        Error::Device { call, reason }
+    }
+}

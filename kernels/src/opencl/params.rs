@@ -1,0 +1,114 @@
+//! The one place where numbers cross from Rust into OpenCL C.
+
+use std::fmt::Write;
+
+use common::params::Boundary;
+use common::pyramid::BLOCK_SIDE;
+
+use crate::{lifting, tables};
+
+/// Sizes that depend on the device and not on the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Work-items in a group.
+    pub(super) group_size: usize,
+    /// Column pairs that one group of the transform writes.
+    pub(super) strip: usize,
+    /// Work-items in a group that codes one block.
+    pub(super) block_group_size: usize,
+}
+
+impl Shape {
+    /// For processors: one work-item, so that the compiler vectorises the inner loops.
+    pub(super) const CPU: Self = Self { group_size: 1, strip: 124, block_group_size: 1 };
+    /// For graphics cards: a strip with its halo of 4 is one pass of the group.
+    pub(super) const GPU: Self = Self { group_size: 64, strip: 60, block_group_size: 32 };
+}
+
+/// Symbols of a block: its peak, a drop per quad and one per coefficient, each of which may be escaped.
+const MAX_SYMBOLS: usize = 2 * (1 + BLOCK_SIDE * BLOCK_SIDE / 4 + BLOCK_SIDE * BLOCK_SIDE);
+/// Raw bytes of a block: a sign and all bits but the leading one of every coefficient.
+const MAX_RAW_BYTES: usize = BLOCK_SIDE * BLOCK_SIDE * tables::MAX_LENGTH as usize / 8;
+/// More bytes than any block takes to encode: no symbol takes more than PROBABILITY_BITS bits, and room for the
+/// coder's first and last state and for writing a byte too many. Whole words, and no large power of two.
+pub(super) const SLOT_BYTES: usize =
+    (MAX_RAW_BYTES + MAX_SYMBOLS * tables::PROBABILITY_BITS as usize / 8 + 8).next_multiple_of(64) + 64;
+/// More bytes than any block takes to decode: no symbol takes more than two. Longer ones are damaged.
+pub(super) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
+/// Length of a block of which nothing is known.
+pub(super) const MISSING: u32 = u32::MAX;
+
+/// Frequency, start and the two halves of 2^40 / frequency + 1 of every context and symbol: what the encoder needs.
+pub(super) fn encoder_table() -> Vec<u32> {
+    let entry = |(&frequency, &start): (&u16, &u16)| {
+        let inverse = (1_u64 << 40).checked_div(u64::from(frequency)).map_or(0, |quotient| quotient + 1);
+        [u32::from(frequency), u32::from(start), inverse as u32, (inverse >> 32) as u32]
+    };
+    tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
+}
+
+/// Frequency and start of every context and symbol: what the decoder needs.
+pub(super) fn decoder_table() -> Vec<u32> {
+    let entry = |(&frequency, &start): (&u16, &u16)| [u32::from(frequency), u32::from(start)];
+    tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
+}
+
+/// Compiler options that define every constant of the kernels.
+pub(super) fn defines(shape: Shape, boundary: Boundary) -> String {
+    let boundary = match boundary {
+        Boundary::Symmetric => "SYMMETRIC",
+        Boundary::Periodic => "PERIODIC",
+        Boundary::Zero => "ZERO",
+    };
+    let mut out = format!("-D SYMMETRIC=0 -D PERIODIC=1 -D ZERO=2 -D BOUNDARY={boundary}");
+    let mut integer = |name: &str, value: usize| {
+        let _ = write!(out, " -D {name}={value}");
+    };
+    integer("LSIZE", shape.group_size);
+    integer("STRIP", shape.strip);
+    integer("BLOCK_LSIZE", shape.block_group_size);
+    integer("SIDE", BLOCK_SIDE);
+    integer("SLOT_BYTES", SLOT_BYTES);
+    integer("SYMBOLS", tables::SYMBOLS);
+    integer("MAX_LENGTH", usize::from(tables::MAX_LENGTH));
+    integer("PROBABILITY_BITS", tables::PROBABILITY_BITS as usize);
+    integer("ESCAPE", tables::ESCAPE);
+    integer("PEAK", tables::PEAK);
+    integer("QUAD", tables::QUAD);
+    integer("QUAD_PEAKS", tables::QUAD_PEAKS);
+    integer("QUAD_SUMS", tables::QUAD_SUMS);
+    integer("COEFFICIENT", tables::COEFFICIENT);
+    integer("COEFFICIENT_PEAKS", tables::COEFFICIENT_PEAKS);
+    integer("COEFFICIENT_STATES", tables::COEFFICIENT_STATES);
+    integer("COEFFICIENT_SUMS", tables::COEFFICIENT_SUMS);
+    let _ = write!(out, " -D MISSING={MISSING}u");
+    for (name, value) in [
+        ("ALPHA", lifting::ALPHA),
+        ("BETA", lifting::BETA),
+        ("GAMMA", lifting::GAMMA),
+        ("DELTA", lifting::DELTA),
+        ("KAPPA", lifting::K),
+        ("KAPPA_INVERSE", lifting::K_INVERSE),
+    ] {
+        // Nine digits after the point name every f32.
+        let _ = write!(out, " -D {name}={value:.9e}f");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coefficients_keep_every_bit() {
+        let text = defines(Shape::CPU, Boundary::Zero);
+        let value = |name: &str| {
+            let (_, rest) = text.split_once(&format!("-D {name}=")).unwrap_or_default();
+            rest.split(['f', ' ']).next().and_then(|number| number.parse::<f32>().ok())
+        };
+        assert_eq!(value("ALPHA"), Some(lifting::ALPHA));
+        assert_eq!(value("KAPPA_INVERSE"), Some(lifting::K_INVERSE));
+        assert!(text.contains("BOUNDARY=ZERO"));
+    }
+}

@@ -1,0 +1,96 @@
+//! When the device did what: the commands of a frame with the device's own timestamps.
+
+use common::frame::Channel;
+use ocl::core as cl;
+
+use super::queue;
+use crate::Error;
+
+/// Stage of a frame that a command belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Host to device.
+    Upload,
+    /// Colour conversion and wavelet transform, either way.
+    Transform,
+    /// Block encoder or decoder.
+    Code,
+    /// Device to host.
+    Download,
+}
+
+/// One command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Channel whose queue ran it.
+    pub channel: Channel,
+    /// What it was for.
+    pub stage: Stage,
+    /// Start, nanoseconds of the device's clock.
+    pub start_ns: u64,
+    /// End, nanoseconds of the device's clock.
+    pub end_ns: u64,
+}
+
+impl Interval {
+    /// Whether the two ran at the same time.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.start_ns < other.end_ns && other.start_ns < self.end_ns
+    }
+}
+
+/// The commands of one frame, in the order in which they were queued.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// One entry per command.
+    pub intervals: Vec<Interval>,
+}
+
+impl Timeline {
+    /// Nanoseconds during which at least one command of `stage` ran.
+    pub fn busy_ns(&self, stage: Stage) -> u64 {
+        let mut spans: Vec<_> =
+            self.intervals.iter().filter(|i| i.stage == stage).map(|i| (i.start_ns, i.end_ns)).collect();
+        spans.sort_unstable();
+        let (mut busy, mut covered) = (0, 0);
+        for (start, end) in spans {
+            busy += end.saturating_sub(start.max(covered));
+            covered = covered.max(end);
+        }
+        busy
+    }
+
+    /// Nanoseconds from the first start to the last end.
+    pub fn span_ns(&self) -> u64 {
+        let start = self.intervals.iter().map(|i| i.start_ns).min().unwrap_or(0);
+        let end = self.intervals.iter().map(|i| i.end_ns).max().unwrap_or(0);
+        end - start
+    }
+}
+
+/// Events of the frame in work.
+#[derive(Default)]
+pub(super) struct Recorder {
+    events: Vec<(Channel, Stage, cl::Event)>,
+}
+
+impl Recorder {
+    /// Forgets the last frame.
+    pub(super) fn clear(&mut self) {
+        self.events.clear();
+    }
+
+    /// Notes a command.
+    pub(super) fn note(&mut self, channel: Channel, stage: Stage, event: cl::Event) {
+        self.events.push((channel, stage, event));
+    }
+
+    /// The timestamps of all commands, which must have ended.
+    pub(super) fn timeline(&self) -> Result<Timeline, Error> {
+        let interval = |(channel, stage, event): &(Channel, Stage, cl::Event)| {
+            let (start_ns, end_ns) = queue::ran(event)?;
+            Ok(Interval { channel: *channel, stage: *stage, start_ns, end_ns })
+        };
+        Ok(Timeline { intervals: self.events.iter().map(interval).collect::<Result<_, Error>>()? })
+    }
+}

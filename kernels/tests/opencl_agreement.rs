@@ -1,0 +1,258 @@
+//! OpenCL against the reference, to the bit: transform, whole frames, and pictures decoded from whole, incomplete
+//! and hostile frames. A machine without an OpenCL device fails these tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+use kernels::{
+    BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, Transform, open_decoder, open_encoder, open_transform,
+};
+
+const FORMATS: [PixelFormat; 7] = [
+    PixelFormat::Rgb8,
+    PixelFormat::YCbCr8,
+    PixelFormat::Yuyv,
+    PixelFormat::Nv12,
+    PixelFormat::I420,
+    PixelFormat::I444,
+    PixelFormat::Grey8,
+];
+const CHROMAS: [Chroma; 3] = [Chroma::Grey, Chroma::C420, Chroma::C444];
+const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
+const PADDINGS: [Padding; 2] = [Padding::Smooth, Padding::Zero];
+
+fn params(width: u32, height: u32, chroma: Chroma, codec: CodecParams) -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(width, height).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec,
+    }
+}
+
+fn codec(boundary: Boundary, padding: Padding) -> CodecParams {
+    CodecParams { boundary, padding, ..CodecParams::default() }
+}
+
+/// Pseudo-random numbers, the same on every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32
+    }
+}
+
+/// A picture with slopes, edges and noise.
+fn picture(format: PixelFormat, size: FrameSize, seed: u64) -> Vec<u8> {
+    let mut random = Random(seed);
+    let row = size.width().max(1);
+    let sample = |at: usize| {
+        let (x, y) = (at % row, at / row);
+        let edge = if (x / 37 + y / 23) % 2 == 0 { 70 } else { 0 };
+        (30 + edge + (x * 3 + y * 2) / 11 % 90 + (random.next() % 24) as usize) as u8
+    };
+    (0..format.bytes(size)).map(sample).collect()
+}
+
+fn transforms(params: &StreamParams) -> [Box<dyn Transform>; 2] {
+    [BackendChoice::Opencl, BackendChoice::Reference].map(|choice| open_transform(params, choice, None).unwrap())
+}
+
+fn bits(planes: &[Vec<f32>]) -> Vec<Vec<u32>> {
+    // Adding zero makes one zero of both.
+    planes.iter().map(|plane| plane.iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
+}
+
+#[track_caller]
+fn check_transform(params: &StreamParams, format: PixelFormat) {
+    let data = picture(format, params.size, 7);
+    let picture = PictureRef::new(format, params.size, &data).unwrap();
+    let [mut opencl, mut reference] = transforms(params);
+    let squares = reference.forward(picture).unwrap();
+    let ours = opencl.forward(picture).unwrap();
+    for (channel, (ours, theirs)) in bits(&ours).iter().zip(bits(&squares)).enumerate() {
+        let wrong = ours.iter().zip(&theirs).position(|(a, b)| a != b);
+        assert_eq!(wrong, None, "forward, channel {channel} of {format:?}, {params:?}");
+        assert_eq!(ours.len(), theirs.len());
+    }
+    let planes = bits(&reference.inverse(&squares).unwrap());
+    for (channel, (ours, theirs)) in bits(&opencl.inverse(&squares).unwrap()).iter().zip(&planes).enumerate() {
+        let wrong = ours.iter().zip(theirs).position(|(a, b)| a != b);
+        assert_eq!(wrong, None, "inverse, channel {channel}, {params:?}");
+        assert_eq!(ours.len(), theirs.len());
+    }
+}
+
+#[test]
+fn transforms_agree_at_ugly_sizes_with_all_boundaries_and_paddings() {
+    for (width, height) in [(1, 1), (1, 9), (2, 3), (3, 2), (17, 31), (64, 1), (131, 70)] {
+        for boundary in BOUNDARIES {
+            for padding in PADDINGS {
+                check_transform(&params(width, height, Chroma::C420, codec(boundary, padding)), PixelFormat::I444);
+            }
+        }
+    }
+}
+
+#[test]
+fn transforms_agree_at_640x360() {
+    for boundary in BOUNDARIES {
+        for padding in PADDINGS {
+            check_transform(&params(640, 360, Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
+        }
+    }
+}
+
+#[test]
+fn transforms_agree_at_1919x1079() {
+    for (boundary, padding) in [
+        (Boundary::Symmetric, Padding::Smooth),
+        (Boundary::Symmetric, Padding::Zero),
+        (Boundary::Periodic, Padding::Smooth),
+        (Boundary::Zero, Padding::Smooth),
+    ] {
+        check_transform(&params(1919, 1079, Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
+    }
+}
+
+#[test]
+fn transforms_agree_with_few_levels() {
+    for levels in [0, 1, 3] {
+        let codec = CodecParams { levels: Levels::AtMost(levels), ..CodecParams::default() };
+        check_transform(&params(75, 40, Chroma::C420, codec), PixelFormat::Nv12);
+    }
+}
+
+#[test]
+fn every_pixel_format_goes_to_every_sampling() {
+    for (width, height) in [(1, 1), (2, 3), (17, 31), (66, 40)] {
+        for format in FORMATS {
+            for chroma in CHROMAS {
+                check_transform(&params(width, height, chroma, CodecParams::default()), format);
+            }
+        }
+    }
+}
+
+/// Encodes with OpenCL and with the reference, compares, and returns the frame.
+#[track_caller]
+fn check_encode(params: &StreamParams, picture: PictureRef<'_>, targets: &[Target]) -> Vec<CodedFrame> {
+    let encoders = [BackendChoice::Opencl, BackendChoice::Reference];
+    let [mut opencl, mut reference]: [Box<dyn Encoder>; 2] =
+        encoders.map(|choice| open_encoder(params, choice, None).unwrap());
+    let check = |&target| {
+        let (ours, theirs) = (opencl.encode(picture, target), reference.encode(picture, target));
+        let ours = ours.unwrap();
+        let theirs = theirs.unwrap();
+        assert_eq!(ours.header, theirs.header, "{target:?} {params:?}");
+        for index in 0..theirs.block_count() {
+            assert_eq!(ours.block(index), theirs.block(index), "block {index}, {target:?} {params:?}");
+        }
+        assert_eq!(ours, theirs);
+        ours
+    };
+    targets.iter().map(check).collect()
+}
+
+fn decoders(params: &StreamParams) -> [Box<dyn Decoder>; 2] {
+    [BackendChoice::Opencl, BackendChoice::Reference].map(|choice| open_decoder(params, choice, None).unwrap())
+}
+
+#[track_caller]
+fn check_decode(decoders: &mut [Box<dyn Decoder>; 2], params: &StreamParams, frame: &ReceivedFrame) {
+    let [ours, theirs] = decoders.each_mut().map(|decoder| {
+        let mut out = Picture::for_stream(params.chroma, params.size);
+        decoder.decode(frame, &mut out).unwrap();
+        out
+    });
+    assert!(ours == theirs, "decoded pictures differ, {params:?}");
+    assert_eq!(decoders[0].damaged_blocks(), decoders[1].damaged_blocks(), "{params:?}");
+}
+
+#[test]
+fn frames_have_the_same_bytes_and_decode_to_the_same_pictures() {
+    let step = |index| Target::Step(StepIndex::new(index).unwrap());
+    for (width, height) in [(1, 1), (2, 3), (17, 31), (100, 75), (641, 359)] {
+        for chroma in CHROMAS {
+            for padding in PADDINGS {
+                let params = params(width, height, chroma, codec(Boundary::Symmetric, padding));
+                let data = picture(PixelFormat::I420, params.size, 3);
+                let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+                let pixels = (width * height) as usize;
+                let bytes = Target::Bytes(40 + pixels / 5);
+                let frames = check_encode(&params, picture, &[step(0), step(70), step(208), bytes, bytes]);
+                let mut decoders = decoders(&params);
+                for frame in &frames {
+                    check_decode(&mut decoders, &params, &frame.into());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_frames_agree_at_1919x1079() {
+    let params = params(1919, 1079, Chroma::C420, CodecParams::default());
+    let data = picture(PixelFormat::Yuyv, params.size, 5);
+    let picture = PictureRef::new(PixelFormat::Yuyv, params.size, &data).unwrap();
+    let frames = check_encode(&params, picture, &[Target::Bytes(390_000)]);
+    check_decode(&mut decoders(&params), &params, &(&frames[0]).into());
+}
+
+#[test]
+fn missing_and_hostile_blocks_give_what_the_reference_gives() {
+    for (boundary, padding) in BOUNDARIES.into_iter().zip([Padding::Smooth, Padding::Smooth, Padding::Zero]) {
+        let params = params(209, 115, Chroma::C420, codec(boundary, padding));
+        let layout = BlockLayout::new(&params);
+        let data = picture(PixelFormat::I420, params.size, 3);
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let frames = check_encode(&params, picture, &[Target::Step(StepIndex::new(40).unwrap())]);
+        let mut decoders = decoders(&params);
+        check_decode(&mut decoders, &params, &(&frames[0]).into());
+        let mut random = Random(11);
+        for _ in 0..60 {
+            let step = StepIndex::new((random.next() % 209) as u8).unwrap();
+            let header = FrameHeader { step, fine_blocks: random.next() >> (random.next() % 31) };
+            let mut frame = ReceivedFrame::empty(header, layout.blocks().len());
+            for index in 0..layout.blocks().len() {
+                let mut bytes = frames[0].block(index).to_vec();
+                match random.next() % 6 {
+                    // Missing.
+                    0 => continue,
+                    // Noise of any length.
+                    1 => bytes = (0..random.next() % 300).map(|_| random.next() as u8).collect(),
+                    // Cut short.
+                    2 => bytes.truncate(random.next() as usize % (bytes.len() + 1)),
+                    // A byte too many.
+                    3 => bytes.insert(0, random.next() as u8),
+                    // A bit wrong.
+                    4 if !bytes.is_empty() => {
+                        let at = random.next() as usize % bytes.len();
+                        bytes[at] ^= 1 << (random.next() % 8);
+                    }
+                    _ => {}
+                }
+                frame.insert(index, &bytes);
+            }
+            check_decode(&mut decoders, &params, &frame);
+        }
+        assert!(decoders[0].damaged_blocks() > 100, "the hostile blocks were hostile");
+    }
+}
+
+#[test]
+fn a_block_longer_than_any_code_is_damaged() {
+    let params = params(40, 40, Chroma::Grey, CodecParams::default());
+    let layout = BlockLayout::new(&params);
+    let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
+    let mut frame = ReceivedFrame::empty(header, layout.blocks().len());
+    frame.insert(0, &vec![0xa5; 100_000]);
+    check_decode(&mut decoders(&params), &params, &frame);
+}

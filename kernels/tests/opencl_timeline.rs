@@ -1,0 +1,52 @@
+//! The transfers of one colour channel overlap the kernels of another, and do not when told to run one after another.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use common::coded::StepIndex;
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+use common::units::FrameRate;
+use kernels::opencl::{Interval, OpenClEncoder, Stage};
+use kernels::{Encoder, PictureRef, Target};
+
+const SIZE: (u32, u32) = (1920, 1080);
+const FRAMES_MAX: usize = 200;
+
+fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(SIZE.0, SIZE.1).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma: Chroma::C444,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    }
+}
+
+/// Commands of the frame's first stages: uploads of samples and everything up to the coefficients.
+fn pairs(intervals: &[Interval], overlaps: impl Fn(&Interval, &Interval) -> bool) -> bool {
+    intervals.iter().any(|a| intervals.iter().any(|b| a.channel != b.channel && overlaps(a, b) && a.overlaps(b)))
+}
+
+#[test]
+fn uploads_overlap_the_kernels_of_other_channels() {
+    let params = params();
+    let data = vec![90; PixelFormat::I444.bytes(params.size)];
+    let picture = PictureRef::new(PixelFormat::I444, params.size, &data).unwrap();
+    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    let target = Target::Step(StepIndex::new(64).unwrap());
+
+    let upload_beside_kernel = |a: &Interval, b: &Interval| a.stage == Stage::Upload && b.stage == Stage::Transform;
+    let seen = (0..FRAMES_MAX).any(|_| {
+        encoder.encode(picture, target).unwrap();
+        pairs(&encoder.timeline().intervals, upload_beside_kernel)
+    });
+    assert!(seen, "no upload ran beside another channel's kernels in {FRAMES_MAX} frames");
+
+    encoder.set_overlap(false);
+    for _ in 0..20 {
+        encoder.encode(picture, target).unwrap();
+        let timeline = encoder.timeline();
+        assert!(timeline.intervals.iter().any(|i| i.stage == Stage::Upload));
+        assert!(!pairs(&timeline.intervals, |_, _| true), "channels overlap although told not to: {timeline:?}");
+    }
+}
