@@ -7,7 +7,7 @@ use common::frame::{FrameSize, PixelFormat};
 use common::params::{CodecParams, StreamParams};
 use kernels::{Decoder, Encoder};
 
-use crate::args::{BenchArgs, BenchKind, ComputeArgs};
+use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs};
 use crate::io::{PictureInfo, Reader};
 use crate::{options, picture};
 use table::Table;
@@ -90,6 +90,13 @@ fn sizes(names: &[String]) -> Result<Vec<FrameSize>> {
         sizes.push(FrameSize::new(1920, 1080)?);
     }
     Ok(sizes)
+}
+
+/// Refuses a back end that has no device memory and no queues.
+fn require_opencl(kind: &str, compute: &ComputeArgs) -> Result<()> {
+    let possible = matches!(compute.backend, BackendName::Auto | BackendName::Opencl);
+    ensure!(possible, "bench {kind} measures an OpenCL device: use --backend opencl");
+    Ok(())
 }
 
 fn open_encoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn Encoder>> {

@@ -1,7 +1,37 @@
-//! stub
-use super::Table;
+//! Copies of a 4:2:0 frame between pinned host memory and the device.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use common::frame::PixelFormat;
+use kernels::opencl::OpenClTransfer;
+
+use super::{Table, medians, require_opencl, sizes};
 use crate::args::{BenchArgs, ComputeArgs};
-use anyhow::{Result, bail};
-pub(crate) fn run(_: &BenchArgs, _: &ComputeArgs) -> Result<Table> {
-    bail!("bench transfer is not available yet")
+
+pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
+    require_opencl("transfer", compute)?;
+    let mut table =
+        Table::new(&["device", "size", "bytes", "upload_us", "download_us", "upload_gb_s", "download_gb_s"]);
+    table.note("one 4:2:0 frame from and to pinned memory, wall time from the call to the end of the copy".to_owned());
+    for size in sizes(&args.sizes)? {
+        let bytes = PixelFormat::I420.bytes(size);
+        let mut transfer = OpenClTransfer::open(compute.device.as_deref(), bytes)?;
+        let [upload, download] = medians(args.runs, || {
+            let times = transfer.run()?;
+            Ok([times.upload, times.download])
+        })?;
+        let us = |duration: Duration| format!("{:.1}", duration.as_secs_f64() * 1e6);
+        let rate = |duration: Duration| format!("{:.2}", bytes as f64 / 1e9 / duration.as_secs_f64().max(1e-9));
+        table.push(vec![
+            transfer.device().to_owned(),
+            size.to_string(),
+            bytes.to_string(),
+            us(upload),
+            us(download),
+            rate(upload),
+            rate(download),
+        ]);
+    }
+    Ok(table)
 }

@@ -1,0 +1,113 @@
+//! `encode` and `decode`.
+
+use std::fs;
+
+use crate::support::{BACKENDS, Folder, golden, ppm, psnr, samples, succeed, y4m, y4m_samples};
+
+#[test]
+fn a_clip_keeps_to_its_rate_and_comes_back() {
+    let folder = Folder::new("rate");
+    let (width, height, frames) = (160, 97, 3);
+    let source = y4m(width, height, "420mpeg2", frames);
+    let input = folder.file("a.y4m", &source);
+    let (coded, output) = (folder.path("a.duet"), folder.path("b.y4m"));
+    let frame_bytes = width * height + 2 * 80 * 49;
+    let (_, before) = y4m_samples(&source, frame_bytes);
+    let mut last = 0.0;
+    for bpp in [0.5, 1.0, 2.0] {
+        succeed(&["encode", &input, &coded, "--bpp", &bpp.to_string(), "--backend", "cpu"]);
+        let bytes = fs::metadata(&coded).unwrap().len() as f64;
+        let budget = bpp * (width * height * frames) as f64 / 8.0;
+        assert!(bytes <= budget && bytes > 0.95 * budget, "{bytes} bytes of {budget} at {bpp}");
+        succeed(&["decode", &coded, &output, "--backend", "cpu"]);
+        let (header, after) = y4m_samples(&fs::read(&output).unwrap(), frame_bytes);
+        assert_eq!(header, "YUV4MPEG2 W160 H97 F30000:1001 Ip A1:1 C420jpeg");
+        let quality = psnr(&before, &after);
+        assert!(quality > last + 1.0, "{quality} dB at {bpp} after {last}");
+        last = quality;
+    }
+    assert!(last > 38.0, "{last} dB");
+}
+
+#[test]
+fn frames_keep_to_their_bytes() {
+    let folder = Folder::new("bytes");
+    let input = folder.file("a.y4m", &y4m(64, 64, "mono", 4));
+    let coded = folder.path("a.duet");
+    succeed(&["encode", &input, &coded, "--bytes-per-frame", "700", "--backend", "cpu"]);
+    let bytes = fs::metadata(&coded).unwrap().len();
+    assert!((2660..=2800).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn back_ends_make_the_same_file_and_the_same_clip() {
+    let folder = Folder::new("same");
+    let colour = folder.file("a.ppm", &ppm(67, 45));
+    let clip = folder.file("a.y4m", &y4m(97, 131, "420jpeg", 3));
+    for (input, options) in [
+        (&clip, &["--bpp", "1.5"][..]),
+        (&clip, &["--step", "3", "--chroma", "444"]),
+        (&colour, &["--bpp", "1", "--chroma", "444", "--padding", "zero"]),
+        (&colour, &["--boundary", "periodic", "--levels", "2"]),
+    ] {
+        let results = BACKENDS.map(|backend| {
+            let (coded, output) = (folder.path("a.duet"), folder.path("b.y4m"));
+            succeed(&[&["encode", input, &coded, "--backend", backend], options].concat());
+            succeed(&["decode", &coded, &output, "--backend", backend]);
+            (fs::read(&coded).unwrap(), fs::read(&output).unwrap())
+        });
+        for (backend, result) in BACKENDS.iter().zip(&results) {
+            assert!(result.0 == results[0].0, "{backend} codes {input} {options:?} to other bytes");
+            assert!(result.1 == results[0].1, "{backend} decodes {input} {options:?} to other samples");
+        }
+    }
+}
+
+#[test]
+fn chroma_is_the_sources_own_unless_asked_for() {
+    let folder = Folder::new("chroma");
+    let clips = [("a.y4m", y4m(18, 10, "444", 1)), ("b.y4m", y4m(18, 10, "mono", 1)), ("c.ppm", ppm(18, 10))];
+    let expected = [("C444", "C420jpeg"), ("Cmono", "C420jpeg"), ("C420jpeg", "C420jpeg")];
+    for ((name, bytes), (own, asked)) in clips.iter().zip(expected) {
+        let input = folder.file(name, bytes);
+        for (options, chroma) in [(&[][..], own), (&["--chroma", "420"], asked), (&["--chroma", "444"], "C444")] {
+            let (coded, output) = (folder.path("a.duet"), folder.path("z.y4m"));
+            succeed(&[&["encode", &input, &coded, "--backend", "cpu"], options].concat());
+            succeed(&["decode", &coded, &output, "--backend", "cpu"]);
+            let header = fs::read(&output).unwrap();
+            let line = String::from_utf8_lossy(header.split(|&byte| byte == b'\n').next().unwrap()).into_owned();
+            assert!(line.ends_with(&format!(" {chroma}")), "{name} {options:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn pictures_come_back_as_pictures() {
+    let folder = Folder::new("pictures");
+    let (coded, grey, png, again) =
+        (folder.path("a.duet"), folder.path("b.pgm"), folder.path("b.png"), folder.path("c.pgm"));
+    succeed(&["encode", &golden("camera_64x64.pgm"), &coded, "--step", "0.5", "--backend", "cpu"]);
+    succeed(&["decode", &coded, &grey, "--backend", "cpu"]);
+    assert!(psnr(&samples(&golden("camera_64x64.pgm"), 4096), &samples(&grey, 4096)) > 50.0);
+    // PNG holds the same samples.
+    succeed(&["decode", &coded, &png, "--backend", "cpu"]);
+    succeed(&["forward", &png, &folder.path("a.npy"), "--backend", "cpu"]);
+    succeed(&["inverse", &folder.path("a.npy"), &again, "--backend", "cpu"]);
+    assert_eq!(fs::read(&again).unwrap(), fs::read(&grey).unwrap());
+}
+
+#[test]
+fn the_smallest_pictures_work() {
+    let folder = Folder::new("small");
+    for (width, height) in [(1, 1), (2, 3), (1, 40)] {
+        let input = folder.file("a.ppm", &ppm(width, height));
+        for backend in BACKENDS {
+            let (coded, output) = (folder.path("a.duet"), folder.path("b.ppm"));
+            succeed(&["encode", &input, &coded, "--step", "1", "--chroma", "444", "--backend", backend]);
+            succeed(&["decode", &coded, &output, "--backend", backend]);
+            let count = 3 * width * height;
+            let quality = psnr(&samples(&input, count), &samples(&output, count));
+            assert!(quality > 40.0, "{width}x{height} {backend}: {quality} dB");
+        }
+    }
+}

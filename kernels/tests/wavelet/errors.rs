@@ -1,0 +1,226 @@
+//! Bad input: one sentence on standard error that names the cause, the right exit code, nothing left behind.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
+
+/// The command must fail with `code` and one line that has all of `words`.
+#[track_caller]
+fn fail(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = wavelet(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "wavelet {}: {stderr}", arguments.join(" "));
+    assert_eq!((stderr.lines().count(), output.stdout.len()), (1, 0), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
+    }
+}
+
+/// `encode` of a file of these bytes must fail and leave no output.
+#[track_caller]
+fn encode_fails(folder: &Folder, name: &str, bytes: &[u8], words: &[&str]) {
+    let (input, output) = (folder.file(name, bytes), folder.path("out.duet"));
+    fail(&["encode", &input, &output, "--backend", "cpu"], 2, &[&[name], words].concat());
+    assert!(!Path::new(&output).exists(), "{name} left an output");
+}
+
+#[test]
+fn unusable_pictures_are_named() {
+    let folder = Folder::new("unusable");
+    let picture = ppm(8, 8);
+    encode_fails(&folder, "empty.png", b"", &["cannot be read"]);
+    encode_fails(&folder, "text.png", b"hello", &["cannot be read"]);
+    encode_fails(&folder, "short.ppm", &picture[..picture.len() - 1], &["cannot be read"]);
+    encode_fails(&folder, "wide.pgm", &[b"P5\n16385 1\n255\n".as_slice(), &[0; 16385]].concat(), &["16385x1", "16384"]);
+    encode_fails(&folder, "huge.pgm", b"P5\n4000000000 4000000000\n255\n", &[]);
+    encode_fails(&folder, "a.jpg", b"", &[".png", ".y4m"]);
+    encode_fails(&folder, "a", b"", &[".png"]);
+}
+
+#[test]
+fn unusable_clips_are_named() {
+    let folder = Folder::new("clips");
+    let clip = y4m(8, 8, "420jpeg", 2);
+    encode_fails(&folder, "empty.y4m", b"", &["not a Y4M"]);
+    encode_fails(&folder, "text.y4m", b"hello\n", &["not a Y4M"]);
+    encode_fails(&folder, "cut.y4m", &clip[..clip.len() - 1], &["in the middle of frame 2"]);
+    encode_fails(&folder, "cut2.y4m", &clip[..clip.len() - 100], &["in the middle of frame 2"]);
+    encode_fails(&folder, "head.y4m", &y4m(8, 8, "420jpeg", 0), &["no picture"]);
+    encode_fails(&folder, "frame.y4m", &[&y4m(8, 8, "mono", 1)[..], b"FRAMF\n"].concat(), &["frame 2"]);
+    for (header, words) in [
+        ("W8 H8 F30:1 C422", "C422"),
+        ("W8 H8 F30:1 C420p10", "C420p10"),
+        ("W8 H8 F30:1 C411", "colour space"),
+        ("W8 H8 F0:1 C420", "frame rate"),
+        ("W8 H8 F1:0 C420", "frame rate"),
+        ("W8 H8 F99999999999999999999:1 C420", "not a Y4M"),
+        ("W0 H8 F30:1 C420", "0x8"),
+        ("W16385 H1 F30:1 C420", "16385x1"),
+        ("W18446744073709551615 H18446744073709551615 F30:1 C420", "4294967295x4294967295"),
+        ("W4294967296 H4294967296 F30:1", "4294967295"),
+        ("F30:1 C420", "width and height"),
+    ] {
+        encode_fails(&folder, "a.y4m", format!("YUV4MPEG2 {header}\nFRAME\n").as_bytes(), &[words]);
+    }
+    encode_fails(
+        &folder,
+        "long.y4m",
+        &[b"YUV4MPEG2 W8 H8 X".as_slice(), &[b'a'; 5000], b"\n"].concat(),
+        &["not a Y4M"],
+    );
+}
+
+#[test]
+fn files_that_are_not_there_are_named() {
+    let folder = Folder::new("absent");
+    let picture = golden("camera_37x21.pgm");
+    let output = folder.path("out.duet");
+    for input in ["absent.png", "absent.y4m"] {
+        fail(&["encode", &folder.path(input), &output], 2, &[input, "cannot be opened", "No such file"]);
+    }
+    fail(&["decode", &folder.path("absent.duet"), &folder.path("a.png")], 2, &["absent.duet", "cannot be read"]);
+    fail(&["encode", &picture, &folder.path("no/folder.duet"), "--backend", "cpu"], 2, &["folder.duet", "written"]);
+    fail(&["forward", &picture, &folder.path("no/a.npy"), "--backend", "cpu"], 2, &["a.npy", "written"]);
+    fail(&["encode", &picture, &folder.path("a.mkv")], 2, &["a.mkv", ".duet"]);
+    fail(&["inverse", &folder.path("absent.npy"), &folder.path("a.png")], 2, &["absent.npy.json"]);
+}
+
+#[test]
+fn coded_files_that_were_changed_are_refused() {
+    let folder = Folder::new("changed");
+    let (coded, output) = (folder.path("a.duet"), folder.path("a.y4m"));
+    succeed(&["encode", &golden("camera_64x64.pgm"), &coded, "--backend", "cpu"]);
+    let bytes = fs::read(&coded).unwrap();
+    for length in [0, 1, 29, 30, 31, 33, 40, bytes.len() - 1] {
+        let cut = folder.file("cut.duet", &bytes[..length]);
+        fail(&["decode", &cut, &output, "--backend", "cpu"], 2, &["cut.duet"]);
+        assert!(!Path::new(&output).exists(), "{length}");
+    }
+    // A changed byte may be a sample's sign, but it never ends in anything but a picture or a sentence.
+    for at in 0..bytes.len().min(200) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x55;
+        let output = wavelet(&["decode", &folder.file("b.duet", &changed), &output, "--backend", "cpu"]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        match output.status.code() {
+            Some(0) => assert_eq!(stderr, ""),
+            code => assert_eq!((code, stderr.lines().count()), (Some(2), 1), "byte {at}: {stderr}"),
+        }
+    }
+}
+
+#[test]
+fn a_clip_does_not_become_a_picture() {
+    let folder = Folder::new("still");
+    let (input, coded) = (folder.file("a.y4m", &y4m(8, 8, "420jpeg", 2)), folder.path("a.duet"));
+    succeed(&["encode", &input, &coded, "--backend", "cpu"]);
+    fail(&["decode", &coded, &folder.path("a.png"), "--backend", "cpu"], 2, &["more than one frame", ".y4m"]);
+    let colour = folder.file("b.ppm", &ppm(8, 8));
+    succeed(&["encode", &colour, &coded, "--backend", "cpu"]);
+    fail(&["decode", &coded, &folder.path("a.pgm"), "--backend", "cpu"], 2, &["a.pgm", ".png"]);
+}
+
+#[test]
+fn arrays_that_do_not_fit_are_refused() {
+    let folder = Folder::new("arrays");
+    let (array, output) = (folder.path("a.npy"), folder.path("a.pgm"));
+    succeed(&["forward", &golden("camera_37x21.pgm"), &array, "--backend", "cpu"]);
+    let (bytes, side) = (fs::read(&array).unwrap(), fs::read_to_string(format!("{array}.json")).unwrap());
+    let inverse = ["inverse", &array, &output, "--backend", "cpu"];
+    for (from, to, words) in [
+        ("37", "99", "shape"),
+        ("37", "99999", "99999x21"),
+        ("cdf97", "haar", "`haar` is not known: there is cdf97"),
+        ("full", "99", "levels `99`"),
+        ("\"Y\"", "\"R\"", "channels"),
+        ("width", "breadth", "breadth"),
+        ("}", "", "a.npy.json"),
+    ] {
+        fs::write(format!("{array}.json"), side.replacen(from, to, 1)).unwrap();
+        fail(&inverse, 2, &[words]);
+    }
+    fs::write(format!("{array}.json"), &side).unwrap();
+    fail(&[&inverse[..], &["--boundary", "zero"]].concat(), 2, &["--boundary"]);
+    let mut double = bytes.clone();
+    let at = double.windows(3).position(|text| text == b"<f4").unwrap();
+    double[at + 2] = b'8';
+    for (changed, words) in [
+        (bytes[..bytes.len() - 1].to_vec(), "ends in the middle"),
+        (bytes[..40].to_vec(), "not a .npy"),
+        (b"hello".to_vec(), "not a .npy"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "too long"),
+        (double, "float32"),
+    ] {
+        fs::write(&array, changed).unwrap();
+        fail(&inverse, 2, &["a.npy", words]);
+    }
+}
+
+#[test]
+fn what_this_version_does_not_have_is_said_in_a_sentence() {
+    let folder = Folder::new("later");
+    let (picture, array, coded) = (golden("camera_37x21.pgm"), folder.path("a.npy"), folder.path("a.duet"));
+    for (option, value) in [
+        ("--wavelet", "cdf53"),
+        ("--wavelet", "dd137"),
+        ("--scheme", "sweldens"),
+        ("--scheme", "rowcolumn"),
+        ("--precision", "f64"),
+    ] {
+        let sentence = format!("{option} {value} is not available in this version");
+        fail(&["forward", &picture, &array, option, value], 2, &[&sentence]);
+        fail(&["encode", &picture, &coded, option, value], 2, &[&sentence]);
+    }
+    fail(&["encode", &picture, &coded, "--profile", "pcwt"], 2, &["--profile pcwt is not available"]);
+    fail(&["encode", &picture, &coded, "--lossless"], 2, &["--lossless is not available"]);
+    fail(&["decode", &coded, &array, "--drop-levels", "1"], 2, &["--drop-levels 1 is not available"]);
+    fail(&["tune"], 2, &["tune is not available"]);
+}
+
+#[test]
+fn rates_that_cannot_be_are_refused() {
+    let folder = Folder::new("rates");
+    let (picture, coded) = (golden("camera_37x21.pgm"), folder.path("a.duet"));
+    for (option, value) in [
+        ("--bpp", "0"),
+        ("--bpp", "NaN"),
+        ("--bpp", "65"),
+        ("--step", "0"),
+        ("--step", "1e9"),
+        ("--bpp", "0.001"),
+        ("--bytes-per-frame", "0"),
+        ("--bytes-per-frame", "38"),
+    ] {
+        fail(&["encode", &picture, &coded, option, value, "--backend", "cpu"], 2, &[]);
+        assert!(!Path::new(&coded).exists());
+    }
+}
+
+#[test]
+fn unknown_names_are_usage_errors() {
+    let folder = Folder::new("names");
+    let (picture, array) = (golden("camera_37x21.pgm"), folder.path("a.npy"));
+    for (option, value, hint) in [
+        ("--wavelet", "haar", "cdf97"),
+        ("--boundary", "mirror", "symmetric"),
+        ("--levels", "0", "full"),
+        ("--levels", "99", "full"),
+        ("--backend", "cuda", "opencl"),
+    ] {
+        let output = wavelet(&["forward", &picture, &array, option, value]);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(value) && stderr.contains(hint), "{stderr}");
+    }
+    assert_eq!(wavelet(&["encode", "a", "b", "--bpp", "1", "--step", "1"]).status.code(), Some(2));
+    assert_eq!(wavelet(&[]).status.code(), Some(2));
+}
+
+#[test]
+fn an_unknown_device_is_a_device_error() {
+    let (folder, picture) = (Folder::new("device"), golden("camera_37x21.pgm"));
+    let array = folder.path("a.npy");
+    fail(&["forward", &picture, &array, "--device", "no such device"], 3, &["no such device"]);
+    fail(&["forward", &picture, &array, "--backend", "cpu", "--device", "x"], 2, &["`x`"]);
+}

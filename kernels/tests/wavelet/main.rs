@@ -1,0 +1,8 @@
+//! The `wavelet` command as its users run it: files in, files out, exit codes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod clips;
+mod errors;
+mod measurements;
+mod squares;
+mod support;

@@ -1,0 +1,114 @@
+//! `forward` and `inverse`.
+
+use std::fs;
+
+use crate::support::{BACKENDS, Folder, golden, ppm, psnr, read_npy, samples, succeed, y4m};
+
+/// Largest difference of coefficients after division by the gain 2^level of their band.
+fn difference_at_8_bit(a: &[f32], b: &[f32], side: usize) -> f64 {
+    assert_eq!((a.len(), b.len()), (side * side, side * side));
+    let gain = |row: usize, column: usize| {
+        let from_corner = row.max(column).max(1);
+        // Bands of level l span side / 2^l to side / 2^(l-1).
+        f64::from(side as u32) / f64::from(1_u32 << from_corner.ilog2())
+    };
+    let differences = a.iter().zip(b).map(|(&a, &b)| f64::from(a - b).abs());
+    differences.enumerate().map(|(at, d)| d / gain(at / side, at % side)).fold(0.0, f64::max)
+}
+
+#[test]
+fn forward_agrees_with_pywavelets() {
+    let folder = Folder::new("pywavelets");
+    for backend in BACKENDS {
+        for name in ["camera_64x64", "camera_37x21"] {
+            for padding in ["smooth", "zero"] {
+                let (input, output) = (golden(&format!("{name}.pgm")), folder.path("a.npy"));
+                succeed(&["forward", &input, &output, "--padding", padding, "--backend", backend]);
+                let (shape, ours) = read_npy(&output);
+                let (golden_shape, theirs) = read_npy(&golden(&format!("{name}.{padding}.npy")));
+                assert_eq!(shape, golden_shape);
+                let difference = difference_at_8_bit(&ours, &theirs, 64);
+                assert!(difference < 1e-4, "{backend} {name} {padding}: {difference:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn inverse_gives_the_picture_back() {
+    let folder = Folder::new("inverse");
+    let samples = samples(&golden("camera_37x21.pgm"), 37 * 21);
+    let (coefficients, array, file) = (folder.path("a.npy"), folder.path("b.npy"), folder.path("b.pgm"));
+    for backend in BACKENDS {
+        for options in [
+            &[][..],
+            &["--padding", "zero", "--boundary", "periodic"],
+            &["--padding", "zero", "--boundary", "zero", "--levels", "3"],
+            &["--boundary", "zero", "--levels", "1"],
+        ] {
+            let options = [options, &["--backend", backend]].concat();
+            succeed(&[&["forward", &golden("camera_37x21.pgm"), &coefficients], &options[..]].concat());
+            succeed(&[&["inverse", &coefficients, &array], &options[..]].concat());
+            let (shape, values) = read_npy(&array);
+            assert_eq!(shape, "1, 21, 37");
+            for (value, &sample) in values.iter().zip(&samples) {
+                assert!((value - f32::from(sample)).abs() < 1e-3, "{options:?}: {value} for {sample}");
+            }
+            succeed(&["inverse", &coefficients, &file, "--backend", backend]);
+            assert!(fs::read(&file).unwrap().ends_with(&samples), "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn back_ends_agree_to_the_bit() {
+    let folder = Folder::new("agree");
+    let input = folder.file("a.ppm", &ppm(45, 70));
+    for options in [&[][..], &["--padding", "zero"], &["--boundary", "periodic"], &["--boundary", "zero"]] {
+        let arrays = BACKENDS.map(|backend| {
+            let output = folder.path("a.npy");
+            succeed(&[&["forward", &input, &output, "--backend", backend], options].concat());
+            fs::read(&output).unwrap()
+        });
+        assert!(arrays[0].starts_with(b"\x93NUMPY") && arrays[0].len() > 3 * 128 * 128 * 4);
+        assert!(arrays[1] == arrays[0], "cpu {options:?}");
+        assert!(arrays[2] == arrays[0], "opencl {options:?}");
+    }
+}
+
+#[test]
+fn colour_pictures_become_three_channels() {
+    let folder = Folder::new("colour");
+    let input = folder.file("a.ppm", &ppm(17, 31));
+    let (coefficients, output) = (folder.path("a.npy"), folder.path("b.ppm"));
+    succeed(&["forward", &input, &coefficients, "--backend", "cpu"]);
+    assert_eq!(read_npy(&coefficients).0, "3, 32, 32");
+    succeed(&["inverse", &coefficients, &output, "--backend", "cpu"]);
+    // 8-bit limited range cannot hold every RGB.
+    let count = 3 * 17 * 31;
+    assert!(psnr(&samples(&input, count), &samples(&output, count)) > 48.0);
+}
+
+#[test]
+fn a_clip_gives_its_first_picture() {
+    let folder = Folder::new("first");
+    let input = folder.file("a.y4m", &y4m(9, 5, "444", 3));
+    let (coefficients, output) = (folder.path("a.npy"), folder.path("b.y4m"));
+    succeed(&["forward", &input, &coefficients, "--backend", "cpu"]);
+    succeed(&["inverse", &coefficients, &output, "--backend", "cpu"]);
+    let (before, after) = (fs::read(&input).unwrap(), fs::read(&output).unwrap());
+    assert_eq!(after[after.len() - 135..], before[before.len() - 3 * 141 + 6..][..135]);
+}
+
+#[test]
+fn one_pixel_is_a_picture() {
+    let folder = Folder::new("pixel");
+    let input = folder.file("a.pgm", b"P5\n1 1\n255\nA");
+    for backend in BACKENDS {
+        let (coefficients, output) = (folder.path("a.npy"), folder.path("b.pgm"));
+        succeed(&["forward", &input, &coefficients, "--backend", backend]);
+        assert_eq!(read_npy(&coefficients), ("1, 1, 1".to_owned(), vec![f32::from(b'A') - 128.0]));
+        succeed(&["inverse", &coefficients, &output, "--backend", backend]);
+        assert!(fs::read(&output).unwrap().ends_with(b"A"));
+    }
+}
