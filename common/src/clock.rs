@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use crate::units::Timestamp;
 
-/// Offset and round trip from the last pings; the one with the shortest round trip counts, since its two ways
-/// were the least unequal.
+/// Answers that count: with two pings a second 8 s, in which two clocks drift apart by less than 1 ms.
+const WINDOW: usize = 16;
+
+/// Offset and round trip from the last [`WINDOW`] pings; the one with the shortest round trip counts, since its
+/// two ways were the least unequal.
 #[derive(Clone, Debug, Default)]
 pub struct ClockOffset {
     samples: VecDeque<Sample>,
@@ -22,21 +25,80 @@ impl ClockOffset {
     /// A ping that left at `ping_sent` and whose answer came at `now` (own clock); the peer got it at `received`
     /// and answered at `sent` (peer's clock). Impossible times are ignored.
     pub fn on_pong(&mut self, ping_sent: Timestamp, received: Timestamp, sent: Timestamp, now: Timestamp) {
-        todo!()
+        let [t0, t1, t2, t3] = [ping_sent, received, sent, now].map(|time| i128::from(time.as_us()));
+        let rtt_us = (t3 - t0) - (t2 - t1);
+        let offset_us = ((t1 - t0) + (t2 - t3)) / 2;
+        if let (true, Ok(rtt_us), Ok(offset_us)) = (t2 >= t1, rtt_us.try_into(), offset_us.try_into()) {
+            self.samples.truncate(WINDOW - 1);
+            self.samples.push_front(Sample { rtt_us, offset_us });
+        }
     }
 
     /// Peer's clock minus own, microseconds; none before the first answer.
     pub fn offset_us(&self) -> Option<i64> {
-        todo!()
+        self.best().map(|sample| sample.offset_us)
     }
 
     /// Shortest round trip of the last pings.
     pub fn rtt(&self) -> Option<Duration> {
-        todo!()
+        self.best().map(|sample| Duration::from_micros(sample.rtt_us))
     }
 
     /// A point on the peer's clock as a point on ours; none before the first answer.
     pub fn to_own(&self, peer: Timestamp) -> Option<Timestamp> {
-        todo!()
+        let own = i128::from(peer.as_us()) - i128::from(self.offset_us()?);
+        Some(Timestamp::from_us(own.clamp(0, i128::from(u64::MAX)) as u64))
+    }
+
+    fn best(&self) -> Option<&Sample> {
+        self.samples.iter().min_by_key(|sample| sample.rtt_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ping at `at` over ways of `there` and `back` to a peer whose clock is 1 s ahead and that thinks for 50 us.
+    fn ping(clock: &mut ClockOffset, at: u64, there: u64, back: u64) {
+        let received = at + there + 1_000_000;
+        let [sent, received, answered, now] =
+            [at, received, received + 50, at + there + 50 + back].map(Timestamp::from_us);
+        clock.on_pong(sent, received, answered, now);
+    }
+
+    #[test]
+    fn the_shortest_round_trip_decides() {
+        let mut clock = ClockOffset::default();
+        assert_eq!((clock.offset_us(), clock.rtt(), clock.to_own(Timestamp::from_us(5))), (None, None, None));
+        ping(&mut clock, 0, 9_000, 3_000);
+        assert_eq!(clock.offset_us(), Some(1_003_000));
+        ping(&mut clock, 10_000, 2_000, 2_000);
+        ping(&mut clock, 20_000, 2_000, 7_000);
+        assert_eq!((clock.offset_us(), clock.rtt()), (Some(1_000_000), Some(Duration::from_millis(4))));
+        assert_eq!(clock.to_own(Timestamp::from_us(1_000_005)), Some(Timestamp::from_us(5)));
+        assert_eq!(clock.to_own(Timestamp::from_us(3)), Some(Timestamp::from_us(0)));
+    }
+
+    #[test]
+    fn old_answers_are_forgotten() {
+        let mut clock = ClockOffset::default();
+        ping(&mut clock, 0, 1_000, 1_000);
+        for at in 1..=WINDOW as u64 {
+            ping(&mut clock, at * 100_000, 5_000, 5_000);
+        }
+        assert_eq!(clock.rtt(), Some(Duration::from_millis(10)));
+    }
+
+    #[test]
+    fn impossible_times_change_nothing() {
+        let mut clock = ClockOffset::default();
+        let t = Timestamp::from_us;
+        clock.on_pong(t(100), t(500), t(400), t(200));
+        clock.on_pong(t(100), t(0), t(u64::MAX), t(200));
+        clock.on_pong(t(200), t(7), t(7), t(100));
+        assert_eq!(clock.offset_us(), None);
+        clock.on_pong(t(0), t(u64::MAX), t(u64::MAX), t(0));
+        assert_eq!(clock.offset_us(), None);
     }
 }

@@ -8,18 +8,30 @@
 
 use std::io::{self, Write};
 
-use crate::coded::CodedFrame;
+use crate::coded::{CodedFrame, FrameHeader, StepIndex};
 use crate::params::StreamParams;
-use crate::wire::DecodeError;
+use crate::pyramid::BlockLayout;
+use crate::wire::params::PARAMS_BYTES;
+use crate::wire::run::{FRAME_HEADER_BYTES, Run, write_run};
+use crate::wire::{DecodeError, PROTOCOL_VERSION};
+
+const MAGIC: &[u8; 4] = b"DUET";
+const HEADER_BYTES: usize = MAGIC.len() + 2 + PARAMS_BYTES;
 
 /// Writes the head of a file.
 pub fn write_header(params: &StreamParams, out: &mut impl Write) -> io::Result<()> {
-    todo!()
+    out.write_all(MAGIC)?;
+    out.write_all(&PROTOCOL_VERSION.to_le_bytes())?;
+    out.write_all(&params.to_bytes())
 }
 
-/// Writes one frame; its length field counts [`crate::wire::run::coded_size`] bytes.
+/// Writes one frame: four bytes of length and [`crate::wire::run::coded_size`] bytes.
 pub fn write_frame(frame: &CodedFrame, out: &mut impl Write) -> io::Result<()> {
-    todo!()
+    let [a, b, c, _] = frame.header.fine_blocks.to_le_bytes();
+    let mut bytes = vec![frame.header.step.index(), a, b, c];
+    write_run(frame, 0..frame.block_count(), &mut bytes);
+    out.write_all(&(bytes.len() as u32).to_le_bytes())?;
+    out.write_all(&bytes)
 }
 
 /// Reads a file that lies in memory.
@@ -33,7 +45,18 @@ pub struct ContainerReader<'a> {
 impl<'a> ContainerReader<'a> {
     /// Checks the head of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        todo!()
+        let (head, rest) = bytes
+            .split_at_checked(HEADER_BYTES)
+            .ok_or(DecodeError::Malformed("not a .duet file: it is shorter than the head of one"))?;
+        let Some([low, high, params @ ..]) = head.strip_prefix(MAGIC) else {
+            return Err(DecodeError::Malformed("not a .duet file: it does not begin with `DUET`"));
+        };
+        let found = u16::from_le_bytes([*low, *high]);
+        if found != PROTOCOL_VERSION {
+            return Err(DecodeError::Version { found });
+        }
+        let params = StreamParams::from_bytes(params)?;
+        Ok(Self { params, blocks: BlockLayout::new(&params).blocks().len(), rest })
     }
 
     /// The stream's parameters.
@@ -43,6 +66,89 @@ impl<'a> ContainerReader<'a> {
 
     /// The next frame; `None` at the end of the file.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>, DecodeError> {
-        todo!()
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let cut = DecodeError::Malformed("the file ends inside a frame");
+        let (len, rest) = self.rest.split_first_chunk::<4>().ok_or(cut.clone())?;
+        let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or(cut)?;
+        let frame = parse_frame(bytes, self.blocks)?;
+        self.rest = rest;
+        Ok(Some(frame))
+    }
+}
+
+fn parse_frame(bytes: &[u8], blocks: usize) -> Result<CodedFrame, DecodeError> {
+    let ([step, a, b, c], run) = bytes
+        .split_first_chunk::<FRAME_HEADER_BYTES>()
+        .ok_or(DecodeError::Malformed("a frame is shorter than its header"))?;
+    let step = StepIndex::new(*step).ok_or(DecodeError::Malformed("a frame's step is beyond the coarsest"))?;
+    let header = FrameHeader { step, fine_blocks: u32::from_le_bytes([*a, *b, *c, 0]) };
+    let mut frame = CodedFrame { header, ends: Vec::with_capacity(blocks), data: Vec::with_capacity(run.len()) };
+    for block in Run::parse(run, blocks).map_err(DecodeError::Malformed)? {
+        frame.data.extend_from_slice(block);
+        frame.ends.push(frame.data.len() as u32);
+    }
+    Ok(frame)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::frame::{Chroma, ColourSpace, FrameSize};
+    use crate::params::CodecParams;
+    use crate::units::FrameRate;
+    use crate::wire::run::coded_size;
+
+    fn file() -> (Vec<CodedFrame>, Vec<u8>) {
+        let params = StreamParams {
+            size: FrameSize::new(40, 33).unwrap(),
+            frame_rate: FrameRate::new(30, 1).unwrap(),
+            chroma: Chroma::Grey,
+            colour: ColourSpace::JPEG,
+            codec: CodecParams::default(),
+        };
+        let blocks = BlockLayout::new(&params).blocks().len();
+        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 2 };
+        let full = CodedFrame {
+            header,
+            ends: (1..=blocks as u32).map(|block| block * 200).collect(),
+            data: (0..200 * blocks).map(|at| at as u8).collect(),
+        };
+        let empty = CodedFrame { header, ends: vec![0; blocks], data: vec![] };
+        let mut bytes = Vec::new();
+        write_header(&params, &mut bytes).unwrap();
+        write_frame(&full, &mut bytes).unwrap();
+        write_frame(&empty, &mut bytes).unwrap();
+        (vec![full, empty], bytes)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<CodedFrame>, DecodeError> {
+        let mut reader = ContainerReader::new(bytes)?;
+        std::iter::from_fn(|| reader.next_frame().transpose()).collect()
+    }
+
+    #[test]
+    fn frames_come_back_and_the_length_is_the_coded_size() {
+        let (frames, bytes) = file();
+        assert_eq!(bytes.len(), HEADER_BYTES + frames.iter().map(|frame| 4 + coded_size(frame)).sum::<usize>());
+        assert_eq!(read(&bytes).unwrap(), frames);
+    }
+
+    #[test]
+    fn a_file_cut_anywhere_is_an_error_except_between_frames() {
+        let (frames, bytes) = file();
+        let whole = [HEADER_BYTES, HEADER_BYTES + 4 + coded_size(&frames[0])];
+        for len in 0..bytes.len() {
+            assert_eq!(read(&bytes[..len]).is_ok(), whole.contains(&len), "{len}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let (_, mut bytes) = file();
+        bytes[4] = 9;
+        assert_eq!(read(&bytes), Err(DecodeError::Version { found: 9 }));
     }
 }

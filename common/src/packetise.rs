@@ -1,7 +1,11 @@
 //! A coded frame as datagrams.
 
+use std::ops::Range;
+
 use crate::coded::CodedFrame;
-use crate::units::{FrameId, Timestamp};
+use crate::units::{FrameId, SequenceNumber, Timestamp};
+use crate::wire::media::{BLOCKS_HEADER_BYTES, Content, FRAGMENT_HEADER_BYTES, MediaHeader, RUN_BLOCKS_MAX};
+use crate::wire::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
 
 /// Smallest datagram limit that is obeyed; QUIC always carries more.
 pub const DATAGRAM_BYTES_MIN: usize = 128;
@@ -18,5 +22,145 @@ pub struct Packet {
 /// Cuts `frame` into datagrams of at most `max_datagram` bytes (at least [`DATAGRAM_BYTES_MIN`]): whole blocks
 /// in coding order, and a block that fits into no datagram in parts.
 pub fn packetise(frame: &CodedFrame, id: FrameId, capture: Timestamp, max_datagram: usize) -> Vec<Packet> {
-    todo!()
+    let mut cutter = Cutter { frame, id, capture, max_datagram: max_datagram.max(DATAGRAM_BYTES_MIN), packets: vec![] };
+    let payload_max = cutter.max_datagram - BLOCKS_HEADER_BYTES;
+    // The open run: blocks `run`, whose lengths and data take `run_bytes`.
+    let (mut run, mut run_bytes) = (0..0, 0);
+    for index in 0..frame.block_count() {
+        let len = frame.range(index).len();
+        let bytes = directory_bytes(len) + len;
+        if map_bytes(1) + bytes > payload_max && len <= BLOCK_BYTES_MAX {
+            cutter.push_run(run);
+            cutter.push_fragments(index);
+            (run, run_bytes) = (index + 1..index + 1, 0);
+            continue;
+        }
+        // A block that no run can hold is written as all zero and takes no bytes.
+        let bytes = if len > BLOCK_BYTES_MAX { 0 } else { bytes };
+        if map_bytes(run.len() + 1) + run_bytes + bytes > payload_max || run.len() == RUN_BLOCKS_MAX {
+            cutter.push_run(run);
+            (run, run_bytes) = (index..index, 0);
+        }
+        (run.end, run_bytes) = (index + 1, run_bytes + bytes);
+    }
+    cutter.push_run(run);
+    cutter.packets
+}
+
+struct Cutter<'a> {
+    frame: &'a CodedFrame,
+    id: FrameId,
+    capture: Timestamp,
+    max_datagram: usize,
+    packets: Vec<Packet>,
+}
+
+impl Cutter<'_> {
+    fn push_run(&mut self, run: Range<usize>) {
+        if run.is_empty() {
+            return;
+        }
+        let mut bytes = self.start(Content::Blocks { first: run.start as u32, count: run.len() as u16 });
+        write_run(self.frame, run.clone(), &mut bytes);
+        self.packets.push(Packet { bytes, first_block: run.start });
+    }
+
+    /// Parts of even size, so that no datagram is almost empty.
+    fn push_fragments(&mut self, index: usize) {
+        let block = self.frame.block(index);
+        let parts = block.len().div_ceil(self.max_datagram - FRAGMENT_HEADER_BYTES);
+        let part_bytes = block.len().div_ceil(parts);
+        for (part, chunk) in block.chunks(part_bytes).enumerate() {
+            let offset = (part * part_bytes) as u16;
+            let mut bytes = self.start(Content::Fragment { block: index as u32, total: block.len() as u16, offset });
+            bytes.extend_from_slice(chunk);
+            self.packets.push(Packet { bytes, first_block: index });
+        }
+    }
+
+    fn start(&self, content: Content) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.max_datagram);
+        let header = MediaHeader {
+            sequence: SequenceNumber(0),
+            frame: self.id,
+            steps: self.frame.header,
+            capture: self.capture,
+            sent_offset_us: 0,
+            content,
+        };
+        header.write(&mut bytes);
+        bytes
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::coded::{FrameHeader, StepIndex};
+    use crate::wire::run::Run;
+
+    /// A frame whose block `i` has `lens[i]` bytes, all different from their neighbours.
+    fn frame(lens: &[usize]) -> CodedFrame {
+        let mut frame =
+            CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 1 }, ends: vec![], data: vec![] };
+        for len in lens {
+            frame.data.extend((0..*len).map(|at| (at % 251) as u8));
+            frame.ends.push(frame.data.len() as u32);
+        }
+        frame
+    }
+
+    /// Block indices and lengths found in the datagrams, fragments as (index, part length).
+    fn contents(packets: &[Packet], max: usize) -> Vec<Vec<(usize, usize)>> {
+        let content = |packet: &Packet| {
+            assert!(packet.bytes.len() <= max, "{} > {max}", packet.bytes.len());
+            match MediaHeader::parse(&packet.bytes).unwrap() {
+                (MediaHeader { content: Content::Blocks { first, count }, .. }, payload) => {
+                    let run = Run::parse(payload, count.into()).unwrap();
+                    run.enumerate().map(|(at, block)| (first as usize + at, block.len())).collect()
+                }
+                (MediaHeader { content: Content::Fragment { block, .. }, .. }, part) => {
+                    vec![(block as usize, part.len())]
+                }
+            }
+        };
+        packets.iter().map(content).collect()
+    }
+
+    #[test]
+    fn blocks_stay_whole_and_in_order() {
+        let packets = packetise(&frame(&[60, 0, 20, 50, 0]), FrameId(7), Timestamp::from_us(5), 130);
+        assert_eq!(contents(&packets, 130), [vec![(0, 60), (1, 0), (2, 20)], vec![(3, 50), (4, 0)]]);
+    }
+
+    #[test]
+    fn a_run_fills_its_datagram_to_the_last_byte() {
+        // 128 = header 29, map 1, lengths 2, data 96.
+        let packets = packetise(&frame(&[48, 48]), FrameId(0), Timestamp::default(), 128);
+        assert_eq!(contents(&packets, 128), [[(0, 48), (1, 48)]]);
+        let packets = packetise(&frame(&[48, 49]), FrameId(0), Timestamp::default(), 128);
+        assert_eq!(contents(&packets, 128), [[(0, 48)], [(1, 49)]]);
+    }
+
+    #[test]
+    fn a_large_block_goes_in_even_parts() {
+        let packets = packetise(&frame(&[5, 100, 6]), FrameId(0), Timestamp::default(), 0);
+        assert_eq!(contents(&packets, 128), [[(0, 5)], [(1, 50)], [(1, 50)], [(2, 6)]]);
+    }
+
+    #[test]
+    fn an_empty_picture_is_a_map() {
+        let packets = packetise(&frame(&[0; 2_000]), FrameId(0), Timestamp::default(), 128);
+        assert_eq!(packets.iter().map(|packet| packet.bytes.len()).collect::<Vec<_>>(), [128, 128, 29 + 52]);
+        assert_eq!(packets[1].first_block, 99 * 8);
+    }
+
+    #[test]
+    fn a_block_beyond_the_format_becomes_zero() {
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX + 1, 3]), FrameId(0), Timestamp::default(), 1_000);
+        assert_eq!(contents(&packets, 1_000), [[(0, 0), (1, 3)]]);
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX]), FrameId(0), Timestamp::default(), 40_000);
+        assert_eq!(contents(&packets, 40_000), [[(0, BLOCK_BYTES_MAX)]]);
+    }
 }

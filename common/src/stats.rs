@@ -77,29 +77,34 @@ pub struct Percentiles {
 pub struct TimeHistogram(hdrhistogram::Histogram<u64>);
 
 impl TimeHistogram {
+    const MAX_US: u64 = 60_000_000;
+
     /// No values yet.
+    #[expect(clippy::expect_used, reason = "constant bounds that the library accepts")]
     pub fn new() -> Self {
-        todo!()
+        Self(hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_US, 3).expect("valid bounds"))
     }
 
     /// Adds a value; beyond 60 s it counts as 60 s.
     pub fn record(&mut self, time: Duration) {
-        todo!()
+        let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.0.saturating_record(us.min(Self::MAX_US));
     }
 
     /// Number of values.
     pub fn count(&self) -> u64 {
-        todo!()
+        self.0.len()
     }
 
     /// All zero if there are no values.
     pub fn percentiles(&self) -> Percentiles {
-        todo!()
+        let at = |quantile| self.0.value_at_quantile(quantile);
+        Percentiles { p50: at(0.50), p95: at(0.95), p99: at(0.99) }
     }
 
     /// Largest value, microseconds; 0 if there are none.
     pub fn max_us(&self) -> u64 {
-        todo!()
+        self.0.max()
     }
 }
 
@@ -123,7 +128,8 @@ impl StageHistograms {
 
     /// Percentiles of the stages that have values, in the order of the frame's way.
     pub fn summary(&self) -> StageSummary {
-        todo!()
+        let with_values = Stage::ALL.iter().zip(&self.stages).filter(|(_, histogram)| histogram.count() > 0);
+        StageSummary(with_values.map(|(&stage, histogram)| (stage, histogram.percentiles())).collect())
     }
 }
 
@@ -203,4 +209,61 @@ pub struct ReceiverReport {
     /// Whether this is the last line.
     #[serde(rename = "final")]
     pub is_final: bool,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_the_values() {
+        let mut histogram = TimeHistogram::new();
+        assert_eq!((histogram.percentiles(), histogram.max_us()), (Percentiles::default(), 0));
+        for us in 1..=1_000 {
+            histogram.record(Duration::from_micros(us));
+        }
+        assert_eq!(histogram.percentiles(), Percentiles { p50: 500, p95: 950, p99: 990 });
+        histogram.record(Duration::from_secs(100));
+        assert!((60_000_000..60_100_000).contains(&histogram.max_us()));
+        assert_eq!(histogram.count(), 1_001);
+    }
+
+    #[test]
+    fn stages_keep_the_order_of_the_way() {
+        let mut stages = StageHistograms::default();
+        for stage in [Stage::Present, Stage::Capture, Stage::Network] {
+            stages.record(stage, Duration::from_micros(7));
+        }
+        let seven = r#"{"p50":7,"p95":7,"p99":7}"#;
+        assert_eq!(
+            serde_json::to_string(&stages.summary()).unwrap(),
+            format!(r#"{{"capture":{seven},"network":{seven},"present":{seven}}}"#)
+        );
+    }
+
+    #[track_caller]
+    fn check_keys(report: &impl Serialize, keys: &str) {
+        let line = serde_json::to_string(report).unwrap();
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
+        let mut expected: Vec<_> = keys.split_whitespace().collect();
+        expected.sort_unstable();
+        let mut found: Vec<_> = object.keys().map(String::as_str).collect();
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn report_keys_are_a_contract() {
+        check_keys(
+            &SenderReport::default(),
+            "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss backend
+             device stages_us final",
+        );
+        check_keys(
+            &ReceiverReport::default(),
+            "frames_complete frames_partial frames_lost frames_shown bytes_received fec_recovered freeze_ms_max
+             gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed",
+        );
+    }
 }

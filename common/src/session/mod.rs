@@ -8,13 +8,42 @@
 //! both: Hello   sender: Welcome   receiver: Ready   sender: datagrams ..   either: Bye
 //! ```
 
+mod arrival;
+mod budget;
+mod inbound;
+mod pacer;
 mod receiver;
 mod sender;
+mod sequence;
 
-pub use receiver::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
+pub use inbound::ArrivedFrame;
+pub use receiver::{ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
 pub use sender::{FrameTimes, SenderCounters, SenderEvent, SenderSession};
+
+use crate::wire::PROTOCOL_VERSION;
+use crate::wire::control::{ControlMessage, Role};
 
 /// The peer broke the protocol. The session has queued a Bye that says so; send it, then close the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer broke the protocol: {0}")]
 pub struct ProtocolViolation(pub String);
+
+fn hello(role: Role) -> ControlMessage {
+    ControlMessage::Hello { version: PROTOCOL_VERSION, role }
+}
+
+/// Whether the peer is `expected` and speaks our version; otherwise a sentence for both ends.
+fn check_hello(version: u16, role: Role, expected: Role) -> Result<(), String> {
+    if version != PROTOCOL_VERSION {
+        return Err(format!(
+            "protocol versions {version} and {PROTOCOL_VERSION} do not understand each other: update the older program"
+        ));
+    }
+    if role != expected {
+        return Err(match role {
+            Role::Sender => "both ends are senders: one must be a receiver".to_owned(),
+            Role::Receiver => "both ends are receivers: one must be a sender".to_owned(),
+        });
+    }
+    Ok(())
+}

@@ -1,41 +1,29 @@
 //! The receiving end.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::ProtocolViolation;
+use super::inbound::{ArrivedFrame, Inbound};
+use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
-use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
 use crate::reassemble::DatagramOutcome;
-use crate::units::{FrameId, Timestamp};
-use crate::wire::control::ControlMessage;
+use crate::units::Timestamp;
+use crate::wire::control::{ByeReason, ControlMessage, Role};
+
+const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
+/// The first pings come fast, so that the clocks are known before the first frame.
+const FIRST_PINGS: u32 = 8;
+const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
+const PING_INTERVAL: Duration = Duration::from_millis(500);
+/// Pings whose answer is still awaited.
+const PINGS_OUTSTANDING: usize = 8;
 
 /// Choices of a receiving session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
     /// How long after its expected arrival a frame is waited for; none: one frame interval.
     pub latency_max: Option<Duration>,
-}
-
-/// A frame to decode and show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrivedFrame {
-    /// Its number; later frames have higher ones.
-    pub id: FrameId,
-    /// Its blocks.
-    pub frame: ReceivedFrame,
-    /// Whether every block is there.
-    pub complete: bool,
-    /// When it was captured, sender's clock.
-    pub capture: Timestamp,
-    /// When the last datagram seen left, sender's clock.
-    pub sent: Timestamp,
-    /// When the first datagram came.
-    pub first_received: Timestamp,
-    /// When the last datagram came.
-    pub last_received: Timestamp,
-    /// When it was released to the decoder.
-    pub released: Timestamp,
 }
 
 /// What the owner of a receiving session must know.
@@ -80,26 +68,258 @@ pub struct ReceiverCounters {
     pub datagrams_unexpected: u64,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Disconnected,
+    /// Hello is out, the peer's is not in.
+    Greeting,
+    /// Both Hellos are there.
+    AwaitingWelcome,
+    /// The owner builds its decoder.
+    Preparing,
+    Streaming,
+    /// A Bye has come or gone.
+    Over,
+}
+
 /// The receiving end of a stream.
 #[derive(Debug)]
-pub struct ReceiverSession {}
+pub struct ReceiverSession {
+    options: ReceiverOptions,
+    phase: Phase,
+    inbound: Option<Inbound>,
+    next_feedback: Timestamp,
+    next_ping: Timestamp,
+    next_ping_id: u32,
+    pings: VecDeque<(u32, Timestamp)>,
+    clock: ClockOffset,
+    control: VecDeque<ControlMessage>,
+    events: VecDeque<ReceiverEvent>,
+    counters: ReceiverCounters,
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first")]
-#[allow(missing_docs, reason = "signatures first")]
 impl ReceiverSession {
-    pub fn new(options: ReceiverOptions) -> Self { todo!() }
-    pub fn on_connected(&mut self, now: Timestamp) { todo!() }
-    pub fn on_disconnected(&mut self, now: Timestamp) { todo!() }
-    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> { todo!() }
-    pub fn ready(&mut self) { todo!() }
-    pub fn is_streaming(&self) -> bool { todo!() }
-    pub fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) -> DatagramOutcome { todo!() }
-    pub fn poll_control(&mut self) -> Option<ControlMessage> { todo!() }
-    pub fn poll_timeout(&self) -> Option<Timestamp> { todo!() }
-    pub fn handle_timeout(&mut self, now: Timestamp) { todo!() }
-    pub fn poll_event(&mut self) -> Option<ReceiverEvent> { todo!() }
-    pub fn finish(&mut self) { todo!() }
-    pub fn stop(&mut self) { todo!() }
-    pub fn stats(&self) -> ReceiverCounters { todo!() }
-    pub fn clock(&self) -> &ClockOffset { todo!() }
+    /// A session without a connection.
+    pub fn new(options: ReceiverOptions) -> Self {
+        Self {
+            options,
+            phase: Phase::Disconnected,
+            inbound: None,
+            next_feedback: Timestamp::default(),
+            next_ping: Timestamp::default(),
+            next_ping_id: 0,
+            pings: VecDeque::new(),
+            clock: ClockOffset::default(),
+            control: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: ReceiverCounters::default(),
+        }
+    }
+
+    /// A connection is there. Ends an earlier one.
+    pub fn on_connected(&mut self, now: Timestamp) {
+        self.on_disconnected(now);
+        self.control.push_back(hello(Role::Receiver));
+        self.phase = Phase::Greeting;
+    }
+
+    /// The connection is gone; the session waits for the next. If the sender had finished, so have we.
+    pub fn on_disconnected(&mut self, now: Timestamp) {
+        if let Some(inbound) = &mut self.inbound {
+            inbound.on_disconnected(now);
+            self.drive(now);
+        }
+        self.drop_stream();
+        self.control.clear();
+        self.pings.clear();
+        self.next_ping_id = 0;
+        self.clock = ClockOffset::default();
+        self.phase = Phase::Disconnected;
+    }
+
+    /// Takes a message of the peer.
+    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        match (self.phase, message) {
+            (Phase::Disconnected | Phase::Over, _) => {}
+            (_, ControlMessage::Bye { reason }) => self.on_bye(reason, now),
+            (Phase::Greeting, ControlMessage::Hello { version, role }) => {
+                check_hello(version, role, Role::Sender).or_else(|text| self.violation(text))?;
+                self.phase = Phase::AwaitingWelcome;
+                self.ping(now);
+            }
+            (Phase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
+            (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
+            (_, ControlMessage::Welcome { params, start_frame }) => {
+                self.drop_stream();
+                self.inbound = Some(Inbound::new(&params, start_frame, self.options.latency_max, now));
+                self.phase = Phase::Preparing;
+                self.next_feedback = now + FEEDBACK_INTERVAL;
+                self.events.push_back(ReceiverEvent::Start(params));
+            }
+            (_, ControlMessage::Pong { id, received, sent, .. }) => {
+                if let Some(at) = self.pings.iter().position(|ping| ping.0 == id)
+                    && let Some((_, ping_sent)) = self.pings.remove(at)
+                {
+                    self.clock.on_pong(ping_sent, received, sent, now);
+                }
+            }
+            (_, ControlMessage::Ready | ControlMessage::Ping { .. } | ControlMessage::Feedback(_)) => {
+                self.violation("a message that only receivers send".to_owned())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The decoder for the last [`ReceiverEvent::Start`] is there.
+    pub fn ready(&mut self) {
+        if self.phase == Phase::Preparing {
+            self.phase = Phase::Streaming;
+            self.control.push_back(ControlMessage::Ready);
+        }
+    }
+
+    /// Whether video may come.
+    pub fn is_streaming(&self) -> bool {
+        self.phase == Phase::Streaming
+    }
+
+    /// Takes a datagram. Afterwards take the events.
+    pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
+        self.counters.bytes_received += datagram.len() as u64;
+        let outcome = match &mut self.inbound {
+            Some(inbound) if self.phase == Phase::Streaming => inbound.on_datagram(datagram, now),
+            _ => DatagramOutcome::Unexpected,
+        };
+        *match outcome {
+            DatagramOutcome::Accepted => &mut self.counters.datagrams_accepted,
+            DatagramOutcome::Duplicate => &mut self.counters.datagrams_duplicate,
+            DatagramOutcome::Late => &mut self.counters.datagrams_late,
+            DatagramOutcome::TooFarAhead => &mut self.counters.datagrams_too_far_ahead,
+            DatagramOutcome::Malformed(_) => &mut self.counters.datagrams_malformed,
+            DatagramOutcome::Unexpected => &mut self.counters.datagrams_unexpected,
+        } += 1;
+        self.drive(now);
+        outcome
+    }
+
+    /// The next message for the peer.
+    pub fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.control.pop_front()
+    }
+
+    /// When to call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let ping = self.has_greeted().then_some(self.next_ping);
+        let feedback = self.is_streaming().then_some(self.next_feedback);
+        let frame = self.inbound.as_ref().and_then(Inbound::next_deadline);
+        [ping, feedback, frame].into_iter().flatten().min()
+    }
+
+    /// The time of [`Self::poll_timeout`] has come: releases what is due, sends pings and feedback.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.drive(now);
+        if self.has_greeted() && self.next_ping <= now {
+            self.ping(now);
+        }
+        if self.is_streaming()
+            && self.next_feedback <= now
+            && let Some(inbound) = &self.inbound
+        {
+            self.control.push_back(ControlMessage::Feedback(inbound.feedback(self.clock.rtt())));
+            self.next_feedback = now + FEEDBACK_INTERVAL;
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
+        self.events.pop_front()
+    }
+
+    /// We have seen enough: says so, and both ends are done.
+    pub fn finish(&mut self) {
+        self.bye(ByeReason::Finished { last_frame: None });
+        self.events.push_back(ReceiverEvent::Finished);
+    }
+
+    /// Says that we stop but may come back.
+    pub fn stop(&mut self) {
+        self.bye(ByeReason::Stopping);
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> ReceiverCounters {
+        self.counters
+    }
+
+    /// The sender's clock.
+    pub fn clock(&self) -> &ClockOffset {
+        &self.clock
+    }
+
+    /// Whether both Hellos are there and no Bye.
+    fn has_greeted(&self) -> bool {
+        matches!(self.phase, Phase::AwaitingWelcome | Phase::Preparing | Phase::Streaming)
+    }
+
+    /// Gives the frames that are complete or due, and the end of the stream.
+    fn drive(&mut self, now: Timestamp) {
+        let Some(inbound) = &mut self.inbound else { return };
+        while let Some(frame) = inbound.poll_frame(now, &mut self.counters) {
+            self.events.push_back(ReceiverEvent::Frame(frame));
+        }
+        if inbound.poll_over(now, &mut self.counters) {
+            self.finish();
+        }
+    }
+
+    fn on_bye(&mut self, reason: ByeReason, now: Timestamp) {
+        if let (ByeReason::Finished { last_frame }, Some(inbound)) = (&reason, &mut self.inbound) {
+            if !inbound.is_ending() {
+                inbound.on_finished(*last_frame, now);
+                self.drive(now);
+            }
+            return;
+        }
+        self.drop_stream();
+        self.phase = Phase::Over;
+        match reason {
+            // No stream had begun.
+            ByeReason::Finished { .. } => {
+                self.control.push_back(ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } });
+                self.events.push_back(ReceiverEvent::Finished);
+            }
+            ByeReason::Stopping => self.events.push_back(ReceiverEvent::PeerStopping),
+            ByeReason::ReplacedByNewer => self.events.push_back(ReceiverEvent::PeerReplaced),
+            ByeReason::Protocol(text) => self.events.push_back(ReceiverEvent::PeerRejected(text)),
+        }
+    }
+
+    fn ping(&mut self, now: Timestamp) {
+        let id = self.next_ping_id;
+        self.next_ping_id = id.wrapping_add(1);
+        self.pings.truncate(PINGS_OUTSTANDING - 1);
+        self.pings.push_front((id, now));
+        self.control.push_back(ControlMessage::Ping { id, sent: now });
+        self.next_ping = now + if id < FIRST_PINGS { FIRST_PING_INTERVAL } else { PING_INTERVAL };
+    }
+
+    fn violation(&mut self, text: String) -> Result<(), ProtocolViolation> {
+        self.bye(ByeReason::Protocol(text.clone()));
+        Err(ProtocolViolation(text))
+    }
+
+    fn bye(&mut self, reason: ByeReason) {
+        self.drop_stream();
+        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+            self.control.push_back(ControlMessage::Bye { reason });
+        }
+        self.phase = Phase::Over;
+    }
+
+    /// What is held of a stream that has gone will not be shown.
+    fn drop_stream(&mut self) {
+        if let Some(inbound) = self.inbound.take() {
+            self.counters.frames_lost += inbound.pending() as u64;
+        }
+    }
 }

@@ -1,12 +1,22 @@
 //! The sending end.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::ProtocolViolation;
+use super::budget::{Budget, on_wire};
+use super::pacer::Pacer;
+use super::{ProtocolViolation, check_hello, hello};
 use crate::coded::CodedFrame;
+use crate::packetise::packetise;
 use crate::params::StreamParams;
-use crate::units::{Bitrate, Timestamp};
-use crate::wire::control::ControlMessage;
+use crate::pyramid::BlockLayout;
+use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
+use crate::wire::control::{ByeReason, ControlMessage, Role};
+use crate::wire::media::stamp;
+use crate::wire::run::coded_size;
+
+/// How long a sender that is done waits for the receiver's confirmation.
+const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
 
 /// Points in a frame's life before the session, sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +50,7 @@ pub enum SenderEvent {
 pub struct SenderCounters {
     /// Frames of which every datagram left.
     pub frames_sent: u64,
-    /// Frames of which some or all datagrams were dropped for a newer frame.
+    /// Frames of which some or all datagrams were dropped for a newer frame or because the connection was lost.
     pub frames_cut: u64,
     /// Frames given while no receiver was ready.
     pub frames_unwanted: u64,
@@ -48,39 +58,320 @@ pub struct SenderCounters {
     pub coded_bytes: u64,
     /// Datagrams that left, repeats included.
     pub datagrams_sent: u64,
-    /// Datagrams dropped for a newer frame.
+    /// Datagrams dropped, repeats included.
     pub datagrams_dropped: u64,
     /// Bytes of the datagrams that left.
     pub bytes_sent: u64,
-    /// Datagrams that the receiver has reported lost.
+    /// Datagrams that receivers have reported lost.
     pub datagrams_lost: u64,
-    /// Datagrams that the receiver has reported received.
+    /// Datagrams that receivers have reported received.
     pub datagrams_received: u64,
+    /// From `coded` of the last frame sent whole to its last datagram.
+    pub last_pace: Duration,
     /// Round trip as the receiver measures it.
     pub rtt: Option<Duration>,
 }
 
+impl SenderCounters {
+    /// Share of the reported datagrams that were lost, 0 to 1.
+    pub fn loss(&self) -> f64 {
+        let reported = self.datagrams_lost + self.datagrams_received;
+        self.datagrams_lost as f64 / reported.max(1) as f64
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Disconnected,
+    /// Hello is out, the peer's is not in.
+    Greeting,
+    /// Welcome is out.
+    Preparing,
+    Streaming,
+    /// A Bye has come or gone.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finishing {
+    No,
+    /// Datagrams are still to leave.
+    Draining,
+    /// Bye is out.
+    Waiting {
+        until: Timestamp,
+    },
+    Done,
+}
+
 /// The sending end of a stream.
 #[derive(Debug)]
-pub struct SenderSession {}
+pub struct SenderSession {
+    params: StreamParams,
+    coarse_blocks: usize,
+    budget: Budget,
+    max_datagram: usize,
+    phase: Phase,
+    finishing: Finishing,
+    next_frame: FrameId,
+    next_sequence: SequenceNumber,
+    /// The last frame given in this connection.
+    current: Option<CurrentFrame>,
+    pacer: Pacer,
+    control: VecDeque<ControlMessage>,
+    events: VecDeque<SenderEvent>,
+    counters: SenderCounters,
+    /// Lost and received of earlier connections.
+    reported_before: (u64, u64),
+}
 
-#[expect(unused_variables, clippy::todo, reason = "signatures first")]
-#[allow(missing_docs, reason = "signatures first")]
+#[derive(Clone, Copy, Debug)]
+struct CurrentFrame {
+    id: FrameId,
+    times: FrameTimes,
+    coded_bytes: usize,
+}
+
 impl SenderSession {
-    pub fn new(params: StreamParams, rate: Bitrate) -> Self { todo!() }
-    pub fn on_connected(&mut self, now: Timestamp, max_datagram: usize) { todo!() }
-    pub fn on_disconnected(&mut self, now: Timestamp) { todo!() }
-    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> { todo!() }
-    pub fn is_streaming(&self) -> bool { todo!() }
-    pub fn budget_bytes(&self) -> usize { todo!() }
-    pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) { todo!() }
-    pub fn set_max_datagram(&mut self, bytes: usize) { todo!() }
-    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> { todo!() }
-    pub fn poll_control(&mut self) -> Option<ControlMessage> { todo!() }
-    pub fn poll_timeout(&self) -> Option<Timestamp> { todo!() }
-    pub fn handle_timeout(&mut self, now: Timestamp) { todo!() }
-    pub fn poll_event(&mut self) -> Option<SenderEvent> { todo!() }
-    pub fn finish(&mut self, now: Timestamp) { todo!() }
-    pub fn stop(&mut self) { todo!() }
-    pub fn stats(&self) -> SenderCounters { todo!() }
+    /// A session without a connection, for a stream whose datagrams with all that is around them take at most `rate`.
+    pub fn new(params: StreamParams, rate: Bitrate) -> Self {
+        Self {
+            params,
+            coarse_blocks: BlockLayout::new(&params).coarse_blocks(),
+            budget: Budget::new(rate, params.frame_rate.interval()),
+            max_datagram: 0,
+            phase: Phase::Disconnected,
+            finishing: Finishing::No,
+            next_frame: FrameId(0),
+            next_sequence: SequenceNumber(0),
+            current: None,
+            pacer: Pacer::default(),
+            control: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: SenderCounters::default(),
+            reported_before: (0, 0),
+        }
+    }
+
+    /// A connection is there whose datagrams hold at most `max_datagram` bytes. Ends an earlier one.
+    pub fn on_connected(&mut self, now: Timestamp, max_datagram: usize) {
+        self.on_disconnected(now);
+        if self.finishing != Finishing::Done {
+            self.set_max_datagram(max_datagram);
+            self.phase = Phase::Greeting;
+            self.control.push_back(hello(Role::Sender));
+        }
+    }
+
+    /// The connection is gone; the session waits for the next.
+    pub fn on_disconnected(&mut self, _now: Timestamp) {
+        self.drop_unsent();
+        self.current = None;
+        self.next_sequence = SequenceNumber(0);
+        self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
+        self.counters.rtt = None;
+        self.control.clear();
+        self.phase = Phase::Disconnected;
+        if self.finishing != Finishing::No {
+            self.confirm_finish();
+        }
+    }
+
+    /// Takes a message of the peer.
+    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        match (self.phase, message) {
+            (Phase::Disconnected | Phase::Over, _) => {}
+            (_, ControlMessage::Bye { reason }) => self.on_bye(reason),
+            (Phase::Greeting, ControlMessage::Hello { version, role }) => {
+                check_hello(version, role, Role::Receiver).or_else(|text| self.violation(text))?;
+                let welcome = ControlMessage::Welcome { params: self.params, start_frame: self.next_frame };
+                self.control.push_back(welcome);
+                self.phase = Phase::Preparing;
+            }
+            (Phase::Preparing, ControlMessage::Ready) => {
+                self.phase = Phase::Streaming;
+                self.events.push_back(SenderEvent::Streaming);
+            }
+            (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
+                self.control.push_back(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
+            }
+            (Phase::Streaming, ControlMessage::Feedback(feedback)) => {
+                let (lost, received) = self.reported_before;
+                self.counters.datagrams_lost = lost + u64::from(feedback.lost);
+                self.counters.datagrams_received = received + u64::from(feedback.received);
+                self.counters.rtt = feedback.rtt_us.map(|us| Duration::from_micros(us.into()));
+            }
+            (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
+            (_, ControlMessage::Ready) => self.violation("Ready where no stream was offered".to_owned())?,
+            (_, ControlMessage::Ping { .. }) => self.violation("a ping before Hello".to_owned())?,
+            (_, ControlMessage::Feedback(_)) => self.violation("feedback before Ready".to_owned())?,
+            (_, ControlMessage::Welcome { .. } | ControlMessage::Pong { .. }) => {
+                self.violation("a message that only senders send".to_owned())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether frames are wanted.
+    pub fn is_streaming(&self) -> bool {
+        self.phase == Phase::Streaming && self.finishing == Finishing::No
+    }
+
+    /// Bytes that the next frame may have, as [`coded_size`] counts them.
+    pub fn budget_bytes(&self) -> usize {
+        self.budget.coded()
+    }
+
+    /// Takes a frame. What has not left of an older one is dropped.
+    pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) {
+        if !self.is_streaming() {
+            self.counters.frames_unwanted += 1;
+            return;
+        }
+        let id = self.next_frame;
+        self.next_frame = id.next();
+        let packets = packetise(&frame, id, times.capture, self.max_datagram);
+        let coded_bytes = coded_size(&frame);
+        let coarse = packets.iter().take_while(|packet| packet.first_block < self.coarse_blocks);
+        let coarse: Vec<_> = coarse.map(|packet| on_wire(packet.bytes.len())).collect();
+        self.budget.on_frame(coded_bytes, packets.len(), coarse.iter().sum());
+
+        let mut wire_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes.len())).sum();
+        let mut repeats = 0;
+        for bytes in coarse {
+            if wire_bytes + bytes > self.budget.gross() {
+                break;
+            }
+            (wire_bytes, repeats) = (wire_bytes + bytes, repeats + 1);
+        }
+        // A frame of the full budget takes three quarters of the interval, a smaller one as much less.
+        let share = wire_bytes as f64 / self.budget.gross().max(1) as f64;
+        let span = self.params.frame_rate.interval().mul_f64(0.75 * share.min(1.0));
+
+        self.drop_unsent();
+        let datagrams = packets.into_iter().map(|packet| packet.bytes).collect();
+        self.pacer.start(datagrams, repeats, now, span);
+        self.current = Some(CurrentFrame { id, times, coded_bytes });
+    }
+
+    /// What a datagram can hold has changed; holds from the next frame.
+    pub fn set_max_datagram(&mut self, bytes: usize) {
+        self.max_datagram = bytes;
+        self.budget.set_max_datagram(bytes);
+    }
+
+    /// The next datagram to hand to the socket at `now`.
+    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        let current = self.current?;
+        let (mut datagram, is_repeat) = self.pacer.poll(now)?;
+        let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
+        stamp(&mut datagram, self.next_sequence, offset);
+        self.next_sequence = self.next_sequence.next();
+        self.counters.datagrams_sent += 1;
+        self.counters.bytes_sent += datagram.len() as u64;
+        if !is_repeat && self.pacer.unsent() == 0 {
+            self.counters.frames_sent += 1;
+            self.counters.coded_bytes += current.coded_bytes as u64;
+            self.counters.last_pace = now.since(current.times.coded);
+        }
+        self.finish_if_drained(now);
+        Some(datagram)
+    }
+
+    /// The next message for the peer.
+    pub fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.control.pop_front()
+    }
+
+    /// When to poll for datagrams and call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let confirmation = match self.finishing {
+            Finishing::Waiting { until } => Some(until),
+            _ => None,
+        };
+        [self.pacer.next_at(), confirmation].into_iter().flatten().min()
+    }
+
+    /// The time of [`Self::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        if matches!(self.finishing, Finishing::Waiting { until } if until <= now) {
+            self.confirm_finish();
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<SenderEvent> {
+        self.events.pop_front()
+    }
+
+    /// The video has ended: lets the last frame out, says so and waits for the receiver ([`SenderEvent::Finished`]).
+    pub fn finish(&mut self, now: Timestamp) {
+        if self.finishing == Finishing::No {
+            self.finishing = Finishing::Draining;
+            match self.phase {
+                Phase::Disconnected | Phase::Over => self.confirm_finish(),
+                Phase::Greeting | Phase::Preparing | Phase::Streaming => self.finish_if_drained(now),
+            }
+        }
+    }
+
+    /// Says that we stop but may come back.
+    pub fn stop(&mut self) {
+        self.bye(ByeReason::Stopping);
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> SenderCounters {
+        self.counters
+    }
+
+    fn on_bye(&mut self, reason: ByeReason) {
+        self.drop_unsent();
+        self.phase = Phase::Over;
+        if self.finishing != Finishing::No {
+            self.confirm_finish();
+            return;
+        }
+        self.events.push_back(match reason {
+            ByeReason::Finished { .. } => SenderEvent::PeerFinished,
+            ByeReason::Stopping => SenderEvent::PeerStopping,
+            ByeReason::ReplacedByNewer => SenderEvent::PeerReplaced,
+            ByeReason::Protocol(text) => SenderEvent::PeerRejected(text),
+        });
+    }
+
+    fn violation(&mut self, text: String) -> Result<(), ProtocolViolation> {
+        self.bye(ByeReason::Protocol(text.clone()));
+        Err(ProtocolViolation(text))
+    }
+
+    fn bye(&mut self, reason: ByeReason) {
+        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+            self.drop_unsent();
+            self.control.push_back(ControlMessage::Bye { reason });
+            self.phase = Phase::Over;
+        }
+    }
+
+    fn finish_if_drained(&mut self, now: Timestamp) {
+        if self.finishing == Finishing::Draining && self.pacer.next_at().is_none() {
+            let last_frame = self.current.map(|frame| frame.id);
+            self.control.push_back(ControlMessage::Bye { reason: ByeReason::Finished { last_frame } });
+            self.finishing = Finishing::Waiting { until: now + CONFIRMATION_MAX };
+        }
+    }
+
+    fn confirm_finish(&mut self) {
+        if self.finishing != Finishing::Done {
+            self.finishing = Finishing::Done;
+            self.phase = Phase::Over;
+            self.events.push_back(SenderEvent::Finished);
+        }
+    }
+
+    fn drop_unsent(&mut self) {
+        let dropped = self.pacer.clear();
+        self.counters.datagrams_dropped += dropped.datagrams as u64;
+        self.counters.frames_cut += u64::from(dropped.cuts_frame);
+    }
 }

@@ -3,8 +3,11 @@
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
 
+use bincode::config::{Configuration, Limit};
+use bincode::{Decode, Encode};
 
 use super::DecodeError;
+use super::params::PARAMS_BYTES;
 use crate::params::StreamParams;
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
@@ -107,7 +110,15 @@ pub enum ByeReason {
 
 /// Appends `message` with its length prefix to `out`.
 pub fn encode(message: &ControlMessage, out: &mut Vec<u8>) {
-    todo!()
+    let start = out.len();
+    out.resize(start + PREFIX_BYTES, 0);
+    // Cannot fail: the writer is a vector, and no message holds anything that bincode refuses.
+    if bincode::encode_into_std_write(Wire::from(message), out, CONFIG).is_err() {
+        out.truncate(start);
+        return;
+    }
+    let len = (out.len() - start - PREFIX_BYTES) as u32;
+    out[start..start + PREFIX_BYTES].copy_from_slice(&len.to_le_bytes());
 }
 
 /// Takes the stream's bytes as they come and gives whole messages.
@@ -117,7 +128,7 @@ pub struct ControlReader {
 }
 
 impl ControlReader {
-    /// Adds what was read from the stream.
+    /// Adds what was read from the stream. Take the messages after each push: nothing else bounds the buffer.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
@@ -125,6 +136,144 @@ impl ControlReader {
     /// The next whole message; `None`: more bytes are needed. After an error the stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
     pub fn next(&mut self) -> Result<Option<ControlMessage>, DecodeError> {
-        todo!()
+        let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
+        let len = u32::from_le_bytes(*prefix) as usize;
+        if len > MESSAGE_BYTES_MAX {
+            return Err(DecodeError::MessageTooLong(len));
+        }
+        let Some(bytes) = rest.get(..len) else { return Ok(None) };
+        let message = decode(bytes)?;
+        self.buffer.drain(..PREFIX_BYTES + len);
+        Ok(Some(message))
+    }
+}
+
+const CONFIG: Configuration<bincode::config::LittleEndian, bincode::config::Varint, Limit<MESSAGE_BYTES_MAX>> =
+    bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>();
+
+fn decode(bytes: &[u8]) -> Result<ControlMessage, DecodeError> {
+    let (wire, used) = bincode::decode_from_slice::<Wire, _>(bytes, CONFIG)
+        .map_err(|_| DecodeError::Malformed("a control message is none of those known"))?;
+    if used != bytes.len() {
+        return Err(DecodeError::Malformed("a control message is longer than its content"));
+    }
+    wire.try_into()
+}
+
+/// The messages as bincode lays them out. The order of the variants and fields is the format.
+#[derive(Encode, Decode)]
+enum Wire {
+    Hello {
+        version: u16,
+        is_sender: bool,
+    },
+    Welcome {
+        params: [u8; PARAMS_BYTES],
+        start_frame: u32,
+    },
+    Ready,
+    Ping {
+        id: u32,
+        sent: u64,
+    },
+    Pong {
+        id: u32,
+        ping_sent: u64,
+        received: u64,
+        sent: u64,
+    },
+    Feedback {
+        highest: u32,
+        received: u32,
+        lost: u32,
+        frames_complete: u32,
+        frames_partial: u32,
+        last_frame: Option<u32>,
+        rtt_us: Option<u32>,
+    },
+    Finished {
+        last_frame: Option<u32>,
+    },
+    Stopping,
+    Protocol {
+        reason: String,
+    },
+    ReplacedByNewer,
+}
+
+impl From<&ControlMessage> for Wire {
+    fn from(message: &ControlMessage) -> Self {
+        match message {
+            ControlMessage::Hello { version, role } => {
+                Self::Hello { version: *version, is_sender: *role == Role::Sender }
+            }
+            ControlMessage::Welcome { params, start_frame } => {
+                Self::Welcome { params: params.to_bytes(), start_frame: start_frame.0 }
+            }
+            ControlMessage::Ready => Self::Ready,
+            ControlMessage::Ping { id, sent } => Self::Ping { id: *id, sent: sent.as_us() },
+            ControlMessage::Pong { id, ping_sent, received, sent } => {
+                Self::Pong { id: *id, ping_sent: ping_sent.as_us(), received: received.as_us(), sent: sent.as_us() }
+            }
+            ControlMessage::Feedback(feedback) => Self::Feedback {
+                highest: feedback.highest.0,
+                received: feedback.received,
+                lost: feedback.lost,
+                frames_complete: feedback.frames_complete,
+                frames_partial: feedback.frames_partial,
+                last_frame: feedback.last_frame.map(|frame| frame.0),
+                rtt_us: feedback.rtt_us,
+            },
+            ControlMessage::Bye { reason } => match reason {
+                ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
+                ByeReason::Stopping => Self::Stopping,
+                ByeReason::Protocol(reason) => {
+                    Self::Protocol { reason: reason[..reason.floor_char_boundary(REASON_BYTES_MAX)].to_owned() }
+                }
+                ByeReason::ReplacedByNewer => Self::ReplacedByNewer,
+            },
+        }
+    }
+}
+
+impl TryFrom<Wire> for ControlMessage {
+    type Error = DecodeError;
+
+    fn try_from(wire: Wire) -> Result<Self, DecodeError> {
+        let bye = |reason| Self::Bye { reason };
+        Ok(match wire {
+            Wire::Hello { version, is_sender } => {
+                Self::Hello { version, role: if is_sender { Role::Sender } else { Role::Receiver } }
+            }
+            Wire::Welcome { params, start_frame } => {
+                Self::Welcome { params: StreamParams::from_bytes(&params)?, start_frame: FrameId(start_frame) }
+            }
+            Wire::Ready => Self::Ready,
+            Wire::Ping { id, sent } => Self::Ping { id, sent: Timestamp::from_us(sent) },
+            Wire::Pong { id, ping_sent, received, sent } => Self::Pong {
+                id,
+                ping_sent: Timestamp::from_us(ping_sent),
+                received: Timestamp::from_us(received),
+                sent: Timestamp::from_us(sent),
+            },
+            Wire::Feedback { highest, received, lost, frames_complete, frames_partial, last_frame, rtt_us } => {
+                Self::Feedback(Feedback {
+                    highest: SequenceNumber(highest),
+                    received,
+                    lost,
+                    frames_complete,
+                    frames_partial,
+                    last_frame: last_frame.map(FrameId),
+                    rtt_us,
+                })
+            }
+            Wire::Finished { last_frame } => bye(ByeReason::Finished { last_frame: last_frame.map(FrameId) }),
+            Wire::Stopping => bye(ByeReason::Stopping),
+            Wire::Protocol { reason } if reason.len() > REASON_BYTES_MAX => {
+                return Err(DecodeError::Malformed("the reason of a goodbye is longer than 200 bytes"));
+            }
+            Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
+            Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
+        })
     }
 }

@@ -1,0 +1,114 @@
+//! When a frame ought to be there.
+
+use std::time::Duration;
+
+use crate::reassemble::AssembledFrame;
+use crate::units::Timestamp;
+
+/// An estimate rises by this share of what it falls short of, so that it forgets within about 64 frames.
+const RISE: i64 = 64;
+
+/// The time from a frame's capture (sender's clock) to its last datagram (our clock) when nothing goes wrong.
+///
+/// The two clocks' difference is part of it, so the clocks need not be known. Complete frames pull the estimate down
+/// at once and up slowly, which keeps it near the shortest times and follows drifting clocks and longer routes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExpectedArrival {
+    span_us: Option<i64>,
+}
+
+impl ExpectedArrival {
+    /// A frame captured at `capture` was complete at `received`.
+    pub(super) fn on_complete(&mut self, capture: Timestamp, received: Timestamp) {
+        let sample = span_us(capture, received);
+        match &mut self.span_us {
+            Some(span) if sample > *span => *span += (sample - *span) / RISE,
+            span => *span = Some(sample),
+        }
+    }
+
+    /// Part of a frame captured at `capture` came as late as `received`. Earlier parts say nothing: the rest may be lost.
+    pub(super) fn on_part(&mut self, capture: Timestamp, received: Timestamp) {
+        let sample = span_us(capture, received);
+        if self.span_us.is_none_or(|span| sample > span) {
+            self.on_complete(capture, received);
+        }
+    }
+
+    /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end. Whatever the
+    /// sender's time stamps claim, it lies from its first datagram to one `interval` and `latency_max` after that.
+    pub(super) fn deadline(&self, frame: &AssembledFrame, interval: Duration, latency_max: Duration) -> Timestamp {
+        let latest = frame.first_received + interval + latency_max;
+        let Some(span) = self.span_us else { return latest };
+        let expected = i128::from(frame.capture.as_us()) + i128::from(span);
+        let expected = Timestamp::from_us(u64::try_from(expected.max(0)).unwrap_or(u64::MAX));
+        (expected + latency_max).clamp(frame.first_received, latest)
+    }
+}
+
+/// Bounded, so that no difference of two spans overflows.
+fn span_us(capture: Timestamp, received: Timestamp) -> i64 {
+    let span = i128::from(received.as_us()) - i128::from(capture.as_us());
+    span.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
+    use crate::units::FrameId;
+
+    const INTERVAL: Duration = Duration::from_micros(33_000);
+    const LATENCY_MAX: Duration = Duration::from_micros(5_000);
+
+    fn deadline(arrival: &ExpectedArrival, capture: u64, first_received: u64) -> u64 {
+        let received = Timestamp::from_us(first_received);
+        let frame = AssembledFrame {
+            id: FrameId(0),
+            frame: ReceivedFrame::empty(FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, 1),
+            capture: Timestamp::from_us(capture),
+            sent: Timestamp::from_us(capture),
+            first_received: received,
+            last_received: received,
+        };
+        arrival.deadline(&frame, INTERVAL, LATENCY_MAX).as_us()
+    }
+
+    #[test]
+    fn short_times_count_at_once_and_long_ones_slowly() {
+        let t = Timestamp::from_us;
+        let mut arrival = ExpectedArrival::default();
+        assert_eq!(deadline(&arrival, 0, 10_000), 10_000 + 33_000 + 5_000);
+        arrival.on_complete(t(0), t(30_000));
+        arrival.on_complete(t(33_000), t(53_000));
+        assert_eq!(deadline(&arrival, 66_000, 70_000), 66_000 + 20_000 + 5_000);
+        arrival.on_complete(t(66_000), t(66_000 + 26_400));
+        assert_eq!(deadline(&arrival, 99_000, 100_000), 99_000 + 20_100 + 5_000);
+        arrival.on_part(t(99_000), t(99_001));
+        assert_eq!(deadline(&arrival, 99_000, 100_000), 99_000 + 20_100 + 5_000);
+    }
+
+    #[test]
+    fn a_longer_route_is_learned_from_late_parts_alone() {
+        let t = Timestamp::from_us;
+        let mut arrival = ExpectedArrival::default();
+        arrival.on_complete(t(0), t(20_000));
+        for _ in 0..500 {
+            arrival.on_part(t(0), t(70_000));
+        }
+        assert!((69_000..=70_000).contains(&arrival.span_us.unwrap_or(0)));
+    }
+
+    #[test]
+    fn no_time_stamp_moves_a_deadline_out_of_its_bounds() {
+        let far = u64::MAX;
+        for (capture, received) in [(0, far), ((1 << 48) - 1, 0), (0, 0)] {
+            let mut arrival = ExpectedArrival::default();
+            arrival.on_complete(Timestamp::from_us(capture), Timestamp::from_us(received));
+            for frame in [0, (1 << 48) - 1] {
+                let at = deadline(&arrival, frame, 1_000);
+                assert!((1_000..=1_000 + 38_000).contains(&at), "{capture} {received} {frame}: {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! One stream as it arrives: which frames are released when.
+
+use std::time::Duration;
+
+use super::arrival::ExpectedArrival;
+use super::receiver::ReceiverCounters;
+use super::sequence::SequenceTracker;
+use crate::coded::ReceivedFrame;
+use crate::params::StreamParams;
+use crate::reassemble::{DatagramOutcome, Reassembler};
+use crate::units::{FrameId, Timestamp};
+use crate::wire::control::Feedback;
+use crate::wire::media::MediaHeader;
+
+/// A frame to decode and show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivedFrame {
+    /// Its number; later frames have higher ones.
+    pub id: FrameId,
+    /// Its blocks.
+    pub frame: ReceivedFrame,
+    /// Whether every block is there.
+    pub complete: bool,
+    /// When it was captured, sender's clock.
+    pub capture: Timestamp,
+    /// When the last datagram that brought something left, sender's clock.
+    pub sent: Timestamp,
+    /// When the first datagram came.
+    pub first_received: Timestamp,
+    /// When the last datagram that brought something came.
+    pub last_received: Timestamp,
+    /// When it was released to the decoder.
+    pub released: Timestamp,
+}
+
+#[derive(Debug)]
+pub(super) struct Inbound {
+    interval: Duration,
+    latency_max: Duration,
+    reassembler: Reassembler,
+    arrival: ExpectedArrival,
+    sequence: SequenceTracker,
+    last_released: FrameId,
+    any_released: bool,
+    frames_complete: u32,
+    frames_partial: u32,
+    ending: Option<Ending>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    last_frame: FrameId,
+    deadline: Timestamp,
+}
+
+impl Inbound {
+    pub(super) fn new(
+        params: &StreamParams,
+        start_frame: FrameId,
+        latency_max: Option<Duration>,
+        now: Timestamp,
+    ) -> Self {
+        let interval = params.frame_rate.interval();
+        let reassembler = Reassembler::new(params, start_frame, now);
+        Self {
+            interval,
+            latency_max: latency_max.unwrap_or(interval),
+            last_released: reassembler.last_released(),
+            reassembler,
+            arrival: ExpectedArrival::default(),
+            sequence: SequenceTracker::new(),
+            any_released: false,
+            frames_complete: 0,
+            frames_partial: 0,
+            ending: None,
+        }
+    }
+
+    pub(super) fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
+        let (header, payload) = match MediaHeader::parse(datagram) {
+            Ok(parsed) => parsed,
+            Err(reason) => return DatagramOutcome::Malformed(reason),
+        };
+        let outcome = self.reassembler.on_media(&header, payload, now);
+        if matches!(outcome, DatagramOutcome::Malformed(_) | DatagramOutcome::TooFarAhead) {
+            return outcome;
+        }
+        let is_first_copy = self.sequence.on_datagram(header.sequence);
+        if outcome == DatagramOutcome::Late {
+            if !is_first_copy {
+                return DatagramOutcome::Duplicate;
+            }
+            self.arrival.on_part(header.capture, now);
+        }
+        outcome
+    }
+
+    /// The next frame that is complete, pushed out or due. Counts it, and those that never came before it.
+    pub(super) fn poll_frame(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> Option<ArrivedFrame> {
+        let frame = self.reassembler.poll_frame().or_else(|| {
+            let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
+            let due = |frame: &&_| is_over || self.arrival.deadline(frame, self.interval, self.latency_max) <= now;
+            let id = self.reassembler.pending().find(due)?.id;
+            self.reassembler.release(id)
+        })?;
+        let complete = frame.is_complete();
+        if complete {
+            self.arrival.on_complete(frame.capture, frame.last_received);
+            self.frames_complete = self.frames_complete.saturating_add(1);
+            counters.frames_complete += 1;
+        } else {
+            self.arrival.on_part(frame.capture, frame.last_received);
+            self.frames_partial = self.frames_partial.saturating_add(1);
+            counters.frames_partial += 1;
+        }
+        counters.frames_lost += u64::try_from(frame.id.ahead_of(self.last_released)).unwrap_or(1).saturating_sub(1);
+        (self.last_released, self.any_released) = (frame.id, true);
+        Some(ArrivedFrame {
+            id: frame.id,
+            frame: frame.frame,
+            complete,
+            capture: frame.capture,
+            sent: frame.sent,
+            first_received: frame.first_received,
+            last_received: frame.last_received,
+            released: now,
+        })
+    }
+
+    /// When [`Self::poll_frame`] or [`Self::poll_over`] may give something without a datagram.
+    pub(super) fn next_deadline(&self) -> Option<Timestamp> {
+        let due = self.reassembler.pending().map(|frame| self.arrival.deadline(frame, self.interval, self.latency_max));
+        due.chain(self.ending.map(|ending| ending.deadline)).min()
+    }
+
+    /// The sender has sent its last frame; none: it sent none.
+    pub(super) fn on_finished(&mut self, last_frame: Option<FrameId>, now: Timestamp) {
+        let last_frame = last_frame.unwrap_or(self.last_released);
+        self.ending = Some(Ending { last_frame, deadline: now + self.interval + self.latency_max });
+    }
+
+    /// Nothing more will come.
+    pub(super) fn on_disconnected(&mut self, now: Timestamp) {
+        if let Some(ending) = &mut self.ending {
+            ending.deadline = now;
+        }
+    }
+
+    /// Whether the last frame has been released or given up; counts what never came. Take all frames before.
+    pub(super) fn poll_over(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> bool {
+        let Some(ending) = self.ending else { return false };
+        let missing = u64::try_from(ending.last_frame.ahead_of(self.last_released)).unwrap_or(0);
+        if missing > 0 && now < ending.deadline {
+            return false;
+        }
+        counters.frames_lost += missing;
+        true
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// Frames of which something came and that will not be released any more.
+    pub(super) fn pending(&self) -> usize {
+        self.reassembler.pending().count()
+    }
+
+    pub(super) fn feedback(&self, rtt: Option<Duration>) -> Feedback {
+        Feedback {
+            highest: self.sequence.highest(),
+            received: self.sequence.received(),
+            lost: self.sequence.lost(),
+            frames_complete: self.frames_complete,
+            frames_partial: self.frames_partial,
+            last_frame: self.any_released.then_some(self.last_released),
+            rtt_us: rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What ARCHITECTURE.md says is absent is absent, and things are where it says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All files below `directory` with the extension, as paths from the root.
+fn files(directory: &str, extension: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(directory)];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "target" && !name.starts_with('.') {
+                open.push(path);
+            } else if path.is_file() && path.extension().is_some_and(|found| found == extension) {
+                found.push(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Whether a line of Rust names the crate: as `krate::..` or in a `use`.
+fn names_crate(line: &str, krate: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let path = format!("{krate}::");
+    let starts_word = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+    code.match_indices(&path).any(|(at, _)| starts_word(at)) || code.trim() == format!("use {krate};")
+}
+
+#[test]
+fn crates_are_recognised_by_name() {
+    assert!(names_crate("use ocl::Buffer;", "ocl"));
+    assert!(names_crate("    let b: ocl::Buffer<f32>;", "ocl"));
+    for other in ["use myocl::Buffer;", "// ocl::Buffer", "use crate::ocl::x;", "let protocl = 1;"] {
+        assert!(!names_crate(other, "ocl"), "{other}");
+    }
+}
+
+#[test]
+fn device_and_wire_crates_are_named_in_one_place_each() {
+    // Tests of the daemons may act as a hostile peer, so they may name quinn.
+    let homes = [
+        ("ocl", vec!["kernels/src/opencl/"]),
+        ("ocl_core", vec!["kernels/src/opencl/"]),
+        ("nokhwa", vec!["sender/src/source/camera.rs", "sender/src/source/camera/"]),
+        ("minifb", vec!["receiver/src/sink/window.rs", "receiver/src/sink/window/"]),
+        ("quinn", vec!["common/shell/src/quic/", "common/shell/src/quic.rs", "receiver/tests/", "sender/tests/"]),
+        ("quinn_proto", vec!["common/shell/src/quic/", "common/shell/src/quic.rs", "receiver/tests/"]),
+        ("bincode", vec!["common/src/wire/control.rs"]),
+    ];
+    let sources = files(".", "rs");
+    assert!(sources.len() > 30, "only {} Rust files found", sources.len());
+    let mut wrong = Vec::new();
+    for path in &sources {
+        let text = read(path);
+        for (krate, homes) in &homes {
+            let at_home = homes.iter().any(|home| path.starts_with(home)) || path == "common/tests/tidy.rs";
+            let line = text.lines().position(|line| names_crate(line, krate));
+            if let (false, Some(line)) = (at_home, line) {
+                wrong.push(format!("{path}:{} names {krate}, which belongs in {}", line + 1, homes[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_kernel_file_states_its_contract_and_has_a_reference() {
+    // Text that other kernels share, and the stem of its reference where that has another name.
+    let shared = ["common", "lifting"];
+    let twins = [("idwt", "dwt")];
+    let kernels = files("kernels/cl", "cl");
+    assert!(!kernels.is_empty(), "no kernels found");
+    for path in kernels {
+        let text = read(&path);
+        assert!(text.starts_with("// "), "{path} does not open with a comment that says what it does");
+        let stem = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
+        if shared.contains(&stem.as_str()) {
+            continue;
+        }
+        let header: Vec<_> = text.lines().take_while(|line| line.starts_with("//")).collect();
+        if text.contains("__kernel") {
+            for word in ["Maths", "Shapes", "NDRange"] {
+                let stated = header.iter().any(|line| line.to_lowercase().contains(&word.to_lowercase()));
+                assert!(stated, "the header of {path} lacks \"{word}\"");
+            }
+        }
+        let twin = twins.iter().find(|(kernel, _)| *kernel == stem).map_or(stem.as_str(), |(_, twin)| twin);
+        let twin = twin.split('_').next().unwrap();
+        let reference = format!("kernels/src/reference/{twin}");
+        let exists = root().join(format!("{reference}.rs")).is_file() || root().join(&reference).is_dir();
+        assert!(exists, "{path} has no reference {reference}.rs");
+    }
+}
+
+#[test]
+fn the_top_level_is_as_laid_out() {
+    let expected: BTreeSet<&str> = [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "common",
+        "config",
+        "docker",
+        "kernels",
+        "receiver",
+        "rust-toolchain.toml",
+        "sender",
+    ]
+    .into();
+    // Of what lies there only what git knows counts; a source archive has no git and no litter.
+    let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-co", "--exclude-standard"]).output();
+    let names: BTreeSet<String> = match listed {
+        Ok(output) if output.status.success() && !output.stdout.is_empty() => {
+            let text = String::from_utf8(output.stdout).unwrap();
+            text.lines().map(|path| path.split('/').next().unwrap().to_owned()).collect()
+        }
+        _ => fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect(),
+    };
+    let visible: BTreeSet<&str> =
+        names.iter().map(String::as_str).filter(|name| !name.starts_with('.') && *name != "target").collect();
+    assert_eq!(visible, expected);
+}
+
+#[test]
+fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
+    let toolchain = read("rust-toolchain.toml");
+    let channel = toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
+    let image = read("docker/Dockerfile");
+    assert!(
+        image.contains(&format!("FROM rust:{channel}-slim-bookworm AS build")),
+        "rust-toolchain.toml has {channel}"
+    );
+    assert!(image.contains(&format!("RUSTUP_TOOLCHAIN={channel}")), "rust-toolchain.toml has {channel}");
+    let last_user = image.lines().filter(|line| line.starts_with("USER ")).next_back();
+    assert_eq!(last_user, Some("USER duet"));
+    let compose = read("docker/compose.yaml");
+    for (line, path) in compose.lines().filter_map(|line| Some((line, line.trim().strip_prefix("- ../")?))) {
+        let path = path.split(':').next().unwrap();
+        assert!(root().join(path).exists(), "docker/compose.yaml: {line}: there is no {path}");
+    }
+    for needed in ["read_only: true", "cap_drop: [ALL]", "c 81:* rmw", "network_mode: host", "no-new-privileges:true"] {
+        assert!(compose.contains(needed), "docker/compose.yaml lacks {needed}");
+    }
+}
+
+#[test]
+fn make_targets_are_listed_and_their_scripts_exist() {
+    let makefile = read("Makefile");
+    let phony = makefile.lines().filter_map(|line| line.strip_prefix(".PHONY: "));
+    for target in phony {
+        assert!(
+            makefile.lines().any(|line| line.starts_with(&format!("{target}: ## "))),
+            "{target} has no description"
+        );
+    }
+    for word in makefile.split_whitespace().map(|word| word.trim_start_matches('@')) {
+        if word.starts_with(".ci/") || word.contains("/camera-vm/") {
+            assert!(root().join(word).is_file(), "the Makefile names {word}, which does not exist");
+        }
+    }
+}
