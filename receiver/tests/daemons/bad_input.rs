@@ -1,0 +1,80 @@
+//! What a receiver says and which exit code it has when something is wrong.
+
+use std::net::UdpSocket;
+
+use crate::support::{Daemon, Ended, Pair, receiver};
+
+fn run(command: &mut std::process::Command) -> Ended {
+    Daemon::start("receiver", command).wait()
+}
+
+#[test]
+fn an_address_in_use() {
+    let pair = Pair::new();
+    let _taken = UdpSocket::bind(&pair.address).unwrap();
+    run(pair.receiver().args(["--sink", "headless"])).check(4, &[&pair.address, "in use"]);
+}
+
+#[test]
+fn an_unknown_key_in_the_configuration() {
+    let pair = Pair::new();
+    let path = pair.folder.join("receiver.toml");
+    std::fs::write(&path, "[display]\nsinks = \"headless\"\n").unwrap();
+    run(pair.receiver().arg("--config").arg(&path)).check(2, &["receiver.toml", "line 2", "`sinks`", "`sink`"]);
+}
+
+#[test]
+fn a_configuration_that_is_not_there() {
+    let pair = Pair::new();
+    run(pair.receiver().args(["--config", "/nonexistent/receiver.toml"])).check(2, &["/nonexistent/receiver.toml"]);
+}
+
+#[test]
+fn an_unknown_flag() {
+    run(receiver().arg("--sinc=headless")).check(2, &["--sinc", "--sink"]);
+}
+
+#[test]
+fn an_unknown_sink() {
+    let pair = Pair::new();
+    run(pair.receiver().args(["--sink", "windows"])).check(2, &["`windows`", "headless or y4m:PATH"]);
+}
+
+#[test]
+fn a_sink_that_cannot_be_written() {
+    let pair = Pair::new();
+    run(pair.receiver().args(["--sink", "y4m:/nonexistent/out.y4m"])).check(2, &["/nonexistent/out.y4m"]);
+}
+
+#[test]
+fn no_peer() {
+    let pair = Pair::new();
+    let (identity, _) = pair.folder.identity("receiver.pem");
+    run(receiver().args(["--listen", &pair.address, "--identity", &identity, "--sink", "headless"]))
+        .check(2, &["--peer KEY", "[[peer]]"]);
+}
+
+#[test]
+fn no_display() {
+    let pair = Pair::new();
+    run(pair.receiver().args(["--sink", "window"]).env_remove("DISPLAY")).check(3, &["no window", "--sink headless"]);
+    run(pair.receiver().args(["--sink", "window"]).env("DISPLAY", ":9876")).check(3, &["no window", "DISPLAY"]);
+}
+
+#[test]
+fn no_opencl_platform() {
+    let pair = Pair::new();
+    let empty = pair.folder.join("vendors");
+    std::fs::create_dir(&empty).unwrap();
+    run(pair.receiver().args(["--sink", "headless", "--backend", "opencl"]).env("OCL_ICD_VENDORS", &empty))
+        .check(3, &["no OpenCL platform"]);
+}
+
+#[test]
+fn help_lists_the_sinks() {
+    let output = receiver().arg("--help").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for sink in ["window[:fullscreen]", "headless", "y4m:PATH"] {
+        assert!(text.contains(sink), "{text}");
+    }
+}

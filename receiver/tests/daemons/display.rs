@@ -1,0 +1,110 @@
+//! An X server without a screen, and what a person at it would see and do.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{
+    ClientMessageEvent, ConnectionExt, EventMask, ImageFormat, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Window,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+/// Xvfb on a display number of its own choice.
+pub(crate) struct Display {
+    server: Child,
+    pub(crate) name: String,
+    connection: RustConnection,
+    root: Window,
+}
+
+/// What a window shows: 0x00RRGGBB row by row.
+pub(crate) struct Screenshot {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) pixels: Vec<u32>,
+}
+
+impl Screenshot {
+    /// Red, green and blue at a point.
+    pub(crate) fn rgb(&self, x: usize, y: usize) -> [u8; 3] {
+        let [_, r, g, b] = self.pixels[y * self.width + x].to_be_bytes();
+        [r, g, b]
+    }
+}
+
+impl Display {
+    pub(crate) fn start(width: u32, height: u32) -> Self {
+        let screen = format!("{width}x{height}x24");
+        let mut server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", &screen, "-nolisten", "tcp"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Xvfb (Debian: xvfb) is needed for this test");
+        let mut number = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut number).unwrap();
+        let name = format!(":{}", number.trim());
+        let (connection, screen) = x11rb::connect(Some(&name)).unwrap();
+        let root = connection.setup().roots[screen].root;
+        Self { server, name, connection, root }
+    }
+
+    /// The window of that title, once it is there.
+    pub(crate) fn find(&self, title: &str) -> Option<Window> {
+        let tree = self.connection.query_tree(self.root).unwrap().reply().unwrap();
+        tree.children.into_iter().find(|&window| {
+            let name = x11rb::protocol::xproto::AtomEnum::WM_NAME;
+            let property = self.connection.get_property(false, window, name, x11rb::NONE, 0, 64).unwrap();
+            property.reply().is_ok_and(|property| property.value == title.as_bytes())
+        })
+    }
+
+    /// Place and size of a window.
+    pub(crate) fn geometry(&self, window: Window) -> (i16, i16, u16, u16) {
+        let g = self.connection.get_geometry(window).unwrap().reply().unwrap();
+        (g.x, g.y, g.width, g.height)
+    }
+
+    /// What the window shows now.
+    pub(crate) fn screenshot(&self, window: Window) -> Screenshot {
+        let (_, _, width, height) = self.geometry(window);
+        let image = self.connection.get_image(ImageFormat::Z_PIXMAP, window, 0, 0, width, height, !0).unwrap();
+        let data = image.reply().unwrap().data;
+        let pixels = data.chunks_exact(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], 0])).collect();
+        Screenshot { width: width.into(), height: height.into(), pixels }
+    }
+
+    /// Presses and releases the key with this symbol over the window.
+    pub(crate) fn press(&self, window: Window, keysym: u32) {
+        let (_, _, width, height) = self.geometry(window);
+        let (x, y) = (width as i16 / 2, height as i16 / 2);
+        self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, x, y).unwrap().check().unwrap();
+        let setup = self.connection.setup();
+        let (min, max) = (setup.min_keycode, setup.max_keycode);
+        let mapping = self.connection.get_keyboard_mapping(min, max - min + 1).unwrap().reply().unwrap();
+        let per_code = usize::from(mapping.keysyms_per_keycode);
+        let index = mapping.keysyms.chunks(per_code).position(|symbols| symbols.contains(&keysym)).unwrap();
+        let code = min + index as u8;
+        for kind in [KEY_PRESS_EVENT, KEY_RELEASE_EVENT] {
+            self.connection.xtest_fake_input(kind, code, 0, self.root, 0, 0, 0).unwrap().check().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(60));
+        }
+    }
+
+    /// What a window manager sends when the cross is clicked.
+    pub(crate) fn close(&self, window: Window) {
+        let atom = |name: &[u8]| self.connection.intern_atom(false, name).unwrap().reply().unwrap().atom;
+        let message =
+            ClientMessageEvent::new(32, window, atom(b"WM_PROTOCOLS"), [atom(b"WM_DELETE_WINDOW"), 0, 0, 0, 0]);
+        self.connection.send_event(false, window, EventMask::NO_EVENT, message).unwrap().check().unwrap();
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}

@@ -1,0 +1,10 @@
+//! Both daemons as processes: what reaches the other end, who is refused, what is said when something is wrong.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod bad_input;
+mod display;
+mod namespaces;
+mod support;
+mod window;
+mod wrong_key;

@@ -1,0 +1,228 @@
+//! What the daemon tests share: both programs as processes, temporary folders, keys, ports.
+
+use std::io::Read;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use shell::identity::Identity;
+
+/// Longest a daemon may take; only a hang takes as long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The receiver under test.
+pub(crate) fn receiver() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_receiver"))
+}
+
+/// The sender of the same build. Cargo builds only the own package's programs for a test, so this one is built here,
+/// with the profile and in the folder that the receiver has.
+pub(crate) fn sender() -> Command {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    Command::new(PROGRAM.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_BIN_EXE_receiver")).parent().unwrap();
+        let profile = match folder.file_name().unwrap().to_str().unwrap() {
+            "debug" => "dev",
+            other => other,
+        };
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let status = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "sender", "--bin", "sender", "--profile", profile, "--target-dir"])
+            .arg(folder.parent().unwrap())
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .unwrap();
+        assert!(status.success(), "the sender cannot be built");
+        folder.join("sender")
+    }))
+}
+
+/// A folder that goes away with its value.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("duet-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The text of a file in the folder.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Makes a key file; returns its path and its public key.
+    pub(crate) fn identity(&self, name: &str) -> (String, String) {
+        let path = self.join(name);
+        let identity = Identity::load_or_create(&path).unwrap();
+        (path.to_string_lossy().into_owned(), identity.public_key().to_string())
+    }
+
+    /// All lines of a statistics file; the last is the final one.
+    pub(crate) fn stats(&self, name: &str) -> Vec<Value> {
+        let lines: Vec<Value> = self.read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let (last, others) = lines.split_last().expect("a statistics file has a final line");
+        assert!(last["final"] == true && others.iter().all(|line| line["final"] == false), "{lines:?}");
+        lines
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A UDP port on the loopback that was free a moment ago.
+pub(crate) fn free_address() -> String {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// A running daemon, killed if the test ends first.
+pub(crate) struct Daemon {
+    name: &'static str,
+    child: Child,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// How a daemon ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stderr: String,
+}
+
+impl Daemon {
+    pub(crate) fn start(name: &'static str, command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect(name);
+        let mut pipe = child.stderr.take().unwrap();
+        let stderr = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = pipe.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Self { name, child, stderr: Some(stderr) }
+    }
+
+    /// Waits for the end; a daemon that does not end fails the test with what it said.
+    pub(crate) fn wait(mut self) -> Ended {
+        let deadline = Instant::now() + PATIENCE;
+        let code = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status.code(),
+                None if Instant::now() >= deadline => {
+                    let _ = self.child.kill();
+                    let stderr = self.stderr.take().unwrap().join().unwrap();
+                    panic!("the {} does not end; it said:\n{stderr}", self.name);
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        let stderr = self.stderr.take().unwrap().join().unwrap();
+        eprintln!("--- {} ended with {code:?}:\n{stderr}", self.name);
+        Ended { code, stderr }
+    }
+
+    /// Asks the daemon to stop, as systemd does.
+    pub(crate) fn terminate(&self) {
+        let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(status.success());
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// The last line of standard error: the sentence that says why.
+    pub(crate) fn sentence(&self) -> &str {
+        self.stderr.trim_end().lines().last().unwrap_or_default()
+    }
+
+    /// Checks the exit code, that there was no panic, and that the sentence contains all `words`.
+    #[track_caller]
+    pub(crate) fn check(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for word in words {
+            assert!(self.sentence().contains(word), "`{word}` is missing in: {}", self.stderr);
+        }
+    }
+}
+
+/// Repeats `attempt` until it gives something, at most [`PATIENCE`].
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = attempt() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Two daemons that know each other's keys; the receiver listens on the loopback.
+pub(crate) struct Pair {
+    pub(crate) folder: Folder,
+    pub(crate) address: String,
+    pub(crate) sender_key: String,
+    pub(crate) receiver_key: String,
+    sender_identity: String,
+    receiver_identity: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Pair {
+    pub(crate) fn new() -> Self {
+        // One pair at a time: a small machine cannot stream several videos and lose nothing.
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = Folder::new();
+        let (sender_identity, sender_key) = folder.identity("sender.pem");
+        let (receiver_identity, receiver_key) = folder.identity("receiver.pem");
+        let address = free_address();
+        Self { folder, address, sender_key, receiver_key, sender_identity, receiver_identity, _turn: turn }
+    }
+
+    /// The receiver's command up to its sinks and extras; writes `receiver.jsonl`.
+    pub(crate) fn receiver(&self) -> Command {
+        let mut command = receiver();
+        command
+            .args(["--listen", &self.address, "--peer", &self.sender_key, "--identity", &self.receiver_identity])
+            .arg("--stats")
+            .arg(self.folder.join("receiver.jsonl"));
+        command
+    }
+
+    /// The sender's command up to its source and extras; writes `sender.jsonl`.
+    pub(crate) fn sender(&self) -> Command {
+        let mut command = sender();
+        command
+            .args(["--to", &self.address, "--peer", &self.receiver_key, "--identity", &self.sender_identity])
+            .arg("--stats")
+            .arg(self.folder.join("sender.jsonl"));
+        command
+    }
+}

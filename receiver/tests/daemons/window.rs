@@ -1,0 +1,113 @@
+//! The window: what is on the screen, and what keys and the cross do.
+
+use crate::display::{Display, Screenshot};
+use crate::support::{Daemon, Pair, until};
+
+const ESCAPE: u32 = 0xff1b;
+const LETTER_I: u32 = 0x69;
+
+fn start(display: &Display, pair: &Pair, sink: &str) -> Daemon {
+    let mut command = pair.receiver();
+    Daemon::start("receiver", command.args(["--sink", sink, "--backend", "cpu"]).env("DISPLAY", &display.name))
+}
+
+#[test]
+fn escape_ends_a_waiting_receiver() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let receiver = start(&display, &pair, "window");
+    let window = until("a window", || display.find("Duet"));
+    let shot = until("a text on black", || {
+        let shot = display.screenshot(window);
+        shot.pixels.contains(&0x00ff_ffff).then_some(shot)
+    });
+    assert_eq!((shot.width, shot.height), (800, 450), "the screen's width, in shape");
+    assert!(shot.pixels[..shot.width * 300].iter().all(|&p| p == 0));
+    display.press(window, ESCAPE);
+    receiver.wait().check(0, &[]);
+}
+
+#[test]
+fn closing_the_window_ends_a_waiting_receiver() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let receiver = start(&display, &pair, "window");
+    let window = until("a window", || display.find("Duet"));
+    display.close(window);
+    receiver.wait().check(0, &[]);
+}
+
+#[test]
+fn full_screen_covers_the_screen() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let receiver = start(&display, &pair, "window:fullscreen");
+    let window = until("a window", || display.find("Duet"));
+    until("full screen", || (display.geometry(window) == (0, 0, 800, 600)).then_some(()));
+    display.close(window);
+    receiver.wait().check(0, &[]);
+}
+
+/// Sides of the picture with four colours.
+const SIZE: (usize, usize) = (320, 240);
+/// Y, Cb, Cr (JFIF) and R, G, B of its quarters.
+const QUARTERS: [([u8; 3], [u8; 3]); 4] = [
+    ([76, 85, 255], [254, 0, 0]),
+    ([150, 44, 21], [0, 255, 1]),
+    ([29, 255, 107], [0, 0, 254]),
+    ([128, 128, 128], [128, 128, 128]),
+];
+
+/// One picture of four colours as a Y4M file.
+fn four_colours() -> Vec<u8> {
+    let (width, height) = SIZE;
+    let mut bytes =
+        format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n").into_bytes();
+    for (channel, (width, height)) in
+        [(width, height), (width / 2, height / 2), (width / 2, height / 2)].iter().enumerate()
+    {
+        let quarter = |x: usize, y: usize| 2 * usize::from(y >= height / 2) + usize::from(x >= width / 2);
+        bytes.extend((0..*height).flat_map(|y| (0..*width).map(move |x| QUARTERS[quarter(x, y)].0[channel])));
+    }
+    bytes
+}
+
+/// Whether the middles of the quarters have their colours.
+fn shows_the_quarters(shot: &Screenshot) -> bool {
+    let (x, y) = (shot.width / 4, shot.height / 4);
+    let middles = [(x, y), (3 * x, y), (x, 3 * y), (3 * x, 3 * y)];
+    middles
+        .iter()
+        .zip(QUARTERS)
+        .all(|(&(x, y), (_, wanted))| shot.rgb(x, y).iter().zip(wanted).all(|(got, wanted)| got.abs_diff(wanted) <= 4))
+}
+
+/// Whether white letters are in the strip at the bottom.
+fn shows_the_line(shot: &Screenshot) -> bool {
+    shot.pixels[(shot.height - 12) * shot.width..].contains(&0x00ff_ffff)
+}
+
+#[test]
+fn the_window_shows_what_was_sent_until_escape() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let clip = pair.folder.join("four.y4m");
+    std::fs::write(&clip, four_colours()).unwrap();
+    let receiver = start(&display, &pair, "window");
+    let mut command = pair.sender();
+    command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+    let mut sender = Daemon::start("sender", &mut command);
+
+    let window = until("a window", || display.find("Duet"));
+    until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
+    let (_, _, width, height) = display.geometry(window);
+    assert_eq!((width.into(), height.into()), SIZE, "one pixel of the screen for each of the picture");
+    until("the line", || shows_the_line(&display.screenshot(window)).then_some(()));
+    display.press(window, LETTER_I);
+    until("the picture without the line", || (!shows_the_line(&display.screenshot(window))).then_some(()));
+    assert!(shows_the_quarters(&display.screenshot(window)));
+    display.press(window, LETTER_I);
+    until("the line again", || shows_the_line(&display.screenshot(window)).then_some(()));
+
+    display.press(window, ESCAPE);
+    receiver.wait().check(0, &[]);
+    assert!(sender.is_running(), "a viewer that leaves must not end the sender");
+    sender.terminate();
+    sender.wait().check(0, &[]);
+}
