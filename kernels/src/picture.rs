@@ -23,6 +23,13 @@ impl<'a> PictureRef<'a> {
         Ok(Self { format, size, data })
     }
 
+    /// The same picture; `format` is its own, said again so that the compiler knows it too.
+    #[inline(always)]
+    pub(crate) fn known_as(self, format: PixelFormat) -> Self {
+        debug_assert_eq!(format, self.format);
+        Self { format, ..self }
+    }
+
     /// Order of the samples.
     pub fn format(&self) -> PixelFormat {
         self.format

@@ -1,21 +1,100 @@
-//! The processor back end: vectorised, several threads.
+//! The processor back end: vectorised, several threads. Everything it computes equals the reference to the bit.
 
-use crate::{DeviceInfo, DeviceKind};
+mod colour;
+mod decode_block;
+mod decoder;
+mod dwt;
+mod encode_block;
+mod encoder;
+mod lines;
+mod simd;
+mod tile;
 
-pub(crate) use crate::reference::{
-    ReferenceDecoder as CpuDecoder, ReferenceEncoder as CpuEncoder, ReferenceTransform as CpuTransform,
-};
+use common::params::StreamParams;
+use common::pyramid::{BlockLayout, Orientation};
+
+use crate::reference::{check_picture, check_squares};
+use crate::{BackendInfo, DeviceInfo, DeviceKind, Error, PictureRef, Transform};
+use dwt::Plane;
+use simd::Simd;
+use tile::Place;
+
+pub(crate) use decoder::CpuDecoder;
+pub(crate) use encoder::CpuEncoder;
 
 /// The processor as a device.
 pub(crate) fn device() -> DeviceInfo {
-    let threads = rayon::current_num_threads() as u32;
     DeviceInfo {
         backend: "cpu",
-        name: "processor".to_owned(),
+        name: name(),
         platform: String::new(),
         driver: String::new(),
         kind: DeviceKind::Cpu,
         memory_bytes: 0,
-        compute_units: threads,
+        compute_units: rayon::current_num_threads() as u32,
+    }
+}
+
+fn name() -> String {
+    format!("processor, {} threads, {}", rayon::current_num_threads(), Simd::detect().name())
+}
+
+fn backend(reason: String) -> BackendInfo {
+    BackendInfo { name: "cpu", device: name(), reason }
+}
+
+/// The planes of a stream and where its blocks lie in them.
+fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<Place>) {
+    let planes: Vec<Plane> =
+        layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
+    let places = layout.blocks().iter().map(|block| {
+        let channel = block.channel.index();
+        let band = match block.orientation {
+            Orientation::LL => layout.pyramids()[channel].band(layout.pyramids()[channel].levels(), Orientation::LL),
+            orientation => layout.pyramids()[channel].band(block.level, orientation),
+        };
+        Place::new(block, &planes[channel], band)
+    });
+    let places = places.collect();
+    (planes, places)
+}
+
+/// Transform of the processor back end.
+#[derive(Debug)]
+pub(crate) struct CpuTransform {
+    params: StreamParams,
+    layout: BlockLayout,
+    planes: Vec<Plane>,
+    backend: BackendInfo,
+}
+
+impl CpuTransform {
+    /// The transform of a stream's pictures; `reason` says why this back end was chosen.
+    pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
+        let layout = BlockLayout::new(params);
+        let planes = layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
+        Self { params: *params, layout, planes, backend: backend(reason) }
+    }
+}
+
+impl Transform for CpuTransform {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
+        check_picture(picture, &self.params)?;
+        colour::load(picture, self.params.chroma, &mut self.planes);
+        self.planes.iter_mut().for_each(Plane::forward);
+        Ok(self.planes.iter().map(Plane::store_square).collect())
+    }
+
+    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+        check_squares(squares, &self.layout)?;
+        for (plane, square) in self.planes.iter_mut().zip(squares) {
+            plane.load_square(square);
+            plane.inverse();
+        }
+        Ok(self.planes.iter().map(Plane::gather_samples).collect())
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
     }
 }

@@ -41,7 +41,8 @@ pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<f32>> {
 }
 
 /// The centred sample of `channel` at pixel (x, y).
-fn full(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
+#[inline(always)]
+pub(crate) fn full(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
     match picture.format() {
         PixelFormat::Rgb8 => from_rgb(rgb(picture, x, y).map(f32::from), channel),
         _ => f32::from(sample(picture, channel, x, y)) - 128.0,
@@ -49,7 +50,8 @@ fn full(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
 }
 
 /// The centred chroma sample for the 2x2 pixels at (2x, 2y).
-fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
+#[inline(always)]
+pub(crate) fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
     let (right, bottom) = (picture.size().width() - 1, picture.size().height() - 1);
     let (x, y) = (2 * x, 2 * y);
     let corners = [(x, y), (right.min(x + 1), y), (x, bottom.min(y + 1)), (right.min(x + 1), bottom.min(y + 1))];
@@ -65,17 +67,20 @@ fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 
 }
 
 /// The centred value of `channel` for a pixel of linear weights [`RGB_TO_YCBCR`].
+#[inline(always)]
 fn from_rgb([r, g, b]: [f32; 3], channel: Channel) -> f32 {
     let ([wr, wg, wb], constant) = RGB_TO_YCBCR[channel.index()];
     wr.mul_add(r, wg.mul_add(g, wb.mul_add(b, constant)))
 }
 
+#[inline(always)]
 fn rgb(picture: PictureRef<'_>, x: usize, y: usize) -> [u8; 3] {
     let at = 3 * (y * picture.size().width() + x);
     [picture.data()[at], picture.data()[at + 1], picture.data()[at + 2]]
 }
 
 /// The sample of `channel` that covers pixel (x, y) of a picture that is not RGB.
+#[inline(always)]
 fn sample(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> u8 {
     let size = picture.size();
     let (data, width, chroma) = (picture.data(), size.width(), channel.index());

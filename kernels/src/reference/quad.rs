@@ -256,8 +256,12 @@ mod tests {
     use crate::reference::quantise::Quantiser;
 
     fn shapes() -> impl Strategy<Value = Shape> {
-        (1..=32_usize, 1..=32_usize, 0..8_usize, any::<bool>())
-            .prop_map(|(width, height, class, diagonal)| Shape { width, height, class, diagonal })
+        (1..=32_usize, 1..=32_usize, 0..8_usize, any::<bool>()).prop_map(|(width, height, class, diagonal)| Shape {
+            width,
+            height,
+            class,
+            diagonal,
+        })
     }
 
     /// A block whose magnitudes fall off as fast as `spread` says, up to the largest there are.

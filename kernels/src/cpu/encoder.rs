@@ -1,0 +1,106 @@
+//! The encoder of the processor back end.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use common::coded::{CodedFrame, StepIndex};
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+use rayon::prelude::*;
+
+use super::dwt::Plane;
+use super::encode_block::{self, Scratch};
+use super::tile::Place;
+use super::{backend, colour, open_planes};
+use crate::rate::{BlockCoder, RateControl};
+use crate::reference::check_picture;
+use crate::reference::quantise::Quantiser;
+use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+
+/// Blocks recoded at a time near the budget.
+const CHUNK: usize = 32;
+/// Blocks that a thread takes at a time.
+const BLOCKS_PER_TASK: usize = 8;
+
+/// Encoder of the processor back end.
+#[derive(Debug)]
+pub(crate) struct CpuEncoder {
+    params: StreamParams,
+    rate: RateControl,
+    blocks: Blocks,
+    times: EncodeTimes,
+    backend: BackendInfo,
+}
+
+impl CpuEncoder {
+    /// An encoder for the pictures of a stream; `reason` says why this back end was chosen.
+    pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
+        let layout = BlockLayout::new(params);
+        let (planes, places) = open_planes(&layout, params);
+        let codes = vec![Vec::new(); places.len()];
+        Self {
+            params: *params,
+            rate: RateControl::new(places.len(), CHUNK),
+            blocks: Blocks { planes, places, codes },
+            times: EncodeTimes::default(),
+            backend: backend(reason),
+        }
+    }
+}
+
+impl Encoder for CpuEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        check_picture(picture, &self.params)?;
+        let start = Instant::now();
+        colour::load(picture, self.params.chroma, &mut self.blocks.planes);
+        self.blocks.planes.iter_mut().for_each(Plane::forward);
+        self.times.transform = start.elapsed();
+        let start = Instant::now();
+        let header = self.rate.code(&mut self.blocks, target)?;
+        let bytes = self.rate.lengths().iter().map(|&length| length as usize).sum();
+        let mut frame =
+            CodedFrame { header, ends: Vec::with_capacity(self.blocks.codes.len()), data: Vec::with_capacity(bytes) };
+        for code in &self.blocks.codes {
+            frame.data.extend_from_slice(code);
+            frame.ends.push(frame.data.len() as u32);
+        }
+        self.times.code = start.elapsed();
+        Ok(frame)
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// The coefficients of a frame and the code of its blocks.
+#[derive(Debug)]
+struct Blocks {
+    planes: Vec<Plane>,
+    places: Vec<Place>,
+    codes: Vec<Vec<u8>>,
+}
+
+impl BlockCoder for Blocks {
+    fn block_count(&self) -> usize {
+        self.places.len()
+    }
+
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+        let quantiser = Quantiser::new(step);
+        let planes = &self.planes;
+        let blocks = self.codes[range.clone()].par_iter_mut().zip(&self.places[range]).zip(lengths);
+        blocks.with_min_len(BLOCKS_PER_TASK).for_each_init(Scratch::default, |scratch, ((code, place), length)| {
+            let plane = &planes[place.channel];
+            place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
+            code.clear();
+            encode_block::encode(scratch, place.shape, quantiser, code);
+            *length = code.len() as u32;
+        });
+        Ok(())
+    }
+}

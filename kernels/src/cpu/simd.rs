@@ -1,0 +1,89 @@
+//! Which instruction set the inner loops run with: the same Rust bodies, compiled several times.
+
+use std::sync::OnceLock;
+
+/// Instruction sets that inner loops are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Simd {
+    /// AVX-512 (F, BW, DQ, VL) besides the next.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// AVX2, FMA, BMI and LZCNT.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What every processor of the target has.
+    Baseline,
+}
+
+impl Simd {
+    /// The best set of this processor.
+    pub(super) fn detect() -> Self {
+        static FOUND: OnceLock<Simd> = OnceLock::new();
+        *FOUND.get_or_init(|| {
+            #[cfg(target_arch = "x86_64")]
+            {
+                let avx2 = is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("popcnt");
+                let avx512 = is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl");
+                if avx2 && avx512 {
+                    return Self::Avx512;
+                }
+                if avx2 {
+                    return Self::Avx2;
+                }
+            }
+            Self::Baseline
+        })
+    }
+
+    /// Name for people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "AVX-512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "AVX2",
+            Self::Baseline => "baseline instructions",
+        }
+    }
+}
+
+/// Defines `fn $name` that runs `$body`, an `#[inline(always)]` function of the same arguments, compiled for the
+/// best instruction set there is. Fused multiply-adds in the body become single instructions.
+macro_rules! multiversion {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:path;) => {
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx512($($arg: $ty),*) $(-> $ret)? {
+                    $body($($arg),*)
+                }
+                #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx2($($arg: $ty),*) $(-> $ret)? {
+                    $body($($arg),*)
+                }
+                match $crate::cpu::simd::Simd::detect() {
+                    // SAFETY: `detect` found every feature that the function is compiled with.
+                    $crate::cpu::simd::Simd::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::cpu::simd::Simd::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::cpu::simd::Simd::Baseline => {}
+                }
+            }
+            $body($($arg),*)
+        }
+    };
+}
+pub(super) use multiversion;

@@ -1,0 +1,109 @@
+//! Blocks of coefficients: where their rows lie in the compact bands, and their contexts' inputs in padded arrays.
+
+use common::pyramid::{BLOCK_SIDE, Block, Orientation};
+
+use super::dwt::Plane;
+use crate::reference::quad::Shape;
+
+/// Coefficients of a tile.
+pub(super) const TILE: usize = BLOCK_SIDE * BLOCK_SIDE;
+/// Quads in a row of a tile, and one for what lies to the right.
+pub(super) const QUAD_PITCH: usize = BLOCK_SIDE / 2 + 1;
+/// Coefficients in a row of a tile, and one for what lies to the left.
+pub(super) const LENGTH_PITCH: usize = BLOCK_SIDE + 1;
+
+/// A block and where it lies in its plane's compact bands.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Channel index.
+    pub(super) channel: usize,
+    /// What decides the block's code.
+    pub(super) shape: Shape,
+    at: Position,
+}
+
+#[derive(Debug)]
+enum Position {
+    /// Rows a pitch apart from here on.
+    Start(usize),
+    /// Position of every coefficient; `u32::MAX` for those that are always zero.
+    Table(Vec<u32>),
+}
+
+impl Place {
+    /// Finds a block in its plane.
+    pub(super) fn new(block: &Block, plane: &Plane, band: common::pyramid::Rect) -> Self {
+        let rect = block.rect;
+        let root = block.orientation == Orientation::LL && rect.x == 0 && rect.y == 0;
+        let at = if root {
+            let table = (0..rect.width * rect.height)
+                .map(|at| plane.compact(at % rect.width, at / rect.width).map_or(u32::MAX, |at| at as u32));
+            Position::Table(table.collect())
+        } else {
+            let start = plane.band_start(block.level, block.orientation);
+            Position::Start(start + (rect.y - band.y) * plane.pitch() + rect.x - band.x)
+        };
+        Self { channel: block.channel.index(), shape: Shape::from(block), at }
+    }
+
+    /// Copies the block's coefficients into a tile, rows [`BLOCK_SIDE`] apart, zeros beyond its width and height.
+    #[inline(always)]
+    pub(super) fn load(&self, bands: &[f32], pitch: usize, tile: &mut [f32; TILE]) {
+        let (width, height) = (self.shape.width, self.shape.height);
+        if width < BLOCK_SIDE || height < BLOCK_SIDE {
+            tile.fill(0.0);
+        }
+        match &self.at {
+            Position::Start(start) => {
+                for (to, from) in tile.chunks_exact_mut(BLOCK_SIDE).zip(bands[*start..].chunks(pitch)).take(height) {
+                    to[..width].copy_from_slice(&from[..width]);
+                }
+            }
+            Position::Table(table) => {
+                for (to, from) in tile.chunks_exact_mut(BLOCK_SIDE).zip(table.chunks_exact(width)) {
+                    for (to, &at) in to.iter_mut().zip(from) {
+                        *to = bands.get(at as usize).copied().unwrap_or(0.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies a tile back into the bands.
+    #[inline(always)]
+    pub(super) fn store(&self, tile: &[f32], bands: &mut [f32], pitch: usize) {
+        let (width, height) = (self.shape.width, self.shape.height);
+        match &self.at {
+            Position::Start(start) => {
+                for (from, to) in tile.chunks_exact(BLOCK_SIDE).zip(bands[*start..].chunks_mut(pitch)).take(height) {
+                    to[..width].copy_from_slice(&from[..width]);
+                }
+            }
+            Position::Table(table) => {
+                for (from, to) in tile.chunks_exact(BLOCK_SIDE).zip(table.chunks_exact(width)) {
+                    for (&from, &at) in from.iter().zip(to) {
+                        if let Some(to) = bands.get_mut(at as usize) {
+                            *to = from;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Bit-lengths of a block with a margin of zeros where neighbours are missing.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    /// Row y + 1, column x + 1; row 0 and column 0 are the margin.
+    pub(super) coefficients: [u8; LENGTH_PITCH * LENGTH_PITCH],
+    /// Row y, column x; what follows the last column and row is the margin.
+    pub(super) quads: [u8; QUAD_PITCH * QUAD_PITCH],
+}
+
+impl Lengths {
+    /// All zero.
+    pub(super) fn new() -> Self {
+        Self { coefficients: [0; LENGTH_PITCH * LENGTH_PITCH], quads: [0; QUAD_PITCH * QUAD_PITCH] }
+    }
+}

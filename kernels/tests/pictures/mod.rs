@@ -1,0 +1,30 @@
+//! Test pictures: smooth shapes, edges and noise, the same for the same seed.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part")]
+
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+use common::units::FrameRate;
+use kernels::Picture;
+
+/// Parameters of a stream of pictures of `size`.
+pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
+    let frame_rate = FrameRate::new(30, 1).unwrap();
+    StreamParams { size: FrameSize::new(width, height).unwrap(), frame_rate, chroma, colour: ColourSpace::JPEG, codec }
+}
+
+/// A picture of waves, a disc with a sharp edge and a little noise.
+pub fn picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
+    let mut picture = Picture::new(format, size);
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
+    let (width, height) = (size.width(), size.height());
+    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (x, y) = ((at % width) as f32, (at / width % height) as f32);
+        let wave = 60.0 * (x / (9.0 + seed as f32)).sin() * (y / 23.0).cos();
+        let disc =
+            if (x - width as f32 / 2.0).hypot(y - height as f32 / 3.0) < height as f32 / 4.0 { 50.0 } else { 0.0 };
+        let noise = (state >> 24) as f32 / 16.0;
+        *sample = (100.0 + wave + disc + noise) as u8;
+    }
+    picture
+}
