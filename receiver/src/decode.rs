@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use common::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::params::{CodecParams, StreamParams};
+use common::pyramid::BlockLayout;
 use common::session::ArrivedFrame;
 use common::units::{FrameId, FrameRate, Timestamp};
 use kernels::Picture;
@@ -146,7 +148,15 @@ struct Open {
 
 impl Open {
     fn new(params: StreamParams, serial: u64, choice: BackendChoice, device: Option<&str>) -> Result<Self, Failure> {
-        let decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+        let mut decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+        let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
+        // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
+        // Missing blocks leave no trace in the decoder.
+        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+        let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
+        for picture in &mut spare {
+            decoder.decode(&nothing, picture).map_err(Failure::device)?;
+        }
         let backend = decoder.backend().clone();
         tracing::info!(
             size = %params.size,
@@ -156,7 +166,6 @@ impl Open {
             reason = %backend.reason,
             "decoder ready"
         );
-        let spare = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
         Ok(Self { stream: Arc::new(Stream { serial, params, backend }), decoder, spare })
     }
 

@@ -61,7 +61,7 @@ impl ReceiverLink {
             }
             ReceiverEvent::Finished => self.action = Some(Action::End),
             ReceiverEvent::PeerStopping => {
-                tracing::info!("the sender stops; waiting for it to come back");
+                tracing::info!("the sender has stopped; waiting for it to come back");
                 self.action.get_or_insert(Action::Disconnect);
             }
             ReceiverEvent::PeerReplaced if self.dials => {
@@ -81,19 +81,18 @@ impl ReceiverLink {
     fn publish(&self) {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         view.snapshot.counters = self.session.stats();
-        view.snapshot.clock_offset_us = self.session.clock().offset_us();
+        // The last one known stays for the final report.
+        view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
         view.snapshot.streaming = self.session.is_streaming();
     }
 }
 
 impl Link for ReceiverLink {
-    fn on_connected(&mut self, peer: &Peer, _max_datagram: usize, now: Timestamp) {
-        tracing::info!(peer = %peer.name, "connected");
+    fn on_connected(&mut self, _peer: &Peer, _max_datagram: usize, now: Timestamp) {
         self.session.on_connected(now);
     }
 
     fn on_disconnected(&mut self, now: Timestamp) {
-        tracing::info!("disconnected");
         self.session.on_disconnected(now);
     }
 
