@@ -322,3 +322,7 @@ impl PartialBlock {
         is_new
     }
 }
+
+#[cfg(test)]
+#[path = "reassemble_tests.rs"]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::pacer::pacing_span;
 use crate::reassemble::AssembledFrame;
 use crate::units::Timestamp;
 
@@ -36,9 +37,9 @@ impl ExpectedArrival {
     }
 
     /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end. Whatever the
-    /// sender's time stamps claim, it lies from its first datagram to one `interval` and `latency_max` after that.
+    /// sender's time stamps claim, it lies from its first datagram to the pacing span and `latency_max` after that.
     pub(super) fn deadline(&self, frame: &AssembledFrame, interval: Duration, latency_max: Duration) -> Timestamp {
-        let latest = frame.first_received + interval + latency_max;
+        let latest = frame.first_received + pacing_span(interval) + latency_max;
         let Some(span) = self.span_us else { return latest };
         let expected = i128::from(frame.capture.as_us()) + i128::from(span);
         let expected = Timestamp::from_us(u64::try_from(expected.max(0)).unwrap_or(u64::MAX));
@@ -78,7 +79,7 @@ mod tests {
     fn short_times_count_at_once_and_long_ones_slowly() {
         let t = Timestamp::from_us;
         let mut arrival = ExpectedArrival::default();
-        assert_eq!(deadline(&arrival, 0, 10_000), 10_000 + 33_000 + 5_000);
+        assert_eq!(deadline(&arrival, 0, 10_000), 10_000 + 24_750 + 5_000);
         arrival.on_complete(t(0), t(30_000));
         arrival.on_complete(t(33_000), t(53_000));
         assert_eq!(deadline(&arrival, 66_000, 70_000), 66_000 + 20_000 + 5_000);
@@ -107,7 +108,7 @@ mod tests {
             arrival.on_complete(Timestamp::from_us(capture), Timestamp::from_us(received));
             for frame in [0, (1 << 48) - 1] {
                 let at = deadline(&arrival, frame, 1_000);
-                assert!((1_000..=1_000 + 38_000).contains(&at), "{capture} {received} {frame}: {at}");
+                assert!((1_000..=1_000 + 29_750).contains(&at), "{capture} {received} {frame}: {at}");
             }
         }
     }

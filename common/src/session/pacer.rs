@@ -8,6 +8,11 @@ use crate::units::Timestamp;
 /// Shortest time between two bursts: timers are no finer.
 const BURST_INTERVAL: Duration = Duration::from_millis(1);
 
+/// The longest that a frame's datagrams are spread over: three quarters of the frame interval.
+pub(super) fn pacing_span(interval: Duration) -> Duration {
+    interval * 3 / 4
+}
+
 #[derive(Debug)]
 struct Scheduled {
     at: Timestamp,

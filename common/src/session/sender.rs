@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::budget::{Budget, on_wire};
-use super::pacer::Pacer;
+use super::pacer::{Pacer, pacing_span};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::coded::CodedFrame;
 use crate::packetise::packetise;
@@ -244,9 +244,9 @@ impl SenderSession {
             }
             (wire_bytes, repeats) = (wire_bytes + bytes, repeats + 1);
         }
-        // A frame of the full budget takes three quarters of the interval, a smaller one as much less.
+        // A frame of the full budget takes the whole span, a smaller one as much less.
         let share = wire_bytes as f64 / self.budget.gross().max(1) as f64;
-        let span = self.params.frame_rate.interval().mul_f64(0.75 * share.min(1.0));
+        let span = pacing_span(self.params.frame_rate.interval()).mul_f64(share.min(1.0));
 
         self.drop_unsent();
         let datagrams = packets.into_iter().map(|packet| packet.bytes).collect();

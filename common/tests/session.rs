@@ -1,0 +1,260 @@
+//! Both ends of a stream over a bad network in virtual time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod world;
+
+use std::time::Duration;
+
+use common::netsim::NetConditions;
+use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::units::{FrameId, Timestamp};
+use common::wire::control::{ByeReason, ControlMessage, Role};
+use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// A network that is bad in all ways; how bad follows from the seed.
+fn weather(seed: u64) -> NetConditions {
+    let part = |shift: u64, steps: u64| ((seed >> shift) % steps) as f64 / steps as f64;
+    NetConditions {
+        seed,
+        loss: 0.3 * part(0, 4) * part(0, 4),
+        duplicate: 0.2 * part(2, 3),
+        reorder: 0.1 * part(3, 4),
+        reorder_delay: ms(1 + seed % 40),
+        delay: ms(seed % 7 * 5),
+        jitter: ms(seed % 5),
+    }
+}
+
+#[test]
+fn hundreds_of_bad_networks_break_no_promise() {
+    let (mut complete, mut partial, mut lost) = (0, 0, 0);
+    for seed in 0..300 {
+        let mut world = World::new(weather(seed), ReceiverOptions::default());
+        world.run(25);
+        let counters = world.receiver.stats();
+        let sender = world.sender.stats();
+        assert!(world.sender_finished && world.receiver_finished, "seed {seed}: not finished");
+        assert_eq!(sender.frames_sent + sender.frames_cut, 25, "seed {seed}");
+        let all = counters.frames_complete + counters.frames_partial + counters.frames_lost;
+        assert_eq!(all, 25, "seed {seed}: {counters:?}");
+        complete += counters.frames_complete;
+        partial += counters.frames_partial;
+        lost += counters.frames_lost;
+    }
+    // The weather was bad enough to mean something, and the picture went on.
+    assert!(complete > 3_000 && partial > 300 && lost < 300, "{complete} complete, {partial} partial, {lost} lost");
+}
+
+#[test]
+fn a_good_network_delivers_everything() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.run(60);
+    let counters = world.receiver.stats();
+    assert_eq!((counters.frames_complete, counters.frames_partial, counters.frames_lost), (60, 0, 0));
+    let unwanted = counters.datagrams_late
+        + counters.datagrams_malformed
+        + counters.datagrams_too_far_ahead
+        + counters.datagrams_unexpected;
+    assert_eq!(unwanted, 0, "{counters:?}");
+    assert!(counters.datagrams_duplicate > 30, "coarse blocks come twice: {counters:?}");
+    let sender = world.sender.stats();
+    assert_eq!((sender.datagrams_dropped, sender.datagrams_lost), (0, 0));
+    assert_eq!(sender.rtt, Some(ms(20)));
+    assert!(sender.last_pace <= INTERVAL.mul_f64(0.76), "{:?}", sender.last_pace);
+    assert_eq!(world.receiver.clock().offset_us(), Some(world::SENDER_AHEAD_US));
+}
+
+#[test]
+fn the_rate_is_kept() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.run(60);
+    let sender = world.sender.stats();
+    let wire_bits = 8 * (sender.bytes_sent + 60 * sender.datagrams_sent);
+    let allowed = RATE.as_bps() as f64 * INTERVAL.as_secs_f64() * 60.0;
+    let used = wire_bits as f64 / allowed;
+    assert!((0.9..1.01).contains(&used), "{used:.3} of the rate");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    let trace = |seed| {
+        let mut world = World::new(weather(seed), ReceiverOptions::default());
+        world.run(25);
+        world.trace
+    };
+    let first = trace(47);
+    assert!(first.len() > 15);
+    assert_eq!(first, trace(47));
+    assert_ne!(first, trace(46));
+}
+
+#[test]
+fn the_checks_notice_what_they_look_for() {
+    // A byte changed on the way.
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.tamper = Some(|datagram| *datagram.last_mut().unwrap() ^= 1);
+    assert!(world.try_run(5).is_err_and(|why| why.contains("bytes")));
+    // A frame that is shown again, and one that comes too late.
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.run(5);
+    let frame = world.last_frame.clone().unwrap();
+    assert!(world.checker.on_frame(&frame).is_err_and(|why| why.contains("rise")));
+    let mut late = frame;
+    late.id = FrameId(late.id.0 + 1);
+    late.released = late.released + ms(500);
+    assert!(world.checker.on_frame(&late).is_err_and(|why| why.contains("deadline")));
+}
+
+#[test]
+fn a_longer_route_does_not_stop_the_picture() {
+    let mut world = World::new(NetConditions::perfect(ms(5)), ReceiverOptions::default());
+    world.stream(30);
+    world.set_network(NetConditions::perfect(ms(80)));
+    world.stream(30);
+    world.finish();
+    let counters = world.receiver.stats();
+    assert!(counters.frames_complete >= 52 && counters.frames_lost <= 2, "{counters:?}");
+    assert!(world.longest_gap <= INTERVAL + ms(80), "{:?}", world.longest_gap);
+}
+
+#[test]
+fn a_short_patience_shows_frames_sooner() {
+    let shown_after = |latency_max| {
+        let conditions = NetConditions { loss: 0.1, seed: 5, ..NetConditions::perfect(ms(5)) };
+        let mut world = World::new(conditions, ReceiverOptions { latency_max: Some(latency_max) });
+        world.run(60);
+        assert!(world.receiver.stats().frames_partial > 20);
+        world.worst_wait
+    };
+    let (short, long) = (shown_after(ms(3)), shown_after(ms(60)));
+    assert!(short < long && short < INTERVAL + ms(10), "{short:?} {long:?}");
+}
+
+#[test]
+fn a_stream_survives_its_connection() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.stream(10);
+    world.disconnect();
+    world.stream(3);
+    world.connect();
+    world.stream(10);
+    world.finish();
+    let counters = world.receiver.stats();
+    assert_eq!(world.starts, 2);
+    assert!(counters.frames_complete >= 17 && counters.frames_lost <= 1, "{counters:?}");
+    assert!(world.sender.stats().frames_unwanted >= 3);
+    assert!(world.sender_finished && world.receiver_finished);
+}
+
+#[test]
+fn the_last_frame_may_be_lost_whole() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.stream(5);
+    world.run_for(INTERVAL);
+    world.set_network(NetConditions { loss: 1.0, ..NetConditions::perfect(ms(10)) });
+    world.stream(1);
+    world.finish();
+    let counters = world.receiver.stats();
+    assert_eq!((counters.frames_complete, counters.frames_lost), (5, 1));
+    assert!(world.receiver_finished);
+}
+
+#[test]
+fn a_receiver_that_has_seen_enough_ends_both() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.stream(5);
+    world.receiver.finish();
+    world.run_for(ms(100));
+    assert!(world.receiver_finished);
+    assert_eq!(world.other_sender_events, [SenderEvent::PeerFinished]);
+    assert!(!world.sender.is_streaming());
+}
+
+#[test]
+fn a_sender_without_an_answer_finishes_alone() {
+    let mut sender = SenderSession::new(params(), RATE);
+    sender.on_connected(t(0), 1_200);
+    sender.finish(t(0));
+    assert!(matches!(sender.poll_control(), Some(ControlMessage::Hello { .. })));
+    assert_eq!(sender.poll_control(), Some(ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }));
+    assert_eq!((sender.poll_event(), sender.poll_timeout()), (None, Some(t(1_000_000))));
+    sender.handle_timeout(t(1_000_000));
+    assert_eq!((sender.poll_event(), sender.poll_event()), (Some(SenderEvent::Finished), None));
+
+    let mut sender = SenderSession::new(params(), RATE);
+    sender.finish(t(0));
+    assert_eq!(sender.poll_event(), Some(SenderEvent::Finished));
+}
+
+#[test]
+fn the_wrong_peer_is_told_why() {
+    let said = |message: Option<ControlMessage>| match message {
+        Some(ControlMessage::Bye { reason: ByeReason::Protocol(text) }) => text,
+        other => panic!("{other:?}"),
+    };
+    for (version, role, sentence) in [(1, Role::Sender, "both ends are senders"), (2, Role::Receiver, "version")] {
+        let mut sender = SenderSession::new(params(), RATE);
+        sender.on_connected(t(0), 1_200);
+        sender.poll_control();
+        assert!(sender.on_control(ControlMessage::Hello { version, role }, t(0)).is_err());
+        assert!(said(sender.poll_control()).contains(sentence));
+        assert_eq!((sender.poll_control(), sender.is_streaming()), (None, false));
+    }
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    receiver.on_connected(t(0));
+    receiver.poll_control();
+    assert!(receiver.on_control(ControlMessage::Ready, t(0)).is_err());
+    assert!(said(receiver.poll_control()).contains("before Hello"));
+    assert_eq!(receiver.on_control(ControlMessage::Ready, t(0)), Ok(()), "after a Bye nothing counts");
+}
+
+#[test]
+fn no_media_before_ready_and_none_is_taken() {
+    let mut sender = SenderSession::new(params(), RATE);
+    sender.on_connected(t(0), 1_200);
+    sender.on_control(ControlMessage::Hello { version: 1, role: Role::Receiver }, t(0)).unwrap();
+    let times = common::session::FrameTimes { capture: t(0), coded: t(0) };
+    sender.on_frame(world::frame(0, 5_000), times, t(0));
+    assert_eq!((sender.poll_datagram(t(0)), sender.stats().frames_unwanted), (None, 1));
+    sender.on_control(ControlMessage::Ready, t(0)).unwrap();
+    sender.on_frame(world::frame(0, 5_000), times, t(0));
+    let datagram = sender.poll_datagram(t(0)).unwrap();
+
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    receiver.on_connected(t(0));
+    receiver.on_control(ControlMessage::Hello { version: 1, role: Role::Sender }, t(0)).unwrap();
+    let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
+    receiver.on_control(welcome, t(0)).unwrap();
+    assert_eq!(receiver.poll_event(), Some(ReceiverEvent::Start(params())));
+    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::reassemble::DatagramOutcome::Unexpected);
+    receiver.ready();
+    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::reassemble::DatagramOutcome::Accepted);
+}
+
+#[test]
+fn a_newer_frame_replaces_what_has_not_left() {
+    let mut sender = SenderSession::new(params(), RATE);
+    sender.on_connected(t(0), 1_200);
+    sender.on_control(ControlMessage::Hello { version: 1, role: Role::Receiver }, t(0)).unwrap();
+    sender.on_control(ControlMessage::Ready, t(0)).unwrap();
+    let give = |sender: &mut SenderSession, now: Timestamp| {
+        let frame = world::frame(1, sender.budget_bytes());
+        sender.on_frame(frame, common::session::FrameTimes { capture: now, coded: now + CODE_TIME }, now + CODE_TIME);
+    };
+    give(&mut sender, t(0));
+    let now = t(0) + CODE_TIME;
+    let first: Vec<_> = std::iter::from_fn(|| sender.poll_datagram(now)).collect();
+    assert!(!first.is_empty());
+    give(&mut sender, t(1_000));
+    let stats = sender.stats();
+    assert_eq!((stats.frames_sent, stats.frames_cut), (0, 1));
+    assert!(stats.datagrams_dropped > 3);
+    while let Some(at) = sender.poll_timeout() {
+        sender.poll_datagram(at);
+    }
+    assert_eq!(sender.stats().frames_sent, 1);
+}

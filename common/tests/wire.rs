@@ -1,0 +1,306 @@
+//! Bytes on the wire: golden values, round trips, and bytes from an enemy.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use common::coded::{CodedFrame, FrameHeader, StepIndex};
+use common::container::{ContainerReader, write_frame, write_header};
+use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use common::pyramid::BlockLayout;
+use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, Feedback, Role, encode};
+use common::wire::media::{Content, MediaHeader, stamp};
+use common::wire::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
+use common::wire::{DecodeError, PROTOCOL_VERSION};
+use proptest::prelude::*;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(1_919, 1_079).unwrap(),
+        frame_rate: FrameRate::new(30_000, 1_001).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams::default(),
+    }
+}
+
+fn header(content: Content) -> MediaHeader {
+    MediaHeader {
+        sequence: SequenceNumber(0x0403_0201),
+        frame: FrameId(0x0807_0605),
+        steps: FrameHeader { step: StepIndex::new(0x20).unwrap(), fine_blocks: 0x0b_0a09 },
+        capture: Timestamp::from_us(0x1615_1413_1211),
+        sent_offset_us: 0x19_1817,
+        content,
+    }
+}
+
+fn frame(lens: &[usize]) -> CodedFrame {
+    let mut frame =
+        CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends: vec![], data: vec![] };
+    for (index, &len) in lens.iter().enumerate() {
+        frame.data.extend(std::iter::repeat_n(index as u8 + 1, len));
+        frame.ends.push(frame.data.len() as u32);
+    }
+    frame
+}
+
+#[test]
+fn golden_stream_parameters() {
+    let golden = "7f0700003704000030750000e90300000100010000ff0001";
+    assert_eq!(hex(&params().to_bytes()), golden);
+}
+
+#[test]
+fn golden_media_headers() {
+    let mut bytes = Vec::new();
+    header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e }).write(&mut bytes);
+    assert_eq!(hex(&bytes), "10200000010203040506070809 0a0b1112131415161718191b1c1d1e1f".replace(' ', ""));
+    bytes.clear();
+    header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
+    assert_eq!(hex(&bytes), "11200000010203040506070809 0a0b1112131415161718191b1c1d1e1f2021".replace(' ', ""));
+    stamp(&mut bytes, SequenceNumber(0xaabb_ccdd), 0xffff_ffff);
+    assert_eq!(hex(&bytes), "11200000ddccbbaa05060708090a0b111213141516ffffff1b1c1d1e1f2021");
+}
+
+#[test]
+fn golden_run() {
+    let mut bytes = Vec::new();
+    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, &mut bytes);
+    assert_eq!(hex(&bytes[..8]), "8101020180800202");
+    assert_eq!(bytes.len(), 2 + 4 + 131);
+}
+
+#[test]
+fn golden_control_messages() {
+    let t = Timestamp::from_us;
+    for (message, golden) in [
+        (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
+        (
+            ControlMessage::Welcome { params: params(), start_frame: FrameId(7) },
+            "1a000000 01 7f0700003704000030750000e90300000100010000ff0001 07",
+        ),
+        (ControlMessage::Ready, "01000000 02"),
+        (ControlMessage::Ping { id: 3, sent: t(300) }, "05000000 03 03 fb2c01"),
+        (ControlMessage::Pong { id: 3, ping_sent: t(1), received: t(2), sent: t(3) }, "05000000 04 03 01 02 03"),
+        (
+            ControlMessage::Feedback(Feedback {
+                highest: SequenceNumber(5),
+                received: 4,
+                lost: 2,
+                frames_complete: 1,
+                frames_partial: 0,
+                last_frame: Some(FrameId(9)),
+                rtt_us: None,
+            }),
+            "09000000 05 05 04 02 01 00 0109 00",
+        ),
+        (ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }, "02000000 06 00"),
+        (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 07"),
+        (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 08 026e6f"),
+        (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 09"),
+    ] {
+        let mut bytes = Vec::new();
+        encode(&message, &mut bytes);
+        assert_eq!(hex(&bytes), golden.replace(' ', ""), "{message:?}");
+        assert_eq!(read_all(&bytes, 1), (vec![message], None));
+    }
+}
+
+#[test]
+fn golden_container_head() {
+    let mut bytes = Vec::new();
+    write_header(&params(), &mut bytes).unwrap();
+    assert_eq!(hex(&bytes[..6]), "445545540100");
+    assert_eq!((bytes.len(), PROTOCOL_VERSION), (30, 1));
+}
+
+/// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
+fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<DecodeError>) {
+    let (mut reader, mut messages) = (ControlReader::default(), Vec::new());
+    for piece in bytes.chunks(step.max(1)) {
+        reader.push(piece);
+        loop {
+            match reader.next() {
+                Ok(Some(message)) => messages.push(message),
+                Ok(None) => break,
+                Err(error) => return (messages, Some(error)),
+            }
+        }
+    }
+    (messages, None)
+}
+
+#[test]
+fn long_messages_and_reasons_are_refused_or_cut() {
+    assert_eq!(read_all(&4_097u32.to_le_bytes(), 4), (vec![], Some(DecodeError::MessageTooLong(4_097))));
+    let mut bytes = Vec::new();
+    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}x".repeat(100)) }, &mut bytes);
+    let (messages, _) = read_all(&bytes, 1_000);
+    let [ControlMessage::Bye { reason: ByeReason::Protocol(text) }] = &messages[..] else {
+        unreachable!("{messages:?}")
+    };
+    assert_eq!(text.len(), 199);
+    // 201 bytes of text, a text that claims 2^63 bytes, a message with a byte too many.
+    let long: Vec<u8> = [&[204, 0, 0, 0, 8, 201][..], &[b'x'; 202]].concat();
+    let lying = [10, 0, 0, 0, 8, 253, 0, 0, 0, 0, 0, 0, 0, 128];
+    for wrong in [&long[..], &lying, &[2, 0, 0, 0, 2, 0]] {
+        assert!(matches!(read_all(wrong, 5), (_, Some(DecodeError::Malformed(_)))), "{wrong:?}");
+    }
+}
+
+#[test]
+fn every_field_of_the_parameters_is_checked() {
+    let good = params().to_bytes();
+    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 1), (22, 3), (23, 2)] {
+        let mut bytes = good;
+        bytes[at] = wrong;
+        assert!(StreamParams::from_bytes(&bytes).is_err(), "byte {at}");
+    }
+    assert!(StreamParams::from_bytes(&good[..23]).is_err() && StreamParams::from_bytes(&[0; 24]).is_err());
+}
+
+fn any_params() -> impl Strategy<Value = StreamParams> {
+    let size = (1..=16_384u32, 1..=16_384u32).prop_map(|(width, height)| FrameSize::new(width, height).unwrap());
+    let rate = (1..=1_000u32, 1..=5_000u32).prop_map(|(fps, den)| FrameRate::new(fps, den).unwrap());
+    let chroma = prop::sample::select(vec![Chroma::Grey, Chroma::C420, Chroma::C444]);
+    let matrix = prop::sample::select(vec![Matrix::Bt601, Matrix::Bt709]);
+    let range = prop::sample::select(vec![Range::Limited, Range::Full]);
+    let levels = prop_oneof![Just(Levels::Full), (0..255u8).prop_map(Levels::AtMost)];
+    let boundary = prop::sample::select(vec![Boundary::Symmetric, Boundary::Periodic, Boundary::Zero]);
+    let padding = prop::sample::select(vec![Padding::Zero, Padding::Smooth]);
+    (size, rate, chroma, matrix, range, levels, boundary, padding).prop_map(
+        |(size, frame_rate, chroma, matrix, range, levels, boundary, padding)| StreamParams {
+            size,
+            frame_rate,
+            chroma,
+            colour: ColourSpace { matrix, range },
+            codec: CodecParams { levels, boundary, padding, ..CodecParams::default() },
+        },
+    )
+}
+
+fn any_header() -> impl Strategy<Value = MediaHeader> {
+    const U24: std::ops::RangeInclusive<u32> = 0..=0xff_ffff;
+    let content = prop_oneof![
+        (U24, any::<u16>()).prop_map(|(first, count)| Content::Blocks { first, count }),
+        (U24, any::<u16>(), any::<u16>()).prop_map(|(block, total, offset)| Content::Fragment { block, total, offset }),
+    ];
+    (any::<u32>(), any::<u32>(), 0..=208u8, U24, 0..1u64 << 48, U24, content).prop_map(
+        |(sequence, frame, step, fine_blocks, capture, sent_offset_us, content)| MediaHeader {
+            sequence: SequenceNumber(sequence),
+            frame: FrameId(frame),
+            steps: FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks },
+            capture: Timestamp::from_us(capture),
+            sent_offset_us,
+            content,
+        },
+    )
+}
+
+/// Valid bytes with some of them changed, cut or added to.
+fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
+    let len = good.len();
+    let changes = prop::collection::vec((0..len, any::<u8>()), 0..4);
+    (Just(good), changes, 0..=len, prop::collection::vec(any::<u8>(), 0..4)).prop_map(
+        |(mut bytes, changes, cut, tail)| {
+            for (at, value) in changes {
+                bytes[at] = value;
+            }
+            if cut % 3 == 0 {
+                bytes.truncate(cut);
+            }
+            bytes.extend(tail);
+            bytes
+        },
+    )
+}
+
+fn some_messages() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for message in [
+        ControlMessage::Hello { version: 1, role: Role::Receiver },
+        ControlMessage::Welcome { params: params(), start_frame: FrameId(1) },
+        ControlMessage::Bye { reason: ByeReason::Protocol("because".to_owned()) },
+    ] {
+        encode(&message, &mut bytes);
+    }
+    bytes
+}
+
+fn some_file() -> Vec<u8> {
+    let params = StreamParams { size: FrameSize::new(64, 40).unwrap(), ..params() };
+    let lens: Vec<_> = (0..BlockLayout::new(&params).blocks().len()).map(|index| index * 37 % 300).collect();
+    let mut bytes = Vec::new();
+    write_header(&params, &mut bytes).unwrap();
+    write_frame(&frame(&lens), &mut bytes).unwrap();
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn parameters_come_back(params in any_params()) {
+        prop_assert_eq!(StreamParams::from_bytes(&params.to_bytes()), Ok(params));
+    }
+
+    #[test]
+    fn media_headers_come_back(header in any_header(), payload in prop::collection::vec(any::<u8>(), 0..40)) {
+        let mut bytes = Vec::new();
+        header.write(&mut bytes);
+        bytes.extend(&payload);
+        prop_assert_eq!(MediaHeader::parse(&bytes), Ok((header, &payload[..])));
+    }
+
+    #[test]
+    fn runs_come_back_and_cost_what_is_said(lens in prop::collection::vec(prop_oneof![Just(0), 1..200usize, 200..40_000usize], 1..60)) {
+        let lens: Vec<_> = lens.into_iter().map(|len| len.min(32_767)).collect();
+        let frame = frame(&lens);
+        let mut bytes = Vec::new();
+        write_run(&frame, 0..lens.len(), &mut bytes);
+        prop_assert_eq!(bytes.len() + 4, coded_size(&frame));
+        let directory: usize = lens.iter().map(|&len| directory_bytes(len) + len).sum();
+        prop_assert_eq!(bytes.len(), map_bytes(lens.len()) + directory);
+        let blocks: Vec<_> = Run::parse(&bytes, lens.len()).unwrap().collect();
+        prop_assert!(blocks.iter().copied().eq((0..lens.len()).map(|index| frame.block(index))));
+    }
+
+    #[test]
+    fn any_bytes_are_a_run_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..100usize) {
+        if let Ok(run) = Run::parse(&bytes, count) {
+            let blocks: Vec<_> = run.collect();
+            prop_assert_eq!(blocks.len(), count);
+            let used: usize = blocks.iter().map(|block| directory_bytes(block.len()) + block.len()).sum();
+            prop_assert_eq!(map_bytes(count) + used, bytes.len());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_control_messages_or_not(
+        random in prop::collection::vec(any::<u8>(), 0..100),
+        changed in mutated(some_messages()),
+        step in 1..20usize,
+    ) {
+        for bytes in [random, changed] {
+            let whole = read_all(&bytes, bytes.len());
+            prop_assert_eq!(read_all(&bytes, step), whole);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_file_or_not(random in prop::collection::vec(any::<u8>(), 0..100), changed in mutated(some_file())) {
+        for bytes in [random, changed] {
+            if let Ok(mut reader) = ContainerReader::new(&bytes) {
+                let blocks = BlockLayout::new(reader.params()).blocks().len();
+                while let Ok(Some(frame)) = reader.next_frame() {
+                    prop_assert_eq!(frame.block_count(), blocks);
+                    prop_assert!(frame.data.len() <= bytes.len());
+                }
+            }
+        }
+    }
+}
