@@ -101,15 +101,14 @@ pub struct Stage<R> {
     pub opened: R,
 }
 
-/// Checks at start that the back end asked for is there, with a small stream. `auto` always finds one.
-pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<(), Failure> {
-    let (Ok(size), Some(frame_rate)) = (FrameSize::new(16, 16), FrameRate::new(30, 1)) else { return Ok(()) };
-    if choice == BackendChoice::Auto && device.is_none() {
-        return Ok(());
-    }
+/// Checks at start that the back end asked for is there, with the smallest of streams.
+pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo, Failure> {
+    let size = FrameSize::new(16, 16).map_err(Failure::device)?;
+    let frame_rate = FrameRate::new(30, 1).ok_or_else(|| Failure::device("30 frames a second are not possible"))?;
     let codec = CodecParams::default();
     let params = StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec };
-    open_decoder(&params, choice, device).map(drop).map_err(Failure::device)
+    let decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+    Ok(decoder.backend().clone())
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.

@@ -11,6 +11,7 @@
 
 pub mod cli;
 pub mod decode;
+pub mod doctor;
 pub mod link;
 pub mod present;
 pub mod report;
@@ -36,15 +37,15 @@ use crate::link::{Command, ReceiverLink};
 use crate::present::{LinkView, Presenter};
 use crate::sink::{Sink, SinkError, SinkSpec};
 
+const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
+                       or as public_key in a [[peer]] section";
+
 /// Receives until the sender has finished, `frames` pictures are shown, a window is closed or the process is asked to
 /// stop. Call it on the main thread. Returns the last statistics.
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
     if shared.peers.is_empty() {
-        return Err(Failure::usage(
-            "no peer is allowed to send: give the sender's key with --peer KEY (its `sender identity` prints it) or \
-             as public_key in a [[peer]] section",
-        ));
+        return Err(Failure::usage(NO_PEER));
     }
     let identity = Identity::load(&shell::cli::identity_path(shared)?)?;
     let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use receiver::cli::{Cli, resolve};
+use receiver::doctor;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
 
@@ -18,7 +19,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
         Command::Identity => shell::cli::print_identity(&resolved.config.shared),
-        Command::Devices { .. } | Command::Doctor { .. } => Ok(()),
+        Command::Devices { json } => doctor::print_devices(json),
+        Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),
         Command::Check => {
             println!("the configuration is right");
             Ok(())

@@ -44,6 +44,17 @@ pub enum SinkSpec {
 #[error("`{0}` is no sink: use window, window:fullscreen, headless or y4m:PATH")]
 pub struct UnknownSink(String);
 
+impl SinkSpec {
+    /// Its kind, as written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Window { .. } => "window",
+            Self::Headless => "headless",
+            Self::Y4m(_) => "y4m",
+        }
+    }
+}
+
 impl FromStr for SinkSpec {
     type Err = UnknownSink;
 
