@@ -3,6 +3,9 @@
 //!
 //! A daemon implements [`Link`] over its session; [`run`] calls it. All calls come from one thread.
 
+mod dial;
+mod drive;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +76,7 @@ pub const TICK: Duration = Duration::from_millis(250);
 
 /// Wakes the loop from any thread.
 #[derive(Clone, Debug, Default)]
-pub struct Waker(Arc<Notify>);
+pub struct Waker(pub(crate) Arc<Notify>);
 
 impl Waker {
     /// Makes the loop call [`Link::on_wake`] soon; several calls may become one.
@@ -104,8 +107,14 @@ pub struct LinkOptions {
 /// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
 ///
 /// Dialling is repeated for ever, unless the peer refuses this machine's key or shows one that is not allowed. A
-/// listener refuses who is not allowed and goes on.
+/// listener refuses who is not allowed and goes on; a newer connection of the same peer takes the older one's place.
 pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
-    let _ = (options, waker, link);
-    todo!()
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
+    let result = runtime.block_on(drive::drive(options, waker, link));
+    // A name look-up may still be under way; it is not waited for.
+    runtime.shutdown_background();
+    result
 }

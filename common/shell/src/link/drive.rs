@@ -1,0 +1,271 @@
+//! The loop itself: drain the link, do what it asks, wait for one event, hand it over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::config::LinkMode;
+use common::units::Timestamp;
+use common::wire::control::{self, ByeReason, ControlMessage, ControlReader};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+
+use super::dial::{accept_for_ever, dial_for_ever};
+use super::{Action, Link, LinkOptions, LinkState, TICK, Waker};
+use crate::clock;
+use crate::exit::Failure;
+use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
+
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_millis(500);
+/// When to look again whether the send buffer has room.
+const ROOM_CHECK: Duration = Duration::from_millis(1);
+/// Datagrams handed over between two looks at everything else.
+const DATAGRAMS_AT_ONCE: usize = 64;
+
+/// Everything that can happen.
+enum Event {
+    Connection(Result<Connection, QuicError>),
+    Input(Input),
+    Lost(QuicError),
+    Wake,
+    Tick,
+    Timeout,
+    Stop,
+}
+
+pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+    let (sender, mut connections) = mpsc::channel(4);
+    let endpoint_options = EndpointOptions {
+        key: options.identity.certified_key()?,
+        own: options.identity.public_key(),
+        peers: options.peers,
+        socket_buffer_bytes: options.socket_buffer_bytes,
+        gso: options.gso,
+        rate: options.rate,
+        frame_bytes: options.frame_bytes,
+    };
+    let busy = Arc::new(AtomicBool::new(false));
+    let mut listener = None;
+    match options.mode {
+        LinkMode::Dial(address) => {
+            tokio::spawn(dial_for_ever(endpoint_options, address, sender.clone()));
+        }
+        LinkMode::Listen(address) => {
+            let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
+            tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
+            listener = Some(endpoint.clone());
+            tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
+        }
+    }
+    let no_signals = |error| Failure::network(format!("signals cannot be received: {error}"));
+    let mut signals =
+        (signal(SignalKind::terminate()).map_err(no_signals)?, signal(SignalKind::interrupt()).map_err(no_signals)?);
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut buffer = vec![0; 4096];
+    let mut active: Option<Active> = None;
+    let mut stopping = false;
+
+    let result = loop {
+        let mut blocked = false;
+        if let Some(active) = &mut active {
+            blocked = active.drain(link);
+        }
+        if let Some(action) = link.poll_action(clock::now()) {
+            if let Some(active) = &mut active {
+                active.drain(link);
+            }
+            match action {
+                Action::End => break Ok(()),
+                Action::Fail(failure) => break Err(failure),
+                Action::Disconnect => {
+                    if let Some(active) = active.take() {
+                        active.finish(CloseCode::Done, "goodbye").await;
+                        link.on_disconnected(clock::now());
+                    }
+                    continue;
+                }
+            }
+        }
+        busy.store(active.is_some(), Ordering::Relaxed);
+        let mut deadline = link.poll_timeout();
+        if blocked {
+            let look = clock::now() + ROOM_CHECK;
+            deadline = Some(deadline.map_or(look, |deadline| deadline.min(look)));
+        }
+        let event = tokio::select! {
+            biased;
+            () = stopped(&mut signals) => Event::Stop,
+            Some(connection) = connections.recv() => Event::Connection(connection),
+            () = wait(deadline) => Event::Timeout,
+            () = waker.0.notified() => Event::Wake,
+            input = next_input(&mut active, &mut buffer) => input.map_or_else(Event::Lost, Event::Input),
+            _ = ticks.tick() => Event::Tick,
+        };
+        let now = clock::now();
+        match event {
+            Event::Stop if stopping => break Ok(()),
+            Event::Stop => {
+                stopping = true;
+                link.on_stop(now);
+            }
+            Event::Connection(Err(error)) => break Err(error.into()),
+            Event::Connection(Ok(connection)) => {
+                if let Some(old) = active.take() {
+                    if old.connection.peer().key != connection.peer().key {
+                        tracing::warn!(
+                            "{} called, but {} is connected",
+                            connection.peer().name,
+                            old.connection.peer().name
+                        );
+                        connection.close(CloseCode::Busy, "connected to another machine");
+                        active = Some(old);
+                        continue;
+                    }
+                    tracing::info!("{} has connected anew", connection.peer().name);
+                    tokio::spawn(old.replaced());
+                    link.on_disconnected(now);
+                }
+                link.on_connected(connection.peer(), connection.max_datagram(), now);
+                active = Some(Active::new(connection));
+            }
+            Event::Input(input) => {
+                let Some(mut current) = active.take() else { continue };
+                match current.handle(input, &buffer, link, now).await {
+                    Ok(()) => active = Some(current),
+                    Err(violation) => {
+                        tracing::warn!("{}: {violation}", current.connection.peer().name);
+                        current.drain(link);
+                        current.finish(CloseCode::Protocol, &violation).await;
+                        link.on_disconnected(now);
+                        if listener.is_none() {
+                            break Err(Failure::network(violation));
+                        }
+                    }
+                }
+            }
+            Event::Lost(error) => {
+                if let Some(old) = active.take() {
+                    link.on_disconnected(now);
+                    // A listener's peer is refused during the handshake; here only a dialler can be.
+                    if error.is_final() {
+                        break Err(error.into());
+                    }
+                    tracing::info!("the connection to {} has ended: {error}", old.connection.peer().name);
+                }
+            }
+            Event::Wake => link.on_wake(now),
+            Event::Tick => link.on_tick(active.as_ref().map(Active::state), now),
+            Event::Timeout if link.poll_timeout().is_some_and(|deadline| deadline <= now) => link.handle_timeout(now),
+            Event::Timeout => {}
+        }
+    };
+    if let Some(active) = active.take() {
+        active.finish(CloseCode::Done, "goodbye").await;
+    }
+    if let Some(endpoint) = listener {
+        endpoint.close().await;
+    }
+    result
+}
+
+/// A connection and what lies between it and the session.
+struct Active {
+    connection: Connection,
+    reader: ControlReader,
+    pending: Vec<u8>,
+    heard: bool,
+}
+
+impl Active {
+    fn new(connection: Connection) -> Self {
+        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false }
+    }
+
+    fn state(&self) -> LinkState {
+        LinkState { rtt: self.connection.rtt(), max_datagram: self.connection.max_datagram() }
+    }
+
+    /// Sends what the session has to send; true if the send buffer is full.
+    fn drain(&mut self, link: &mut impl Link) -> bool {
+        while let Some(message) = link.poll_control() {
+            control::encode(&message, &mut self.pending);
+        }
+        while self.connection.has_room() {
+            match link.poll_datagram(clock::now()) {
+                Some(datagram) => self.connection.send_datagram(datagram),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Hands input to the session. An error is what the peer did wrong.
+    async fn handle(
+        &mut self,
+        input: Input,
+        buffer: &[u8],
+        link: &mut impl Link,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        match input {
+            Input::Written(count) => {
+                self.pending.drain(..count);
+            }
+            Input::Control(count) => {
+                self.reader.push(&buffer[..count]);
+                while let Some(message) = self.reader.next().map_err(|error| error.to_string())? {
+                    if !std::mem::replace(&mut self.heard, true) {
+                        tracing::info!("connected to {} at {}", self.connection.peer().name, self.connection.address());
+                    }
+                    link.on_control(message, now).map_err(|violation| violation.to_string())?;
+                }
+            }
+            Input::Datagram(first) => {
+                let mut next: Option<Bytes> = Some(first);
+                for _ in 0..DATAGRAMS_AT_ONCE {
+                    let Some(datagram) = next else { break };
+                    link.on_datagram(&datagram, clock::now());
+                    next = self.connection.try_datagram().await;
+                }
+                if let Some(datagram) = next {
+                    link.on_datagram(&datagram, clock::now());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn finish(self, code: CloseCode, reason: &str) {
+        self.connection.finish(&self.pending, GOODBYE, code, reason).await;
+    }
+
+    async fn replaced(mut self) {
+        control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, &mut self.pending);
+        self.finish(CloseCode::Replaced, "replaced by a newer connection").await;
+    }
+}
+
+async fn next_input(active: &mut Option<Active>, buffer: &mut [u8]) -> Result<Input, QuicError> {
+    match active {
+        Some(active) => active.connection.next(buffer, &active.pending).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait(deadline: Option<Timestamp>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(clock::to_tokio(deadline)).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn stopped(signals: &mut (Signal, Signal)) {
+    tokio::select! {
+        _ = signals.0.recv() => {}
+        _ = signals.1.recv() => {}
+    }
+}

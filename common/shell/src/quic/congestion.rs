@@ -1,0 +1,113 @@
+//! A congestion controller that leaves the rate to the session.
+//!
+//! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one
+//! opens the window far enough that neither happens, `max(2 frames, 2 * rate * RTT)`, ignores isolated loss, and
+//! halves only when everything sent for several round trips was lost.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory};
+
+/// Round trip assumed before one is measured.
+pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
+
+/// Smallest full window, bytes: room for control messages when no video is sent.
+const WINDOW_MIN_BYTES: u64 = 64 << 10;
+
+/// What the window depends on besides the round trip.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    /// Video rate, bits a second.
+    pub(super) rate_bps: u64,
+    /// Largest frame, bytes.
+    pub(super) frame_bytes: u64,
+}
+
+impl Demand {
+    /// The window when nothing is wrong.
+    fn window(self, rtt: Duration) -> u64 {
+        let in_flight = self.rate_bps as u128 * rtt.as_micros() / 8_000_000;
+        (2 * self.frame_bytes).max(2 * in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
+    }
+}
+
+impl ControllerFactory for Demand {
+    fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn Controller> {
+        let full = self.window(INITIAL_RTT);
+        Box::new(Passive { demand: *self, full, window: full, mtu: u64::from(mtu) })
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Passive {
+    demand: Demand,
+    full: u64,
+    window: u64,
+    mtu: u64,
+}
+
+impl Controller for Passive {
+    fn on_ack(&mut self, _: Instant, _: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
+        self.full = self.demand.window(rtt.get());
+        // After a halving the window doubles each round trip; otherwise it follows the round trip at once.
+        self.window = (self.window + bytes).min(self.full);
+    }
+
+    fn on_congestion_event(&mut self, _: Instant, _: Instant, is_persistent_congestion: bool, _: u64) {
+        if is_persistent_congestion {
+            self.window = (self.window / 2).max(4 * self.mtu);
+        }
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.mtu = u64::from(mtu);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.demand.window(INITIAL_RTT)
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isolated_loss_changes_nothing_and_silence_halves() {
+        let demand = Arc::new(Demand { rate_bps: 40_000_000, frame_bytes: 170_000 });
+        let now = Instant::now();
+        let mut controller = demand.build(now, 1200);
+        assert_eq!(controller.window(), 1_000_000);
+        controller.on_congestion_event(now, now, false, 50_000);
+        assert_eq!(controller.window(), 1_000_000);
+        controller.on_congestion_event(now, now, true, 50_000);
+        assert_eq!(controller.window(), 500_000);
+        for _ in 0..20 {
+            controller.on_congestion_event(now, now, true, 50_000);
+        }
+        assert_eq!(controller.window(), 4800);
+    }
+
+    #[test]
+    fn two_frames_always_fit() {
+        let demand = Demand { rate_bps: 40_000_000, frame_bytes: 170_000 };
+        assert_eq!(demand.window(Duration::from_micros(200)), 340_000);
+        assert_eq!(demand.window(Duration::from_millis(50)), 500_000);
+        assert_eq!(Demand { rate_bps: 0, frame_bytes: 0 }.window(Duration::from_secs(1)), WINDOW_MIN_BYTES);
+    }
+}

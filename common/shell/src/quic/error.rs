@@ -1,0 +1,75 @@
+//! What can go wrong with a connection, told apart by what a person can do about it.
+
+use std::net::SocketAddr;
+
+use common::config::PublicKey;
+
+use crate::exit::Failure;
+
+/// Why there is no connection, or no more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum QuicError {
+    #[error(
+        "the address {0} is in use: another program, perhaps another receiver or sender, listens there; choose another with --listen IP:PORT"
+    )]
+    AddressInUse(SocketAddr),
+    #[error("cannot open a socket at {address}: {message}")]
+    Socket { address: SocketAddr, message: String },
+    #[error(
+        "the other machine refused this machine's key {own}: add it there with `--peer {own}` or in a [[peer]] section"
+    )]
+    RefusedByPeer { own: PublicKey },
+    #[error(
+        "the other machine refused this machine's identity: the signature does not belong to the key {own}; move the identity file away and make a new one"
+    )]
+    SignatureRefusedByPeer { own: PublicKey },
+    #[error(
+        "the other machine shows the key {0}, which is not allowed here: if it is the right machine, add `--peer {0}` or a [[peer]] section"
+    )]
+    KeyNotAllowed(PublicKey),
+    #[error(
+        "the other machine could not prove that its key is its own: it may be someone else's machine; check the address"
+    )]
+    SignatureInvalid,
+    #[error("the other machine speaks no protocol known here: update the older side")]
+    NoCommonProtocol,
+    #[error("the secure handshake failed: {0}")]
+    Handshake(String),
+    #[error("no answer")]
+    TimedOut,
+    #[error("the other side closed the connection ({0})")]
+    Closed(String),
+    #[error("the other side has restarted")]
+    Reset,
+    #[error("the address {address} cannot be reached: {message}")]
+    Unreachable { address: String, message: String },
+    #[error("the connection failed: {0}")]
+    Other(String),
+}
+
+impl QuicError {
+    /// Whether trying again cannot help: a person must change something first.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::AddressInUse(_)
+            | Self::Socket { .. }
+            | Self::RefusedByPeer { .. }
+            | Self::SignatureRefusedByPeer { .. }
+            | Self::KeyNotAllowed(_)
+            | Self::SignatureInvalid
+            | Self::NoCommonProtocol => true,
+            Self::Handshake(_)
+            | Self::TimedOut
+            | Self::Closed(_)
+            | Self::Reset
+            | Self::Unreachable { .. }
+            | Self::Other(_) => false,
+        }
+    }
+}
+
+impl From<QuicError> for Failure {
+    fn from(error: QuicError) -> Self {
+        Self::network(error)
+    }
+}

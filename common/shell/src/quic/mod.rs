@@ -1,0 +1,395 @@
+//! QUIC: the only module that names quinn.
+//!
+//! An [`Endpoint`] makes [`Connection`]s, each with its control stream open, to peers whose keys the handshake has
+//! checked. Early data is never used, so nothing is sent before the peer has proved its key.
+
+mod congestion;
+mod error;
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::config::{Peer, PublicKey};
+use common::units::Bitrate;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use rustls::pki_types::CertificateDer;
+use rustls::sign::CertifiedKey;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use self::congestion::{Demand, INITIAL_RTT};
+pub(crate) use self::error::QuicError;
+use crate::tls::{self, PeerVerifier};
+
+/// Longest silence before a connection is given up.
+const IDLE_TIMEOUT_MS: u32 = 3000;
+/// Longest time for a handshake; also how long a dialler waits for an answer before it tries again.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest time from the handshake's end to the control stream.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Handshakes under way at once.
+const INCOMING_MAX: usize = 16;
+
+/// Why this side closes a connection, as the peer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloseCode {
+    Done = 0,
+    Protocol = 1,
+    Replaced = 2,
+    Busy = 3,
+}
+
+/// What an endpoint needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct EndpointOptions {
+    pub(crate) key: Arc<CertifiedKey>,
+    pub(crate) own: PublicKey,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) socket_buffer_bytes: usize,
+    pub(crate) gso: bool,
+    pub(crate) rate: Bitrate,
+    pub(crate) frame_bytes: usize,
+}
+
+/// One UDP socket and the connections on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    inner: quinn::Endpoint,
+    own: PublicKey,
+    peers: Vec<Peer>,
+    verifier: Arc<PeerVerifier>,
+}
+
+impl Endpoint {
+    /// A socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
+    pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::AddrInUse => QuicError::AddressInUse(address),
+            _ => QuicError::Socket { address, message: error.to_string() },
+        };
+        let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
+        let socket = open_socket(address, options.socket_buffer_bytes).map_err(failed)?;
+        let verifier = PeerVerifier::new(options.peers.iter().map(|peer| peer.key));
+        let transport = Arc::new(transport(options));
+        let server = if listens {
+            let config = tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier)).map_err(|e| setup(&e))?;
+            let crypto = QuicServerConfig::try_from(config).map_err(|e| setup(&e))?;
+            let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+            server.transport_config(Arc::clone(&transport));
+            server.max_incoming(INCOMING_MAX).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
+            Some(server)
+        } else {
+            None
+        };
+        let endpoint_config = EndpointConfig::new(reset_key(options)?);
+        let mut inner =
+            quinn::Endpoint::new(endpoint_config, server, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
+        let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier)).map_err(|e| setup(&e))?;
+        let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
+        client.transport_config(transport);
+        inner.set_default_client_config(client);
+        Ok(Self { inner, own: options.own, peers: options.peers.clone(), verifier })
+    }
+
+    /// The socket's address.
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.inner.local_addr()
+    }
+
+    /// Connects to `address` and opens the control stream. The peer may still refuse this side's key afterwards.
+    pub(crate) async fn dial(&self, address: SocketAddr) -> Result<Connection, QuicError> {
+        let unreachable = |error: quinn::ConnectError| QuicError::Unreachable {
+            address: address.to_string(),
+            message: error.to_string(),
+        };
+        let connecting = self.inner.connect(address, "duet").map_err(unreachable)?;
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await.map_err(|_| QuicError::TimedOut)?;
+        let inner = connected.map_err(|error| self.explain(error))?;
+        let (send, receive) = inner.open_bi().await.map_err(|error| self.explain(error))?;
+        self.connection(inner, send, receive)
+    }
+
+    /// The next handshake that someone begins; `None` once the endpoint is closed.
+    pub(crate) async fn incoming(&self) -> Option<Incoming> {
+        self.inner.accept().await.map(|inner| Incoming { inner, endpoint: self.clone() })
+    }
+
+    /// Says goodbye on every connection and waits a moment for the packets to leave.
+    pub(crate) async fn close(&self) {
+        self.inner.close(VarInt::from_u32(CloseCode::Done as u32), b"done");
+        let _ = tokio::time::timeout(Duration::from_millis(200), self.inner.wait_idle()).await;
+    }
+
+    fn connection(
+        &self,
+        inner: quinn::Connection,
+        send: quinn::SendStream,
+        receive: quinn::RecvStream,
+    ) -> Result<Connection, QuicError> {
+        let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
+        let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?));
+        // The handshake has checked it; asked again so that no mistake there can let a stranger in.
+        let Some(peer) = self.peers.iter().find(|peer| Some(peer.key) == key) else {
+            inner.close(VarInt::from_u32(CloseCode::Protocol as u32), b"key not allowed");
+            return Err(key.map_or(QuicError::SignatureInvalid, QuicError::KeyNotAllowed));
+        };
+        Ok(Connection { inner, peer: peer.clone(), send, receive, explain: self.clone() })
+    }
+
+    fn explain(&self, error: ConnectionError) -> QuicError {
+        match error {
+            ConnectionError::TransportError(error) => match alert(error.code.into()) {
+                Some(ALERT_DECRYPT_ERROR) => QuicError::SignatureInvalid,
+                Some(ALERT_NO_APPLICATION_PROTOCOL) => QuicError::NoCommonProtocol,
+                Some(_) => match self.verifier.take_refused() {
+                    Some(key) => QuicError::KeyNotAllowed(key),
+                    None => QuicError::Handshake(error.reason),
+                },
+                None => QuicError::Other(error.to_string()),
+            },
+            ConnectionError::ConnectionClosed(close) => match alert(close.error_code.into()) {
+                Some(ALERT_DECRYPT_ERROR) => QuicError::SignatureRefusedByPeer { own: self.own },
+                Some(ALERT_NO_APPLICATION_PROTOCOL) => QuicError::NoCommonProtocol,
+                Some(_) => QuicError::RefusedByPeer { own: self.own },
+                None => QuicError::Closed(close.to_string()),
+            },
+            ConnectionError::ApplicationClosed(close) => {
+                QuicError::Closed(String::from_utf8_lossy(&close.reason).into_owned())
+            }
+            ConnectionError::Reset => QuicError::Reset,
+            ConnectionError::TimedOut => QuicError::TimedOut,
+            ConnectionError::LocallyClosed => QuicError::Closed("from this side".to_owned()),
+            ConnectionError::VersionMismatch => QuicError::NoCommonProtocol,
+            ConnectionError::CidsExhausted => QuicError::Other(error.to_string()),
+        }
+    }
+}
+
+/// TLS alerts (RFC 8446, section 6) that have a sentence of their own.
+const ALERT_DECRYPT_ERROR: u8 = 51;
+const ALERT_NO_APPLICATION_PROTOCOL: u8 = 120;
+
+/// The TLS alert in a QUIC error code (RFC 9001, section 4.8).
+fn alert(code: u64) -> Option<u8> {
+    code.checked_sub(0x100).and_then(|alert| alert.try_into().ok())
+}
+
+/// A handshake that someone has begun.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    inner: quinn::Incoming,
+    endpoint: Endpoint,
+}
+
+impl Incoming {
+    /// Who knocks.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.inner.remote_address()
+    }
+
+    /// Makes the other side prove that it receives at its address before anything is computed for it.
+    /// `false`: it has already.
+    pub(crate) fn address_is_validated(&self) -> bool {
+        self.inner.remote_address_validated()
+    }
+
+    /// Asks for that proof.
+    pub(crate) fn demand_address_validation(self) {
+        // An error means that it has proved it already and is then refused.
+        let _ = self.inner.retry();
+    }
+
+    /// Completes the handshake and waits for the control stream.
+    pub(crate) async fn accept(self) -> Result<Connection, QuicError> {
+        let endpoint = self.endpoint;
+        let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT.saturating_mul(2), connecting).await;
+        let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
+        let (send, receive) = stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        endpoint.connection(inner, send, receive)
+    }
+}
+
+/// A connection to a peer that has proved its key, with its control stream.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    inner: quinn::Connection,
+    peer: Peer,
+    send: quinn::SendStream,
+    receive: quinn::RecvStream,
+    explain: Endpoint,
+}
+
+/// Something that came.
+#[derive(Debug)]
+pub(crate) enum Input {
+    Datagram(Bytes),
+    /// This many bytes of the control stream lie in the buffer given.
+    Control(usize),
+    /// This many bytes of the control stream were handed over.
+    Written(usize),
+}
+
+impl Connection {
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.inner.remote_address()
+    }
+
+    pub(crate) fn rtt(&self) -> Duration {
+        self.inner.rtt()
+    }
+
+    /// Largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
+    pub(crate) fn max_datagram(&self) -> usize {
+        self.inner.max_datagram_size().unwrap_or(0)
+    }
+
+    /// Whether the send buffer takes another datagram without dropping an older one.
+    pub(crate) fn has_room(&self) -> bool {
+        self.inner.datagram_send_buffer_space() > self.max_datagram()
+    }
+
+    /// Sends a datagram; one that has become too large for the path is dropped.
+    pub(crate) fn send_datagram(&self, datagram: Vec<u8>) {
+        if let Err(error) = self.inner.send_datagram(datagram.into()) {
+            tracing::debug!(%error, "a datagram was not sent");
+        }
+    }
+
+    /// A datagram that is already here.
+    pub(crate) async fn try_datagram(&self) -> Option<Bytes> {
+        tokio::select! {
+            biased;
+            datagram = self.inner.read_datagram() => datagram.ok(),
+            () = std::future::ready(()) => None,
+        }
+    }
+
+    /// Waits for input and for room to write `pending` to the control stream. Nothing is lost if it is dropped.
+    pub(crate) async fn next(&mut self, buffer: &mut [u8], pending: &[u8]) -> Result<Input, QuicError> {
+        let error = tokio::select! {
+            biased;
+            read = self.receive.read(buffer) => match read {
+                Ok(Some(count)) => return Ok(Input::Control(count)),
+                // The control stream has ended: the peer will close.
+                Ok(None) => self.inner.closed().await,
+                Err(_) => self.inner.closed().await,
+            },
+            written = self.send.write(pending), if !pending.is_empty() => match written {
+                Ok(count) => return Ok(Input::Written(count)),
+                Err(_) => self.inner.closed().await,
+            },
+            datagram = self.inner.read_datagram() => match datagram {
+                Ok(datagram) => return Ok(Input::Datagram(datagram)),
+                Err(error) => error,
+            },
+        };
+        Err(self.explain.explain(error))
+    }
+
+    /// Sends what is left of the control stream, waits until the peer has it, at most `limit`, and closes.
+    pub(crate) async fn finish(mut self, pending: &[u8], limit: Duration, code: CloseCode, reason: &str) {
+        let deliver = async {
+            if self.send.write_all(pending).await.is_ok() && self.send.finish().is_ok() {
+                let _ = self.send.stopped().await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, deliver).await;
+        self.close(code, reason);
+    }
+
+    /// Closes at once.
+    pub(crate) fn close(&self, code: CloseCode, reason: &str) {
+        self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());
+    }
+
+    /// A handle that tells when the connection has ended.
+    pub(crate) fn end(&self) -> End {
+        End(self.inner.clone())
+    }
+}
+
+/// Tells when a connection has ended.
+pub(crate) struct End(quinn::Connection);
+
+impl End {
+    pub(crate) async fn wait(self) {
+        self.0.closed().await;
+    }
+}
+
+/// The key from which stateless resets are made. It depends on nothing but the identity, so that a peer learns of
+/// this side's restart with the next packet it sends.
+fn reset_key(options: &EndpointOptions) -> Result<Arc<ring::hmac::Key>, QuicError> {
+    let signer = options.key.key.choose_scheme(&[rustls::SignatureScheme::ED25519]);
+    let secret = signer.and_then(|signer| signer.sign(b"duet/1 stateless reset").ok());
+    let secret = secret.ok_or_else(|| QuicError::Other("the identity cannot sign".to_owned()))?;
+    Ok(Arc::new(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret)))
+}
+
+fn transport(options: &EndpointOptions) -> TransportConfig {
+    let mut mtu = MtuDiscoveryConfig::default();
+    mtu.upper_bound(1452);
+    let mut config = TransportConfig::default();
+    config
+        .initial_rtt(INITIAL_RTT)
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT_MS))))
+        .keep_alive_interval(Some(Duration::from_millis(500)))
+        .mtu_discovery_config(Some(mtu))
+        .datagram_send_buffer_size((options.frame_bytes + options.frame_bytes / 2).max(256 << 10))
+        .datagram_receive_buffer_size(Some(4 << 20))
+        .send_window(256 << 10)
+        .stream_receive_window(VarInt::from_u32(256 << 10))
+        .receive_window(VarInt::from_u32(1 << 20))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .send_fairness(false)
+        .allow_spin(false)
+        .enable_segmentation_offload(options.gso)
+        .congestion_controller_factory(Arc::new(Demand {
+            rate_bps: options.rate.as_bps(),
+            frame_bytes: options.frame_bytes as u64,
+        }));
+    config
+}
+
+/// A bound socket with buffers as large as the system gives, up to `bytes`.
+fn open_socket(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // A refusal shows in the sizes read back.
+    let _ = socket.set_recv_buffer_size(bytes);
+    let _ = socket.set_send_buffer_size(bytes);
+    socket.bind(&address.into())?;
+    let given = [("receive", "rmem", socket.recv_buffer_size()?), ("send", "wmem", socket.send_buffer_size()?)];
+    for (name, limit, size) in given {
+        if size < bytes {
+            tracing::warn!(
+                "the {name} buffer of the socket has {size} bytes instead of {bytes}: \
+                 bursts may be lost; as root, run `sysctl -w net.core.{limit}_max={bytes}`"
+            );
+        }
+    }
+    Ok(socket.into())
+}
+
+/// Sizes that the system gives a socket asked for `bytes`: receive and send. For `doctor`.
+pub(crate) fn buffer_sizes(bytes: usize) -> io::Result<(usize, usize)> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    let _ = socket.set_recv_buffer_size(bytes);
+    let _ = socket.set_send_buffer_size(bytes);
+    Ok((socket.recv_buffer_size()?, socket.send_buffer_size()?))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::net::Ipv4Addr;
+
+use super::*;
+use crate::identity::Identity;
+
+const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
+    let peer = |identity: &&Identity| Peer { name: "other".to_owned(), key: identity.public_key() };
+    EndpointOptions {
+        key: identity.certified_key().unwrap(),
+        own: identity.public_key(),
+        peers: allowed.iter().map(peer).collect(),
+        socket_buffer_bytes: 1 << 16,
+        gso: true,
+        rate: Bitrate::from_bps(20_000_000),
+        frame_bytes: 80_000,
+    }
+}
+
+/// Outcome of a handshake at the listener and at the dialler. The dialler writes to the control stream and waits
+/// for an answer, which comes only from a listener that has accepted.
+async fn meet(
+    listener: &EndpointOptions,
+    dialler: &EndpointOptions,
+) -> (Result<Connection, QuicError>, Result<Connection, QuicError>) {
+    let listening = Endpoint::bind(listener, LOOPBACK.into(), true).unwrap();
+    let address = listening.local_addr().unwrap();
+    let dialling = Endpoint::bind(dialler, LOOPBACK.into(), false).unwrap();
+    let accept = async {
+        let mut connection = listening.incoming().await.unwrap().accept().await?;
+        while !matches!(connection.next(&mut [0; 8], b"yes").await?, Input::Written(_)) {}
+        Ok(connection)
+    };
+    let dial = async {
+        let mut connection = dialling.dial(address).await?;
+        let mut written = false;
+        loop {
+            match connection.next(&mut [0; 8], if written { b"" } else { b"may I?" }).await? {
+                Input::Written(_) => written = true,
+                Input::Control(_) => return Ok(connection),
+                Input::Datagram(_) => panic!("no datagram was sent"),
+            }
+        }
+    };
+    tokio::join!(accept, dial)
+}
+
+fn run<T>(test: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+}
+
+fn identities() -> [Identity; 3] {
+    std::array::from_fn(|_| Identity::generate().unwrap())
+}
+
+#[test]
+fn peers_that_know_each_other_connect() {
+    let [a, b, _] = identities();
+    run(async {
+        let (listener, dialler) = meet(&options(&a, &[&b]), &options(&b, &[&a])).await;
+        let (listener, dialler) = (listener.unwrap(), dialler.unwrap());
+        assert_eq!((listener.peer().key, dialler.peer().key), (b.public_key(), a.public_key()));
+        assert!(dialler.max_datagram() > 1000 && dialler.has_room());
+        dialler.send_datagram(vec![7; 1000]);
+        let mut listener = listener;
+        loop {
+            if let Input::Datagram(datagram) = listener.next(&mut [0; 8], b"").await.unwrap() {
+                assert_eq!(datagram.as_ref(), [7; 1000]);
+                break;
+            }
+        }
+        dialler.close(CloseCode::Done, "enough");
+        loop {
+            match listener.next(&mut [0; 8], b"").await {
+                Ok(_) => {}
+                Err(error) => break assert_eq!(error, QuicError::Closed("enough".to_owned())),
+            }
+        }
+    });
+}
+
+#[test]
+fn an_unknown_dialler_is_refused() {
+    let [a, b, stranger] = identities();
+    run(async {
+        let (listener, dialler) = meet(&options(&a, &[&b]), &options(&stranger, &[&a])).await;
+        assert_eq!(listener.unwrap_err(), QuicError::KeyNotAllowed(stranger.public_key()));
+        let error = dialler.unwrap_err();
+        assert_eq!(error, QuicError::RefusedByPeer { own: stranger.public_key() });
+        assert!(error.is_final() && error.to_string().contains(&format!("--peer {}", stranger.public_key())));
+    });
+}
+
+#[test]
+fn an_unknown_listener_is_refused() {
+    let [a, b, stranger] = identities();
+    run(async {
+        let (listener, dialler) = meet(&options(&stranger, &[&b]), &options(&b, &[&a])).await;
+        assert_eq!(dialler.unwrap_err(), QuicError::KeyNotAllowed(stranger.public_key()));
+        assert_eq!(listener.unwrap_err(), QuicError::RefusedByPeer { own: stranger.public_key() });
+    });
+}
+
+#[test]
+fn a_known_public_key_without_its_private_key_is_refused() {
+    let [a, b, thief] = identities();
+    let forged = |stolen: &Identity, allowed: &Identity| {
+        let spki = CertificateDer::from(tls::spki(&stolen.public_key()));
+        let signer = Arc::clone(&thief.certified_key().unwrap().key);
+        EndpointOptions {
+            key: Arc::new(CertifiedKey::new(vec![spki], signer)),
+            own: stolen.public_key(),
+            ..options(&thief, &[allowed])
+        }
+    };
+    run(async {
+        let (listener, dialler) = meet(&options(&a, &[&b]), &forged(&b, &a)).await;
+        assert_eq!(listener.unwrap_err(), QuicError::SignatureInvalid);
+        assert_eq!(dialler.unwrap_err(), QuicError::SignatureRefusedByPeer { own: b.public_key() });
+        let (listener, dialler) = meet(&forged(&a, &b), &options(&b, &[&a])).await;
+        assert_eq!(dialler.unwrap_err(), QuicError::SignatureInvalid);
+        assert_eq!(listener.unwrap_err(), QuicError::SignatureRefusedByPeer { own: a.public_key() });
+    });
+}
+
+#[test]
+fn a_dialler_without_a_key_is_refused() {
+    let [a, b, _] = identities();
+    run(async {
+        let listening = Endpoint::bind(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
+        let address = listening.local_addr().unwrap();
+        let mut config =
+            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_protocol_versions(&[&rustls::version::TLS13])
+                .unwrap()
+                .dangerous()
+                .with_custom_certificate_verifier(PeerVerifier::new([a.public_key()]))
+                .with_no_client_auth();
+        config.alpn_protocols = vec![tls::ALPN.to_vec()];
+        let crypto = QuicClientConfig::try_from(config).unwrap();
+        let client = quinn::Endpoint::client(LOOPBACK.into()).unwrap();
+        let connecting = client.connect_with(quinn::ClientConfig::new(Arc::new(crypto)), address, "duet").unwrap();
+        let accept = async { listening.incoming().await.unwrap().accept().await };
+        let dial = async {
+            match connecting.await {
+                Ok(connection) => connection.closed().await,
+                Err(error) => error,
+            }
+        };
+        let (accepted, refusal) = tokio::join!(accept, dial);
+        assert!(matches!(accepted.unwrap_err(), QuicError::Handshake(_)));
+        assert!(matches!(refusal, ConnectionError::ConnectionClosed(_)), "{refusal}");
+    });
+}
+
+#[test]
+fn a_certificate_in_place_of_a_raw_key_is_refused() {
+    let [a, b, _] = identities();
+    run(async {
+        let mut other = options(&b, &[&a]);
+        let signer = Arc::clone(&other.key.key);
+        other.key = Arc::new(CertifiedKey::new(vec![CertificateDer::from(vec![0x30, 0x03, 0x02, 0x01, 0x01])], signer));
+        let (listener, dialler) = meet(&options(&a, &[&b]), &other).await;
+        assert!(listener.is_err() && dialler.is_err());
+    });
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let [a, b, _] = identities();
+    run(async {
+        let first = Endpoint::bind(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
+        let address = first.local_addr().unwrap();
+        let error = Endpoint::bind(&options(&a, &[&b]), address, true).unwrap_err();
+        assert_eq!(error, QuicError::AddressInUse(address));
+        assert!(error.to_string().contains("--listen"));
+    });
+}
