@@ -8,7 +8,7 @@ use crate::units::Timestamp;
 /// Answers that count: with two pings a second 8 s, in which two clocks drift apart by less than 1 ms.
 const WINDOW: usize = 16;
 
-/// Offset and round trip from the last [`WINDOW`] pings; the one with the shortest round trip counts, since its
+/// Offset and round trip from the last 16 pings; the one with the shortest round trip counts, since its
 /// two ways were the least unequal.
 #[derive(Clone, Debug, Default)]
 pub struct ClockOffset {

@@ -119,7 +119,7 @@ fn split_extent(extent: usize, half: usize, padding: Padding, boundary: Boundary
         (Padding::Zero, Boundary::Periodic) => (half, half),
         // Low coefficient n reads samples 2n-4 to 2n+4, high coefficient n reads 2n-2 to 2n+4.
         (Padding::Zero, Boundary::Symmetric | Boundary::Zero) => {
-            (half.min((extent + 3) / 2 + 1), half.min((extent + 1) / 2 + 1))
+            (half.min((extent + 3) / 2 + 1), half.min(extent.div_ceil(2) + 1))
         }
     }
 }

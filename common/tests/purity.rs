@@ -1,11 +1,6 @@
 //! This crate stays pure: nothing that reads a clock, opens a socket or file or starts a thread, neither in its
 //! source nor among its dependencies.
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a test reads the source it judges"
-)]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -151,7 +151,7 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
         "rust-toolchain.toml has {channel}"
     );
     assert!(image.contains(&format!("RUSTUP_TOOLCHAIN={channel}")), "rust-toolchain.toml has {channel}");
-    let last_user = image.lines().filter(|line| line.starts_with("USER ")).next_back();
+    let last_user = image.lines().rfind(|line| line.starts_with("USER "));
     assert_eq!(last_user, Some("USER duet"));
     let compose = read("docker/compose.yaml");
     for (line, path) in compose.lines().filter_map(|line| Some((line, line.trim().strip_prefix("- ../")?))) {

@@ -138,7 +138,7 @@ fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<DecodeErr
 fn long_messages_and_reasons_are_refused_or_cut() {
     assert_eq!(read_all(&4_097u32.to_le_bytes(), 4), (vec![], Some(DecodeError::MessageTooLong(4_097))));
     let mut bytes = Vec::new();
-    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}x".repeat(100)) }, &mut bytes);
+    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, &mut bytes);
     let (messages, _) = read_all(&bytes, 1_000);
     let [ControlMessage::Bye { reason: ByeReason::Protocol(text) }] = &messages[..] else {
         unreachable!("{messages:?}")

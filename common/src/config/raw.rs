@@ -1,6 +1,6 @@
 //! The configuration files as they are written: every key optional, values unchecked.
 //!
-//! The command line's flags are laid over these structs; [`super::resolve`] then checks the whole once.
+//! The command line's flags are laid over these structs; `super::resolve` then checks the whole once.
 
 use serde::Deserialize;
 
