@@ -15,28 +15,27 @@
 //   Two pairs above a segment and one below it are lifted again by the neighbour.
 // Assumes in_w <= w, in_h <= h, low_w >= high_w, low_h >= high_h.
 
-#define PAIRS (STRIP + 4)
-
 // Loads row `y`, split into even and odd samples from pair `first` on.
 void load_pairs(__local float *restrict even, __local float *restrict odd, __global const float *in, int in_pitch,
                 int in_w, int in_h, int w, int h, int y, int first)
 {
     int at = mapped(y, h);
     if (at < 0 || at >= in_h) {
-        for EACH(c, 0, PAIRS)
+        for EACH(c, 0, LINE)
             even[c] = odd[c] = 0.0f;
         return;
     }
     __global const float *row = in + (size_t)at * in_pitch;
     int from = max(0, -first);
-    int to = clamp(in_w / 2 - first, from, PAIRS);
+    int to = clamp(in_w / 2 - first, from, LINE);
+    __global const float *pairs = row + 2 * first;
     for EACH(c, 0, from) {
         even[c] = sample_at(row, 2 * (first + c), w, in_w);
         odd[c] = sample_at(row, 2 * (first + c) + 1, w, in_w);
     }
     for EACH(c, from, to) {
-        even[c] = row[2 * (first + c)];
-        odd[c] = row[2 * (first + c) + 1];
+        even[c] = pairs[2 * c];
+        odd[c] = pairs[2 * c + 1];
     }
     for EACH(c, to, PAIRS) {
         even[c] = sample_at(row, 2 * (first + c), w, in_w);
@@ -48,22 +47,22 @@ void load_pairs(__local float *restrict even, __local float *restrict odd, __glo
 void lift_pairs(__local float *restrict even_a, __local float *restrict odd_a, __local float *restrict even_b,
                 __local float *restrict odd_b, int first, int ns, int nd)
 {
-    for EACH(c, 0, STRIP + 3) {
+    for EACH_PAIR(c, 0, STRIP + 3) {
         odd_a[c] = KEEP(first + c, nd, fma(ALPHA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(ALPHA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH(c, 1, STRIP + 3) {
+    for EACH_PAIR(c, 1, STRIP + 3) {
         even_a[c] = KEEP(first + c, ns, fma(BETA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(BETA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH(c, 1, STRIP + 2) {
+    for EACH_PAIR(c, 1, STRIP + 2) {
         odd_a[c] = KEEP(first + c, nd, fma(GAMMA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(GAMMA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH(c, 2, STRIP + 2) {
+    for EACH_PAIR(c, 2, STRIP + 2) {
         even_a[c] = fma(DELTA, odd_a[c - 1] + odd_a[c], even_a[c]);
         even_b[c] = fma(DELTA, odd_b[c - 1] + odd_b[c], even_b[c]);
     }
@@ -99,9 +98,10 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
                               int band_pitch, int half_side, int high_w, int high_h, int rows)
 {
     // Two rows, each split in even and odd; then the state of low and high columns.
-    __local float line[4 * PAIRS];
+    __local float line[16 + 4 * LINE_PITCH];
     __local float state[8 * STRIP];
-    __local float *even_a = line, *odd_a = line + PAIRS, *even_b = line + 2 * PAIRS, *odd_b = line + 3 * PAIRS;
+    __local float *even_a = line + 16, *odd_a = even_a + LINE_PITCH;
+    __local float *even_b = odd_a + LINE_PITCH, *odd_b = even_b + LINE_PITCH;
 
     int x = (int)get_group_id(0) * STRIP;
     int first = x - 2;

@@ -12,8 +12,6 @@
 //   coefficients of its strip with a halo of two pairs on both sides, feeds the columns' lifting (state D2, S1,
 //   D1, S0), and lifts the two rows of samples that come out along the row.
 
-#define PAIRS (STRIP + 4)
-
 // Loads low row `n` (parity 0) or high row `n` (parity 1) from pair `first` on: `left` from a band `left_w` wide,
 // `right` from one `right_w` wide, times `scale`.
 void load_bands(__local float *restrict left, __local float *restrict right, __global const float *left_band,
@@ -22,19 +20,20 @@ void load_bands(__local float *restrict left, __local float *restrict right, __g
 {
     int at = mapped(2 * n + parity, h);
     if (at < 0 || at / 2 >= band_h) {
-        for EACH(c, 0, PAIRS)
+        for EACH(c, 0, LINE)
             left[c] = right[c] = 0.0f;
         return;
     }
     __global const float *left_row = left_band + (size_t)(at / 2) * left_pitch;
     __global const float *right_row = right_band + (size_t)(at / 2) * right_pitch;
     int from = max(0, -first);
-    int to = clamp(min(left_w, right_w) - first, from, PAIRS);
+    int to = clamp(min(left_w, right_w) - first, from, LINE);
+    __global const float *left_at = left_row + first, *right_at = right_row + first;
     for EACH(c, from, to) {
-        left[c] = left_row[first + c] * scale;
-        right[c] = right_row[first + c] * scale;
+        left[c] = left_at[c] * scale;
+        right[c] = right_at[c] * scale;
     }
-    for EACH(i, 0, PAIRS - (to - from)) {
+    for EACH(i, 0, LINE - (to - from)) {
         int c = i < from ? i : i + to - from;
         int low = mapped(2 * (first + c), w), high = mapped(2 * (first + c) + 1, w);
         left[c] = low >= 0 && low / 2 < left_w ? left_row[low / 2] * scale : 0.0f;
@@ -42,13 +41,13 @@ void load_bands(__local float *restrict left, __local float *restrict right, __g
     }
 }
 
-// One step of the columns' lifting of all 2 * PAIRS columns: takes low and high coefficients n, and leaves
+// One step of the columns' lifting of LINE columns: takes low and high coefficients n, and leaves
 // sample row 2n-2 in `even_row` and 2n-3 in `odd_row`, their columns scaled for the lifting of rows.
 void unlift_columns(__local float *restrict state, __local float *restrict low_row, __local float *restrict high_row,
                     float scale, int n, int ns, int nd)
 {
-    __local float *d2 = state, *s1 = state + 2 * PAIRS, *d1 = state + 4 * PAIRS, *s0 = state + 6 * PAIRS;
-    for EACH(c, 0, PAIRS) {
+    __local float *d2 = state, *s1 = state + 2 * LINE, *d1 = state + 4 * LINE, *s0 = state + 6 * LINE;
+    for EACH(c, 0, LINE) {
         float d2_n = high_row[c];
         float s1_n = KEEP(n, ns, fma(-DELTA, d2[c] + d2_n, low_row[c]));
         float d1_n = KEEP(n - 1, nd, fma(-GAMMA, s1[c] + s1_n, d2[c]));
@@ -67,22 +66,22 @@ void unlift_columns(__local float *restrict state, __local float *restrict low_r
 void unlift_pairs(__local float *restrict even_a, __local float *restrict odd_a, __local float *restrict even_b,
                   __local float *restrict odd_b, int first, int ns, int nd)
 {
-    for EACH(c, 1, STRIP + 4) {
+    for EACH_PAIR(c, 1, STRIP + 4) {
         even_a[c] = KEEP(first + c, ns, fma(-DELTA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(-DELTA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH(c, 1, STRIP + 3) {
+    for EACH_PAIR(c, 1, STRIP + 3) {
         odd_a[c] = KEEP(first + c, nd, fma(-GAMMA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(-GAMMA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH(c, 2, STRIP + 3) {
+    for EACH_PAIR(c, 2, STRIP + 3) {
         even_a[c] = KEEP(first + c, ns, fma(-BETA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(-BETA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH(c, 2, STRIP + 2) {
+    for EACH_PAIR(c, 2, STRIP + 2) {
         odd_a[c] = fma(-ALPHA, even_a[c] + even_a[c + 1], odd_a[c]);
         odd_b[c] = fma(-ALPHA, even_b[c] + even_b[c + 1], odd_b[c]);
     }
@@ -106,9 +105,9 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
                                int h, __global float *out, int out_pitch, int out_w, int out_h, int rows)
 {
     // Rows a and b hold low and high coefficients, then even and odd columns of an even and an odd row.
-    __local float line[4 * PAIRS];
-    __local float state[8 * PAIRS];
-    __local float *a = line, *b = line + 2 * PAIRS;
+    __local float line[16 + 4 * LINE_PITCH];
+    __local float state[8 * LINE];
+    __local float *a = line + 16, *b = a + 2 * LINE_PITCH;
 
     int x = (int)get_group_id(0) * STRIP;
     int first = x - 2;
@@ -123,42 +122,44 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
     out += 2 * x;
 
     if (h == 1) {
-        load_bands(a, a + PAIRS, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, 0, 0, first, 1.0f);
+        load_bands(a, a + LINE_PITCH, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, 0, 0, first, 1.0f);
         SYNC;
-        for EACH(c, 0, PAIRS) {
+        for EACH(c, 0, LINE) {
             a[c] *= even_scale;
-            a[PAIRS + c] *= KAPPA;
-            b[c] = b[PAIRS + c] = 0.0f;
+            a[LINE_PITCH + c] *= KAPPA;
+            b[c] = b[LINE_PITCH + c] = 0.0f;
         }
         SYNC;
         if (w > 1)
-            unlift_pairs(a, a + PAIRS, b, b + PAIRS, first, row_ns, row_nd);
-        store_row(out, a + 2, a + PAIRS + 2, columns);
+            unlift_pairs(a, a + LINE_PITCH, b, b + LINE_PITCH, first, row_ns, row_nd);
+        store_row(out, a + 2, a + LINE_PITCH + 2, columns);
         return;
     }
-    load_bands(b, b + PAIRS, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, top - 2, 1, first, KAPPA);
+    load_bands(b, b + LINE_PITCH, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, top - 2, 1, first, KAPPA);
     SYNC;
-    for EACH(c, 0, 2 * PAIRS) {
+    for EACH(c, 0, LINE) {
         state[c] = b[c];
-        state[2 * PAIRS + c] = state[4 * PAIRS + c] = state[6 * PAIRS + c] = 0.0f;
+        state[LINE + c] = b[LINE_PITCH + c];
     }
+    for EACH(c, 2 * LINE, 8 * LINE)
+        state[c] = 0.0f;
     for (int n = top - 1; n <= bottom + 1; n++) {
         SYNC;
-        load_bands(a, a + PAIRS, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, n, 0, first,
+        load_bands(a, a + LINE_PITCH, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, n, 0, first,
                    KAPPA_INVERSE);
-        load_bands(b, b + PAIRS, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, n, 1, first, KAPPA);
+        load_bands(b, b + LINE_PITCH, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, n, 1, first, KAPPA);
         SYNC;
         unlift_columns(state, a, b, even_scale, n, column_ns, column_nd);
-        unlift_columns(state + PAIRS, a + PAIRS, b + PAIRS, KAPPA, n, column_ns, column_nd);
+        unlift_columns(state + LINE, a + LINE_PITCH, b + LINE_PITCH, KAPPA, n, column_ns, column_nd);
         SYNC;
         if (n <= top)
             continue;
         if (w > 1)
-            unlift_pairs(a, a + PAIRS, b, b + PAIRS, first, row_ns, row_nd);
+            unlift_pairs(a, a + LINE_PITCH, b, b + LINE_PITCH, first, row_ns, row_nd);
         int odd = 2 * n - 3, even = 2 * n - 2;
         if (odd >= 2 * top && odd < out_h)
-            store_row(out + (size_t)odd * out_pitch, b + 2, b + PAIRS + 2, columns);
+            store_row(out + (size_t)odd * out_pitch, b + 2, b + LINE_PITCH + 2, columns);
         if (even < 2 * bottom && even < out_h)
-            store_row(out + (size_t)even * out_pitch, a + 2, a + PAIRS + 2, columns);
+            store_row(out + (size_t)even * out_pitch, a + 2, a + LINE_PITCH + 2, columns);
     }
 }

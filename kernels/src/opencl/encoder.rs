@@ -9,7 +9,7 @@ use ocl::core as cl;
 
 use super::channel::{self, ChannelBlocks, ChannelPipeline, Uploader, constant};
 use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
-use super::timeline::{Recorder, Stage, Timeline};
+use super::timeline::{Interval, Recorder, Stage, Timeline};
 use super::{backend, device, params as constants};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
@@ -103,13 +103,15 @@ impl Encoder for OpenClEncoder {
     }
 }
 
-/// Divides the `total` of a frame: the device's uploads, then its transforms as far as they were not hidden behind
-/// uploads, then everything else.
+/// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind
+/// them, then everything else.
 fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
-    let first: Vec<_> =
-        timeline.intervals.iter().filter(|i| matches!(i.stage, Stage::Upload | Stage::Transform)).copied().collect();
-    let upload = Duration::from_nanos(timeline.busy_ns(Stage::Upload));
-    let both = Duration::from_nanos(Timeline { intervals: first }.span_ns());
+    let transforms = timeline.intervals.iter().filter(|i| i.stage == Stage::Transform);
+    let coefficients_ns = transforms.map(|i| i.end_ns).max().unwrap_or(0);
+    let first = |i: &&Interval| matches!(i.stage, Stage::Upload | Stage::Transform) && i.start_ns < coefficients_ns;
+    let first = Timeline { intervals: timeline.intervals.iter().filter(first).copied().collect() };
+    let upload = Duration::from_nanos(first.busy_ns(Stage::Upload));
+    let both = Duration::from_nanos(first.span_ns());
     EncodeTimes { upload, transform: both.saturating_sub(upload), code: total.saturating_sub(both.max(upload)) }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Shape {
 
 impl Shape {
     /// For processors: one work-item, so that the compiler vectorises the inner loops.
-    pub(super) const CPU: Self = Self { group_size: 1, strip: 124, block_group_size: 1 };
+    pub(super) const CPU: Self = Self { group_size: 1, strip: 128, block_group_size: 1 };
     /// For graphics cards: a strip with its halo of 4 is one pass of the group.
     pub(super) const GPU: Self = Self { group_size: 64, strip: 60, block_group_size: 32 };
 }
