@@ -19,6 +19,7 @@ test: ## everything that continuous integration checks
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
+	@if command -v cargo-deny >/dev/null; then cargo deny --locked --config .cargo/deny.toml check licenses bans sources; fi
 	cargo build --locked --workspace --bins
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
