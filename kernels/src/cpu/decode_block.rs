@@ -120,12 +120,14 @@ impl<'a> Rans<'a> {
         let symbol = symbol_at(&SLOTS[context], slot as i16);
         let frequency = u32::from(FREQUENCIES[context][symbol]);
         let start = u32::from(START[context][symbol]);
-        let state = (frequency * (self.state >> PROBABILITY_BITS)).wrapping_add(slot).wrapping_sub(start);
+        let state = frequency.wrapping_mul(self.state >> PROBABILITY_BITS).wrapping_add(slot).wrapping_sub(start);
         // No, one or two bytes come in; two are read, as many as needed are kept.
         let moved = usize::from(state < STATE_MIN) + usize::from(state < STATE_MIN >> 8);
-        let next = u32::from(u16::from_le_bytes([self.bytes[self.at - 2], self.bytes[self.at - 1]]));
+        let pair = &self.bytes[self.at.wrapping_sub(2)..][..2];
+        let next = u32::from(u16::from_le_bytes([pair[0], pair[1]]));
         self.state = (state << (8 * moved)) | (next >> (16 - 8 * moved));
-        self.at = (self.at - moved).max(2);
+        // Never below 2, so that there are two bytes to read.
+        self.at = self.at.wrapping_sub(moved).max(2);
         symbol as u8
     }
 
@@ -188,27 +190,25 @@ fn read_lengths(lengths: &mut Lengths, rans: &mut Rans<'_>, shape: Shape, peak: 
             let at = (2 * y + 1) * LENGTH_PITCH + 2 * x + 1;
             let mut found = [0; 4];
             if quad > 0 {
-                let length = |at: usize| lengths.coefficients[at];
                 let right = lengths.quads[y * QUAD_PITCH + x + 1];
                 let below = lengths.quads[(y + 1) * QUAD_PITCH + x];
-                let (left, left_below) = (length(at - 1), length(at + LENGTH_PITCH - 1));
-                let (up, up_right) = (length(at - LENGTH_PITCH), length(at - LENGTH_PITCH + 1));
-                let mut get = |position, reached, beside, across| {
-                    let drop = rans.get(coefficient_context(quad, position, reached, beside, across));
-                    damaged |= drop > quad;
-                    drop.min(quad)
-                };
+                let (left, left_below) = (lengths.coefficients[at - 1], lengths.coefficients[at + LENGTH_PITCH - 1]);
+                let above = at - LENGTH_PITCH;
+                let (up, up_right) = (lengths.coefficients[above], lengths.coefficients[above + 1]);
                 let mut drops = [0; 4];
-                drops[0] = get(0, false, left, up);
+                drops[0] = rans.get(coefficient_context(quad, 0, false, left, up));
                 let reached = drops[0] == 0;
-                drops[1] = get(1, reached, right, up_right);
+                drops[1] = rans.get(coefficient_context(quad, 1, reached, right, up_right));
                 let reached = reached | (drops[1] == 0);
-                drops[2] = get(2, reached, left_below, below);
+                drops[2] = rans.get(coefficient_context(quad, 2, reached, left_below, below));
                 if reached | (drops[2] == 0) {
-                    drops[3] = get(3, true, right, below);
+                    drops[3] = rans.get(coefficient_context(quad, 3, true, right, below));
                 }
-                found = drops.map(|drop| quad - drop);
-                total += found.iter().map(|&length| usize::from(length)).sum::<usize>();
+                for (length, drop) in found.iter_mut().zip(drops) {
+                    damaged |= drop > quad;
+                    *length = quad.saturating_sub(drop);
+                    total += usize::from(*length);
+                }
             }
             lengths.coefficients[at..at + 2].copy_from_slice(&found[..2]);
             lengths.coefficients[at + LENGTH_PITCH..at + LENGTH_PITCH + 2].copy_from_slice(&found[2..]);

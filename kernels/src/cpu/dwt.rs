@@ -230,10 +230,14 @@ fn forward_level(
     let below = below.chunks_mut(pairs * pitch).map(Some).chain(std::iter::repeat_with(|| None));
     let beside = beside.chunks_mut(pairs * pitch);
     let tasks = to[..low_rows * pitch].chunks_mut(pairs * pitch).zip(beside).zip(below).zip(carries).enumerate();
-    let run = |(index, (((low, beside), below), carry)): (usize, (((_, _), Option<&mut [f32]>), &mut Carry))| {
-        forward_task(from, low, beside, below.unwrap_or_default(), carry, index * pairs, extent, pitch);
-    };
-    if pairs >= low_rows { tasks.for_each(run) } else { tasks.collect::<Vec<_>>().into_par_iter().for_each(run) }
+    let tasks = tasks.map(|(index, (((low, beside), below), carry))| {
+        move || forward_task(from, low, beside, below.unwrap_or_default(), carry, index * pairs, extent, pitch)
+    });
+    if pairs >= low_rows {
+        tasks.for_each(|task| task());
+    } else {
+        tasks.collect::<Vec<_>>().into_par_iter().for_each(|task| task());
+    }
 }
 
 multiversion! {

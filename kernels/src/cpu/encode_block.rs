@@ -48,20 +48,24 @@ impl Default for Scratch {
 struct Entry {
     /// ceil(2^36 / frequency): `(x * reciprocal) >> 36` is `x / frequency` for x < 2^24.
     reciprocal: u64,
-    frequency: u32,
+    frequency: u16,
+    /// 2^12 - frequency: `(x / f) 2^12 + x mod f` is `x + (x / f) (2^12 - f)`.
+    complement: u16,
     start: u32,
 }
 
 static ENTRIES: [Entry; CONTEXTS * SYMBOLS] = entries();
 
 const fn entries() -> [Entry; CONTEXTS * SYMBOLS] {
-    let mut entries = [Entry { reciprocal: 0, frequency: 0, start: 0 }; CONTEXTS * SYMBOLS];
+    let mut entries = [Entry { reciprocal: 0, frequency: 0, complement: 0, start: 0 }; CONTEXTS * SYMBOLS];
     let mut at = 0;
     while at < entries.len() {
-        let frequency = FREQUENCIES[at / SYMBOLS][at % SYMBOLS] as u32;
+        let frequency = FREQUENCIES[at / SYMBOLS][at % SYMBOLS];
         if frequency > 0 {
             let reciprocal = (1_u64 << 36).div_ceil(frequency as u64);
-            entries[at] = Entry { reciprocal, frequency, start: START[at / SYMBOLS][at % SYMBOLS] as u32 };
+            let complement = (1 << PROBABILITY_BITS) - frequency;
+            let start = START[at / SYMBOLS][at % SYMBOLS] as u32;
+            entries[at] = Entry { reciprocal, frequency, complement, start };
         }
         at += 1;
     }
@@ -207,14 +211,16 @@ fn rans(symbols: &[u16], payload: u16, out: &mut [u8]) -> usize {
     let mut at = 0;
     for &symbol in symbols.iter().rev() {
         let entry = ENTRIES[usize::from(symbol)];
-        let limit = entry.frequency << PROBABILITY_BITS;
+        let limit = u32::from(entry.frequency) << PROBABILITY_BITS;
         // Up to two low bytes leave; both are written, and kept or overwritten.
         let moved = usize::from(state >= limit) + usize::from(state >> 8 >= limit);
         out[at..at + 2].copy_from_slice(&(state as u16).to_le_bytes());
-        at += moved;
+        at = at.wrapping_add(moved);
         state >>= 8 * moved;
-        let quotient = ((u64::from(state) * entry.reciprocal) >> 36) as u32;
-        state = (quotient << PROBABILITY_BITS) + (state - quotient * entry.frequency) + entry.start;
+        // A state stays below 2^24 and a reciprocal at most 2^36: nothing wraps.
+        let quotient = (u64::from(state).wrapping_mul(entry.reciprocal) >> 36) as u32;
+        let grown = quotient.wrapping_mul(u32::from(entry.complement));
+        state = state.wrapping_add(entry.start).wrapping_add(grown);
     }
     out[at..at + 3].copy_from_slice(&state.to_le_bytes()[..3]);
     at + 3

@@ -56,7 +56,7 @@ impl Place {
         match &self.at {
             Position::Start(start) => {
                 for (to, from) in tile.chunks_exact_mut(BLOCK_SIDE).zip(bands[*start..].chunks(pitch)).take(height) {
-                    to[..width].copy_from_slice(&from[..width]);
+                    copy(&from[..width], &mut to[..width]);
                 }
             }
             Position::Table(table) => {
@@ -76,7 +76,7 @@ impl Place {
         match &self.at {
             Position::Start(start) => {
                 for (from, to) in tile.chunks_exact(BLOCK_SIDE).zip(bands[*start..].chunks_mut(pitch)).take(height) {
-                    to[..width].copy_from_slice(&from[..width]);
+                    copy(&from[..width], &mut to[..width]);
                 }
             }
             Position::Table(table) => {
@@ -89,6 +89,15 @@ impl Place {
                 }
             }
         }
+    }
+}
+
+/// Copies a row; whole rows without a call.
+#[inline(always)]
+fn copy(from: &[f32], to: &mut [f32]) {
+    match (from.first_chunk::<BLOCK_SIDE>(), to.first_chunk_mut::<BLOCK_SIDE>()) {
+        (Some(from), Some(to)) => *to = *from,
+        _ => to.copy_from_slice(from),
     }
 }
 

@@ -114,7 +114,7 @@ fn update_odd(d: &mut [f32], s: &[f32], coefficient: f32, boundary: Boundary) {
 /// `s[n] += coefficient (d[n-1] + d[n])`
 fn update_even(s: &mut [f32], d: &[f32], coefficient: f32, boundary: Boundary) {
     let last = d.len() - 1;
-    for n in 0..s.len() {
+    for (n, s) in s.iter_mut().enumerate() {
         let before = match (n.checked_sub(1), boundary) {
             (Some(n), _) => d[n],
             (None, Boundary::Symmetric) => d[0],
@@ -126,7 +126,7 @@ fn update_even(s: &mut [f32], d: &[f32], coefficient: f32, boundary: Boundary) {
             Boundary::Periodic => d[0],
             Boundary::Zero => 0.0,
         });
-        s[n] = coefficient.mul_add(before + after, s[n]);
+        *s = coefficient.mul_add(before + after, *s);
     }
 }
 

@@ -1,0 +1,75 @@
+//! The byte budget of a frame: never exceeded, nearly used up.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod pictures;
+
+use common::coded::StepIndex;
+use common::frame::{Chroma, PixelFormat};
+use common::params::CodecParams;
+use common::wire::run::coded_size;
+use kernels::{BackendChoice, Error, Target, open_encoder};
+use pictures::{params, picture};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn budgets_hold_from_frame_to_frame(
+        width in 200..700_u32, height in 200..500_u32,
+        frames in prop::collection::vec((0..40_u32, 0.02..4.0_f64), 1..6),
+    ) {
+        let params = params((width, height), Chroma::C420, CodecParams::default());
+        let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+        for (seed, bits) in frames {
+            let picture = picture(PixelFormat::I420, params.size, seed);
+            let budget = (bits * params.size.pixels() as f64 / 8.0) as usize;
+            let frame = encoder.encode(picture.as_ref(), Target::Bytes(budget)).unwrap();
+            let used = coded_size(&frame);
+            let exhausted = frame.header.step == StepIndex::MIN && frame.header.fine_blocks as usize == frame.block_count();
+            prop_assert!(used <= budget, "{used} bytes for a budget of {budget}");
+            // Steps change from block to block, so that what stays unused can be as much as one block gains by a step.
+            let unused = budget - used;
+            prop_assert!(exhausted || unused * 100 <= budget * 3 || unused < 100, "{used} bytes of {budget}");
+        }
+    }
+}
+
+#[test]
+fn small_frames_stay_within_any_budget() {
+    for size in [(1, 1), (2, 3), (17, 31), (64, 64)] {
+        let params = params(size, Chroma::C420, CodecParams::default());
+        let picture = picture(PixelFormat::I420, params.size, 3);
+        let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+        let Err(Error::BudgetTooSmall { smallest_bytes, .. }) = encoder.encode(picture.as_ref(), Target::Bytes(0))
+        else {
+            panic!("a frame of no bytes");
+        };
+        for budget in smallest_bytes..smallest_bytes + 300 {
+            let frame = encoder.encode(picture.as_ref(), Target::Bytes(budget)).unwrap();
+            assert!(coded_size(&frame) <= budget);
+        }
+    }
+}
+
+#[test]
+fn a_plenty_of_bytes_exhausts_the_picture() {
+    let params = params((100, 80), Chroma::C444, CodecParams::default());
+    let picture = picture(PixelFormat::I444, params.size, 1);
+    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+    let frame = encoder.encode(picture.as_ref(), Target::Bytes(1 << 20)).unwrap();
+    assert_eq!((frame.header.step, frame.header.fine_blocks as usize), (StepIndex::MIN, frame.block_count()));
+}
+
+#[test]
+fn the_last_frame_only_changes_where_the_search_starts() {
+    let params = params((320, 240), Chroma::C420, CodecParams::default());
+    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+    let budget = Target::Bytes(9_000);
+    for seed in [0, 1, 1, 30] {
+        let picture = picture(PixelFormat::I420, params.size, seed);
+        let frame = encoder.encode(picture.as_ref(), budget).unwrap();
+        let again = encoder.encode(picture.as_ref(), budget).unwrap();
+        assert!(coded_size(&frame).abs_diff(coded_size(&again)) < 300);
+    }
+}

@@ -1,0 +1,126 @@
+//! Decoders go on with whatever arrives.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pictures;
+
+use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::params::CodecParams;
+use common::pyramid::BlockLayout;
+use kernels::{BackendChoice, Decoder, Encoder, Error, Picture, Target, open_decoder, open_encoder};
+use pictures::{params, picture};
+use proptest::prelude::*;
+
+const SIZE: (u32, u32) = (200, 120);
+const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
+
+fn open(choice: BackendChoice) -> (Box<dyn Encoder>, Box<dyn Decoder>, Picture) {
+    let params = params(SIZE, Chroma::C420, CodecParams::default());
+    let out = Picture::for_stream(Chroma::C420, params.size);
+    (open_encoder(&params, choice, None).unwrap(), open_decoder(&params, choice, None).unwrap(), out)
+}
+
+/// A frame at a step of 8.
+fn coded(encoder: &mut dyn Encoder, seed: u32) -> CodedFrame {
+    let picture = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
+    encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(56).unwrap())).unwrap()
+}
+
+fn mean_luma(picture: &Picture) -> f64 {
+    let luma = &picture.data()[..picture.size().pixels()];
+    luma.iter().map(|&sample| f64::from(sample)).sum::<f64>() / luma.len() as f64
+}
+
+#[test]
+fn a_missing_coarse_block_is_the_last_frames() {
+    for choice in BACK_ENDS {
+        let (mut encoder, mut decoder, mut out) = open(choice);
+        let frame = coded(encoder.as_mut(), 0);
+        decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+        let brightness = mean_luma(&out);
+        assert!((90.0..150.0).contains(&brightness));
+
+        decoder.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), &mut out).unwrap();
+        assert!((mean_luma(&out) - brightness).abs() < 2.0, "kept");
+
+        let mut fresh = open(choice).1;
+        fresh.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), &mut out).unwrap();
+        assert!(out.data().iter().all(|&sample| sample == 128), "nothing ever came: grey");
+    }
+}
+
+#[test]
+fn a_coarse_block_that_says_zero_is_zero() {
+    for choice in BACK_ENDS {
+        let (mut encoder, mut decoder, mut out) = open(choice);
+        let frame = coded(encoder.as_mut(), 0);
+        decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+        let mut zero = ReceivedFrame::empty(frame.header, frame.block_count());
+        (0..frame.block_count()).for_each(|index| assert!(zero.insert(index, &[])));
+        decoder.decode(&zero, &mut out).unwrap();
+        assert!(out.data().iter().all(|&sample| sample == 128));
+    }
+}
+
+#[test]
+fn frames_and_pictures_of_another_stream_are_refused() {
+    for choice in BACK_ENDS {
+        let (_, mut decoder, mut out) = open(choice);
+        let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
+        let blocks = BlockLayout::new(&params(SIZE, Chroma::C420, CodecParams::default())).blocks().len();
+        let error = decoder.decode(&ReceivedFrame::empty(header, blocks + 1), &mut out).unwrap_err();
+        assert_eq!(error, Error::BlockCount { wanted: blocks, given: blocks + 1 });
+        let mut wrong = Picture::new(PixelFormat::I444, out.size());
+        assert!(matches!(
+            decoder.decode(&ReceivedFrame::empty(header, blocks), &mut wrong),
+            Err(Error::PictureFormat { .. })
+        ));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn lost_and_damaged_blocks_leave_a_picture(
+        lost in prop::collection::vec(any::<bool>(), 200),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
+        fine_blocks in any::<u32>(), step in 0..=208_u8,
+    ) {
+        let (mut encoder, mut reference, mut expected) = open(BackendChoice::Reference);
+        let (_, mut cpu, mut out) = open(BackendChoice::Cpu);
+        for seed in 0..2 {
+            let mut frame = coded(encoder.as_mut(), seed);
+            for (at, value) in &damage {
+                let at = at.index(frame.data.len());
+                frame.data[at] = *value;
+            }
+            let header = FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks };
+            let mut received = ReceivedFrame::empty(header, frame.block_count());
+            for (index, lost) in (0..frame.block_count()).zip(&lost) {
+                if !lost {
+                    received.insert(index, frame.block(index));
+                }
+            }
+            reference.decode(&received, &mut expected).unwrap();
+            cpu.decode(&received, &mut out).unwrap();
+            prop_assert!(out == expected);
+            prop_assert_eq!(cpu.damaged_blocks(), reference.damaged_blocks());
+        }
+    }
+
+    #[test]
+    fn blocks_of_any_bytes_decode_alike(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..400), 60)) {
+        let (_, mut reference, mut expected) = open(BackendChoice::Reference);
+        let (_, mut cpu, mut out) = open(BackendChoice::Cpu);
+        let count = BlockLayout::new(&params(SIZE, Chroma::C420, CodecParams::default())).blocks().len();
+        let mut received = ReceivedFrame::empty(FrameHeader { step: StepIndex::MIN, fine_blocks: 3 }, count);
+        for (index, bytes) in blocks.iter().enumerate() {
+            received.insert(index, bytes);
+        }
+        reference.decode(&received, &mut expected).unwrap();
+        cpu.decode(&received, &mut out).unwrap();
+        prop_assert!(out == expected);
+        prop_assert_eq!(cpu.damaged_blocks(), reference.damaged_blocks());
+    }
+}
