@@ -309,7 +309,8 @@ impl ReceiverSession {
     }
 
     fn bye(&mut self, reason: ByeReason) {
-        self.drop_stream();
+        // What is held is not wanted any more: that does not make it lost.
+        self.inbound = None;
         if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
             self.control.push_back(ControlMessage::Bye { reason });
         }

@@ -81,8 +81,8 @@ impl Checker {
         let deadline = captured + CODE_TIME + INTERVAL.mul_f64(0.75) + self.travel_max + self.latency_max;
         // Of the first frame nobody knows when it was expected.
         let is_first = self.last.is_none();
-        let grace = if is_first { INTERVAL.mul_f64(0.75) + self.latency_max } else { Duration::ZERO };
-        if arrived.released > deadline.max(arrived.first_received + grace) {
+        let unknown = if is_first { INTERVAL.mul_f64(0.75) } else { Duration::ZERO };
+        if arrived.released > deadline.max(arrived.first_received + unknown + self.latency_max) {
             return Err(format!("{id:?} released after its deadline"));
         }
         self.last = Some(id);
