@@ -5,10 +5,10 @@ mod world;
 
 use std::time::Duration;
 
-use common::netsim::NetConditions;
+use common::netsim::{NetConditions, Random};
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
-use common::units::{FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::units::{FrameId, SequenceNumber, Timestamp};
+use common::wire::control::{ByeReason, ControlMessage, Feedback, Role};
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
 
 const fn ms(ms: u64) -> Duration {
@@ -257,4 +257,105 @@ fn a_newer_frame_replaces_what_has_not_left() {
         sender.poll_datagram(at);
     }
     assert_eq!(sender.stats().frames_sent, 1);
+}
+
+/// A message of an enemy: any kind, with extreme numbers.
+fn any_message(random: &mut Random) -> ControlMessage {
+    let number = |random: &mut Random| [0, 1, 7, u64::MAX, 1 << 31, random.bits()][random.below(6) as usize];
+    let time = |random: &mut Random| t(number(random));
+    let frame = |random: &mut Random| FrameId(number(random) as u32);
+    let last_frame = |random: &mut Random| random.chance(0.7).then(|| frame(random));
+    match random.below(10) {
+        0 => ControlMessage::Hello { version: 1, role: Role::Sender },
+        1 => ControlMessage::Hello { version: 1, role: Role::Receiver },
+        2 => ControlMessage::Welcome { params: params(), start_frame: frame(random) },
+        3 | 4 => ControlMessage::Ready,
+        5 => ControlMessage::Ping { id: number(random) as u32, sent: time(random) },
+        6 => ControlMessage::Pong {
+            id: random.below(4) as u32,
+            ping_sent: time(random),
+            received: time(random),
+            sent: time(random),
+        },
+        7 => ControlMessage::Feedback(Feedback {
+            highest: SequenceNumber(number(random) as u32),
+            received: number(random) as u32,
+            lost: number(random) as u32,
+            frames_complete: number(random) as u32,
+            frames_partial: number(random) as u32,
+            last_frame: last_frame(random),
+            rtt_us: Some(number(random) as u32),
+        }),
+        8 => ControlMessage::Bye { reason: ByeReason::Finished { last_frame: last_frame(random) } },
+        _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
+    }
+}
+
+/// Both ends connect and do as they should.
+fn greet(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: Timestamp) {
+    sender.on_connected(now, 1_200);
+    receiver.on_connected(now);
+    drop(sender.on_control(ControlMessage::Hello { version: 1, role: Role::Receiver }, now));
+    while let Some(message) = sender.poll_control() {
+        drop(receiver.on_control(message, now));
+    }
+    drop(sender.on_control(ControlMessage::Ready, now));
+}
+
+#[test]
+fn any_messages_and_datagrams_in_any_order_are_taken() {
+    let (mut streamed, mut shown) = (0, 0);
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let mut sender = SenderSession::new(params(), RATE);
+        let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+        let (mut now, mut last) = (t(random.below(1 << 40)), None);
+        for _ in 0..150 {
+            now = now + Duration::from_micros(random.below(30_000));
+            match random.below(12) {
+                0 => sender.on_connected(now, random.below(3_000) as usize),
+                1 => receiver.on_connected(now),
+                2 if random.chance(0.2) => sender.on_disconnected(now),
+                3 if random.chance(0.2) => receiver.on_disconnected(now),
+                4 if random.chance(0.1) => sender.finish(now),
+                5..8 => drop(sender.on_control(any_message(&mut random), now)),
+                8..10 => drop(receiver.on_control(any_message(&mut random), now)),
+                _ => {
+                    let capture = t(random.bits());
+                    let times = common::session::FrameTimes { capture, coded: now };
+                    sender.on_frame(world::frame(seed, 4_000), times, now);
+                }
+            }
+            if random.chance(0.2) {
+                greet(&mut sender, &mut receiver, now);
+            }
+            while let Some(mut datagram) = sender.poll_datagram(now) {
+                streamed += 1;
+                if random.chance(0.1) {
+                    let at = random.below(datagram.len() as u64) as usize;
+                    datagram[at] = random.bits() as u8;
+                }
+                receiver.on_datagram(&datagram, now);
+            }
+            sender.handle_timeout(now);
+            receiver.handle_timeout(now);
+            assert!(receiver.poll_timeout().is_none_or(|at| at > now));
+            while let Some(event) = receiver.poll_event() {
+                match event {
+                    ReceiverEvent::Start(_) => {
+                        receiver.ready();
+                        last = None;
+                    }
+                    ReceiverEvent::Frame(frame) => {
+                        assert!(last.is_none_or(|last| frame.id.is_newer_than(last)));
+                        (last, shown) = (Some(frame.id), shown + 1);
+                    }
+                    _ => {}
+                }
+            }
+            while sender.poll_event().is_some() || sender.poll_control().is_some() {}
+            while receiver.poll_control().is_some() {}
+        }
+    }
+    assert!(streamed > 1_000 && shown > 10, "{streamed} datagrams, {shown} frames");
 }
