@@ -14,6 +14,8 @@
 #define GROUP __attribute__((reqd_work_group_size(LSIZE, 1, 1)))
 #define EACH(i, from, to) (int i = (from) + (int)get_local_id(0); i < (to); i += LSIZE)
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
+// For functions whose arguments live in registers only if they are inlined.
+#define INLINE static inline __attribute__((always_inline))
 
 // The same for kernels that work on one block of coefficients per group.
 #define BLOCK_GROUP __attribute__((reqd_work_group_size(BLOCK_LSIZE, 1, 1)))

@@ -15,6 +15,8 @@
 //   Two pairs above a segment and one below it are lifted again by the neighbour.
 // Assumes in_w <= w, in_h <= h, low_w >= high_w, low_h >= high_h.
 
+#define NOWHERE ((__global float *)0)
+
 // Loads row `y`, split into even and odd samples from pair `first` on.
 void load_pairs(__local float *restrict even, __local float *restrict odd, __global const float *in, int in_pitch,
                 int in_w, int in_h, int w, int h, int y, int first)
@@ -147,8 +149,8 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
         bool has_low = m >= top;
         bool has_high = has_low && m < high_h;
         lift_columns(state, even_a + 2, even_b + 2, low_scale, low_cols, n, column_ns, column_nd,
-                     has_low ? low_out + (size_t)m * low_pitch : 0, has_high ? lh + (size_t)m * band_pitch : 0);
+                     has_low ? low_out + (size_t)m * low_pitch : NOWHERE, has_high ? lh + (size_t)m * band_pitch : NOWHERE);
         lift_columns(state + STRIP, odd_a + 2, odd_b + 2, KAPPA_INVERSE, high_cols, n, column_ns, column_nd,
-                     has_low ? hl + (size_t)m * band_pitch : 0, has_high ? hh + (size_t)m * band_pitch : 0);
+                     has_low ? hl + (size_t)m * band_pitch : NOWHERE, has_high ? hh + (size_t)m * band_pitch : NOWHERE);
     }
 }

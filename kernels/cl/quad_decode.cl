@@ -15,14 +15,15 @@ typedef struct {
     uint state;
 } Rans;
 
-uint shift_in(Rans *rans)
+INLINE uint shift_in(Rans *rans)
 {
     rans->left--;
     uint byte = rans->left >= 0 ? rans->bytes[rans->left] : 0;
     return (rans->state << 8) | byte;
 }
 
-int get_symbol(Rans *rans, int context, __global const uint2 *restrict table, __global const ushort *restrict starts)
+INLINE int get_symbol(Rans *rans, int context, __global const uint2 *restrict table,
+                      __global const ushort *restrict starts)
 {
     int slot = rans->state & ((1 << PROBABILITY_BITS) - 1);
     __global const ushort *row = starts + context * SYMBOLS;
@@ -42,7 +43,8 @@ int get_symbol(Rans *rans, int context, __global const uint2 *restrict table, __
     return symbol;
 }
 
-int get_value(Rans *rans, int context, __global const uint2 *restrict table, __global const ushort *restrict starts)
+INLINE int get_value(Rans *rans, int context, __global const uint2 *restrict table,
+                     __global const ushort *restrict starts)
 {
     int symbol = get_symbol(rans, context, table, starts);
     return symbol < ESCAPE_SYMBOL ? symbol : symbol + get_symbol(rans, ESCAPE, table, starts);
