@@ -108,3 +108,59 @@ pub fn finish(planes: &[Vec<f32>], out: &mut Picture) {
 pub fn to_sample(value: f32) -> u8 {
     (value + 128.5).floor().clamp(0.0, 255.0) as u8
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::frame::FrameSize;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(format: PixelFormat, size: (u32, u32), data: &[u8], chroma: Chroma, expected: &[&[f32]]) {
+        let picture = PictureRef::new(format, FrameSize::new(size.0, size.1).unwrap(), data).unwrap();
+        let planes = planes(picture, chroma);
+        assert_eq!(planes.len(), expected.len());
+        for (plane, expected) in planes.iter().zip(expected) {
+            assert_eq!(plane.len(), expected.len());
+            assert!(plane.iter().zip(*expected).all(|(a, b)| (a - b).abs() < 0.01), "{plane:?} for {expected:?}");
+        }
+    }
+
+    #[test]
+    fn rgb_becomes_bt709_limited_range() {
+        let white_black_red_blue = [255, 255, 255, 0, 0, 0, 255, 0, 0, 0, 0, 255];
+        check(
+            PixelFormat::Rgb8,
+            (4, 1),
+            &white_black_red_blue,
+            Chroma::C444,
+            &[&[107.0, -112.0, -65.44, -96.19], &[0.0, 0.0, -25.66, 112.0], &[0.0, 0.0, 112.0, -10.27]],
+        );
+    }
+
+    #[test]
+    fn packed_chroma_is_found_and_averaged() {
+        // Two rows of Y0 Cb Y1 Cr.
+        let yuyv = [10, 20, 30, 40, 50, 61, 70, 80];
+        check(PixelFormat::Yuyv, (2, 2), &yuyv, Chroma::C420, &[&[-118.0, -98.0, -78.0, -58.0], &[-87.5], &[-68.0]]);
+    }
+
+    #[test]
+    fn the_last_row_and_column_of_an_odd_picture_repeat() {
+        check(
+            PixelFormat::Nv12,
+            (3, 1),
+            &[1, 2, 3, 130, 120, 132, 122],
+            Chroma::C444,
+            &[&[-127.0, -126.0, -125.0], &[2.0, 2.0, 4.0], &[-8.0, -8.0, -6.0]],
+        );
+        check(PixelFormat::Grey8, (3, 1), &[1, 2, 3], Chroma::C420, &[&[-127.0, -126.0, -125.0], &[0.0; 2], &[0.0; 2]]);
+    }
+
+    #[test]
+    fn samples_round_and_saturate() {
+        assert_eq!([-200.0, -128.4, 0.49, 0.5, 126.6, 500.0].map(to_sample), [0, 0, 128, 129, 255, 255]);
+    }
+}
