@@ -162,10 +162,10 @@ pub(crate) struct BenchArgs {
     /// Also write the table to FILE, comma-separated
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Bits per pixel of `codec` and `overlap`
+    /// Bits per pixel of `codec`
     #[arg(long, value_name = "X", default_value_t = 1.5)]
     pub(crate) bpp: f64,
-    /// Picture for `codec` instead of the synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
+    /// Picture to use instead of synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
     #[arg(long, value_name = "FILE")]
     pub(crate) picture: Option<PathBuf>,
 }

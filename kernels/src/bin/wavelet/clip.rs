@@ -57,7 +57,8 @@ pub(crate) fn encode(
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (size, backend) = (params.size, encoder.backend());
     let (name, device) = (backend.name, &backend.device);
-    Ok(format!("{frames} frames of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
+    let count = count(frames);
+    Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
 }
 
 /// Decodes the file `input` into the clip or picture `output`.
@@ -91,7 +92,12 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     ensure!(damaged == 0, "{name} is damaged: {damaged} blocks hold bytes that no encoder makes");
     writer.finish()?;
     let backend = decoder.backend();
-    Ok(format!("{frames} frames of {}, {}: {}\n", params.size, backend.name, backend.device))
+    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.name, backend.device))
+}
+
+/// A number of frames as text.
+fn count(frames: u64) -> String {
+    if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
 }
 
 /// The encoder's target for a frame that costs `overhead_bytes` besides its coded size.
