@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod display;
+mod loopback;
 mod namespaces;
 mod support;
 mod window;
