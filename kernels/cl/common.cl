@@ -4,6 +4,8 @@
 //   LSIZE                 work-items in a group: 1 on CPU devices, where the compiler vectorises the inner
 //                         loops, and a few warps on GPUs
 //   STRIP                 column pairs that one group of the transform writes
+//   BLOCK_LSIZE           the same for kernels that code one block per group
+//   SIDE                  side of a block of coefficients
 //   BOUNDARY              SYMMETRIC, PERIODIC or ZERO
 //   ALPHA BETA GAMMA DELTA KAPPA KAPPA_INVERSE   lifting coefficients of the CDF 9/7 and its scaling
 // Results equal those of the Rust reference to the bit: each fused multiply-add is written as fma(), nothing

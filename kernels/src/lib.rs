@@ -1,6 +1,6 @@
 //! Everything Duet does per pixel or per coefficient: colour, padding, wavelet transform, quantiser, block coder.
 //!
-//! Three back ends compute the same to the bit: [`reference`] is plain Rust and the specification, `cpu` is
+//! Three back ends compute the same to the bit: [`mod@reference`] is plain Rust and the specification, `cpu` is
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
 //! This crate knows no packet and no network time.
 
