@@ -77,6 +77,9 @@ const fn min(a: usize, b: usize) -> usize {
     if a < b { a } else { b }
 }
 
+// The tables must fit a device's constant memory beside other things.
+const _: () = assert!(CONTEXTS <= 520);
+
 /// `START[c][s]`: sum of the frequencies of the symbols before `s` in context `c`.
 pub static START: [[u16; SYMBOLS]; CONTEXTS] = starts();
 
@@ -96,10 +99,7 @@ const fn starts() -> [[u16; SYMBOLS]; CONTEXTS] {
 
 /// How many symbols can occur in `context`: a drop is never larger than the peak it is taken from.
 pub const fn symbols_of(context: usize) -> usize {
-    if context < PEAK {
-        // 24 - 15 = 9 is the largest rest, but a table of equal entries needs no division.
-        SYMBOLS
-    } else if context < QUAD {
+    if context < QUAD {
         SYMBOLS
     } else if context < COEFFICIENT {
         let peak = (context - QUAD) / QUAD_SUMS % QUAD_PEAKS + 1;
@@ -141,6 +141,5 @@ mod tests {
                 }
             }
         }
-        assert!(CONTEXTS <= 520, "the tables must fit a device's constant memory");
     }
 }
