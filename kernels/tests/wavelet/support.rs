@@ -105,9 +105,11 @@ pub(crate) fn y4m_samples(bytes: &[u8], frame_bytes: usize) -> (String, Vec<u8>)
     (header, frames.flat_map(|frame| frame.strip_prefix(b"FRAME\n").unwrap()).copied().collect())
 }
 
-/// The `count` samples at the end of a PPM or PGM.
+/// The `count` samples at the end of a binary PPM or PGM.
 pub(crate) fn samples(path: &str, count: usize) -> Vec<u8> {
     let bytes = fs::read(path).unwrap();
+    let magic: &[u8] = if path.ends_with(".pgm") { b"P5" } else { b"P6" };
+    assert!(bytes.starts_with(magic), "{path} is not what its name says");
     bytes[bytes.len() - count..].to_vec()
 }
 

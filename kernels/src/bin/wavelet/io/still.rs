@@ -1,11 +1,15 @@
 //! Single pictures: PNG, PPM, PGM.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
-use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::codecs::png::PngEncoder;
+use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
+use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageReader, Limits};
 
 use super::{Kind, PictureInfo, rgb};
 
@@ -47,15 +51,26 @@ pub(crate) fn check(path: &Path, kind: Kind, format: PixelFormat) -> Result<()> 
 
 /// Writes a planar picture as `kind`.
 pub(crate) fn write(path: &Path, kind: Kind, info: &PictureInfo, data: &[u8]) -> Result<()> {
-    let format = if kind == Kind::Png { ImageFormat::Png } else { ImageFormat::Pnm };
+    let name = path.display();
     let (width, height) = (info.size.width() as u32, info.size.height() as u32);
-    let write = |samples: &[u8], colour: ExtendedColorType| {
-        image::save_buffer_with_format(path, samples, width, height, colour, format)
-    };
-    let result = if info.format == PixelFormat::Grey8 && kind != Kind::Ppm {
-        write(data, ExtendedColorType::L8)
+    let file = BufWriter::new(File::create(path).with_context(|| format!("{name} cannot be created"))?);
+    let grey = info.format == PixelFormat::Grey8 && kind != Kind::Ppm;
+    let rgb;
+    let (samples, colour) = if grey {
+        (data, ExtendedColorType::L8)
     } else {
-        write(&rgb::from_planar(info, data), ExtendedColorType::Rgb8)
+        rgb = rgb::from_planar(info, data);
+        (rgb.as_slice(), ExtendedColorType::Rgb8)
     };
-    result.with_context(|| format!("{} cannot be written", path.display()))
+    let result = match kind {
+        Kind::Pgm => pnm(file, PnmSubtype::Graymap(SampleEncoding::Binary)).write_image(samples, width, height, colour),
+        Kind::Ppm => pnm(file, PnmSubtype::Pixmap(SampleEncoding::Binary)).write_image(samples, width, height, colour),
+        _ => PngEncoder::new(file).write_image(samples, width, height, colour),
+    };
+    result.with_context(|| format!("{name} cannot be written"))
+}
+
+/// Without its subtype the encoder writes PAM, whatever the file's name says.
+fn pnm(file: BufWriter<File>, subtype: PnmSubtype) -> PnmEncoder<BufWriter<File>> {
+    PnmEncoder::new(file).with_subtype(subtype)
 }
