@@ -5,13 +5,12 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use common::config::raw::SenderFile;
+use common::config::resolve_sender;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use kernels::Picture;
 use receiver::sink::colour::Converter;
-use zune_core::bytestream::ZCursor;
-use zune_core::colorspace::ColorSpace;
-use zune_core::options::DecoderOptions;
-use zune_jpeg::JpegDecoder;
+use sender::source::SourceSpec;
 
 /// The luma planes of the clip.
 pub(crate) struct Clip {
@@ -20,23 +19,19 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    /// Decodes the luma of all pictures of a motion JPEG file, with the sender's decoder.
+    /// The luma of all pictures of a motion JPEG file, as the sender reads them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).with_context(|| format!("cannot read the clip {}", path.display()))?;
-        let mut size = None;
+        let spec: SourceSpec = format!("mjpeg:{}:fps=0", path.display()).parse().map_err(|e| anyhow!("{e}"))?;
+        let config = resolve_sender(&SenderFile::default())?;
+        let mut source = sender::source::open(&spec, &config)?;
+        let size = source.info().size;
         let mut lumas = Vec::new();
-        for jpeg in pictures(&bytes) {
-            let options = DecoderOptions::default().jpeg_set_out_colorspace(ColorSpace::YCbCr);
-            let mut decoder = JpegDecoder::new_with_options(ZCursor::new(jpeg), options);
-            let samples = decoder.decode().map_err(|e| anyhow!("picture {} of the clip: {e:?}", lumas.len()))?;
-            let (width, height) = decoder.dimensions().context("a picture without a size")?;
-            let new = FrameSize::new(width.try_into()?, height.try_into()?)?;
-            if *size.get_or_insert(new) != new {
-                bail!("the clip's pictures differ in size");
-            }
-            lumas.push(samples.chunks_exact(3).map(|pixel| pixel[0]).collect());
+        while let Some(frame) = source.next(Vec::new())? {
+            lumas.push(match frame.format {
+                PixelFormat::YCbCr8 => frame.data.chunks_exact(3).map(|pixel| pixel[0]).collect(),
+                _ => frame.data[..size.pixels()].to_vec(),
+            });
         }
-        let size = size.with_context(|| format!("there is no picture in {}", path.display()))?;
         Ok(Self { size, lumas })
     }
 
@@ -44,15 +39,6 @@ impl Clip {
     pub(crate) fn size(&self) -> FrameSize {
         self.size
     }
-}
-
-/// The pictures of a motion JPEG file: each from its start marker to the next one's.
-fn pictures(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_start =
-        |at: &usize| bytes[*at..].starts_with(b"\xff\xd8\xff") && (*at == 0 || bytes[..*at].ends_with(b"\xff\xd9"));
-    let mut starts: Vec<usize> = (0..bytes.len()).filter(is_start).collect();
-    starts.push(bytes.len());
-    (1..starts.len()).map(move |index| &bytes[starts[index - 1]..starts[index]])
 }
 
 /// What was received.
