@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
@@ -21,7 +21,7 @@ pub(crate) struct Clip {
 impl Clip {
     /// The luma of all pictures of a motion JPEG file, as the sender reads them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let spec: SourceSpec = format!("mjpeg:{}:fps=0", path.display()).parse().map_err(|e| anyhow!("{e}"))?;
+        let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", path.display()))?;
         let config = resolve_sender(&SenderFile::default())?;
         let mut source = sender::source::open(&spec, &config)?;
         let size = source.info().size;
