@@ -1,1 +1,14 @@
-//! stub
+//! Duet's sender daemon: pictures from a source, coded on their own thread, sent over QUIC.
+//!
+//! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
+
+mod capture;
+pub mod cli;
+pub mod devices;
+mod encode;
+mod gate;
+mod link;
+mod run;
+pub mod source;
+
+pub use run::run;

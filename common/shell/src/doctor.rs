@@ -1,6 +1,12 @@
 //! `doctor`: is everything here that streaming needs?
 
+use common::config::SharedConfig;
+use kernels::BackendChoice;
 use serde::Serialize;
+
+use crate::exit::Failure;
+use crate::identity::Identity;
+use crate::{cli, quic};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,4 +31,102 @@ pub struct Check {
     pub detail: String,
     /// What to do about it, if anything.
     pub advice: Option<String>,
+}
+
+impl Check {
+    /// The outcome of one check.
+    pub fn new(name: &'static str, status: Status, detail: impl Into<String>, advice: Option<String>) -> Self {
+        Self { name, status, detail: detail.into(), advice }
+    }
+}
+
+/// What both daemons need: identity, peers, socket buffers, a back end.
+pub fn shared(config: &SharedConfig) -> Vec<Check> {
+    vec![identity(config), peers(config), buffers(config.socket_buffer_bytes), backend(config)]
+}
+
+fn identity(config: &SharedConfig) -> Check {
+    let loaded = cli::identity_path(config).and_then(|path| Ok((Identity::load(&path)?, path)));
+    match loaded {
+        Ok((identity, path)) => {
+            let detail = format!("{} in {}", identity.public_key(), path.display());
+            Check::new("identity", Status::Ok, detail, None)
+        }
+        Err(failure) => Check::new("identity", Status::Fail, failure.message, None),
+    }
+}
+
+fn peers(config: &SharedConfig) -> Check {
+    let names: Vec<_> = config.peers.iter().map(|peer| peer.name.as_str()).collect();
+    if names.is_empty() {
+        let advice =
+            "run `identity` on the other machine and give what it prints as --peer KEY or in a [[peer]] section";
+        return Check::new("peers", Status::Fail, "no machine may connect", Some(advice.to_owned()));
+    }
+    Check::new("peers", Status::Ok, names.join(", "), None)
+}
+
+fn buffers(bytes: usize) -> Check {
+    match quic::buffer_sizes(bytes) {
+        Ok((receive, send)) if receive.min(send) >= bytes => {
+            Check::new("socket buffers", Status::Ok, format!("{bytes} bytes each way"), None)
+        }
+        Ok((receive, send)) => {
+            let detail =
+                format!("{receive} bytes to receive and {send} to send instead of {bytes}: bursts may be lost");
+            let advice = format!("as root: sysctl -w net.core.rmem_max={bytes} net.core.wmem_max={bytes}");
+            Check::new("socket buffers", Status::Warn, detail, Some(advice))
+        }
+        Err(error) => Check::new("socket buffers", Status::Fail, format!("no UDP socket can be opened: {error}"), None),
+    }
+}
+
+/// Finds out by opening an encoder of a small picture.
+fn backend(config: &SharedConfig) -> Check {
+    let opened = config.backend.parse::<BackendChoice>().map_err(|error| error.to_string()).and_then(|choice| {
+        let params = smallest_stream().ok_or("no stream")?;
+        kernels::open_encoder(&params, choice, config.device.as_deref()).map_err(|error| error.to_string())
+    });
+    match opened {
+        Ok(encoder) => {
+            let info = encoder.backend();
+            Check::new("backend", Status::Ok, format!("{} on {}: {}", info.name, info.device, info.reason), None)
+        }
+        Err(error) => {
+            Check::new("backend", Status::Fail, error, Some("leave the device out and use `--backend auto`".to_owned()))
+        }
+    }
+}
+
+fn smallest_stream() -> Option<common::params::StreamParams> {
+    use common::frame::{Chroma, ColourSpace, FrameSize};
+    Some(common::params::StreamParams {
+        size: FrameSize::new(16, 16).ok()?,
+        frame_rate: common::units::FrameRate::new(30, 1)?,
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: common::params::CodecParams::default(),
+    })
+}
+
+/// Prints the checks, one a line with its advice below it or as a JSON array. A failed one is a failure: of the
+/// network kind for identity and sockets, of usage for peers, of a device otherwise.
+pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        println!("{}", serde_json::to_string(checks).map_err(Failure::usage)?);
+    } else {
+        for Check { name, status, detail, advice } in checks {
+            println!("{:4} {name}: {detail}", format!("{status:?}").to_lowercase());
+            if let Some(advice) = advice {
+                println!("       {advice}");
+            }
+        }
+    }
+    let Some(failed) = checks.iter().find(|check| check.status == Status::Fail) else { return Ok(()) };
+    let message = format!("{}: {}", failed.name, failed.detail);
+    Err(match failed.name {
+        "identity" | "socket buffers" => Failure::network(message),
+        "peers" => Failure::usage(message),
+        _ => Failure::device(message),
+    })
 }

@@ -1,0 +1,40 @@
+//! Flags to a checked configuration.
+
+use clap::Parser;
+use common::config::raw::SenderFile;
+use common::config::{SenderConfig, parse_sender, resolve_sender};
+use shell::cli::{Command, CommonFlags, in_file, read_config, replace};
+use shell::exit::Failure;
+
+use crate::source::{FORMS, SourceSpec};
+
+/// Duet's sender: streams video to a receiver.
+#[derive(Debug, Parser)]
+#[command(name = "sender", version, after_help = format!("Sources: {FORMS}"))]
+pub struct Cli {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Where pictures come from; the forms are below
+    #[arg(long, global = true, value_name = "SPEC")]
+    pub source: Option<String>,
+    /// Video bit rate, such as 20M
+    #[arg(long, global = true, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Flags of both daemons.
+    #[command(flatten)]
+    pub common: CommonFlags,
+}
+
+/// Reads the configuration file, lays the flags over it and checks everything.
+pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
+    let path = cli.common.config.as_deref();
+    let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| in_file(path, &error))?;
+    let SenderFile { video, codec, compute, network, identity, peers, stats } = &mut file;
+    replace(&mut video.source, cli.source.clone());
+    replace(&mut codec.rate, cli.rate.clone());
+    cli.common.apply(compute, network, identity, peers, stats);
+    let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
+    let spec = SourceSpec::parse(&config.source)?;
+    Ok((config, spec))
+}

@@ -1,0 +1,82 @@
+//! `devices` and `doctor`: what this machine has, and whether it is enough to send.
+
+use common::config::SenderConfig;
+use kernels::DeviceInfo;
+use serde_json::{Value, json};
+use shell::doctor::{self, Check, Status};
+use shell::exit::Failure;
+
+use crate::source::{SourceSpec, cameras};
+
+/// Lists cameras with their formats, and the devices that can encode.
+pub fn print_devices(as_json: bool) {
+    let (cameras, devices) = (cameras(), kernels::devices());
+    if as_json {
+        let cameras: Vec<_> = cameras
+            .iter()
+            .map(|camera| {
+                let format = |(name, size, fps): &(String, common::frame::FrameSize, u32)| {
+                    json!({ "format": name, "width": size.width(), "height": size.height(), "fps": fps })
+                };
+                let formats: Vec<_> = camera.formats.iter().map(format).collect();
+                json!({ "index": camera.index, "name": camera.name, "formats": formats, "problem": camera.problem })
+            })
+            .collect();
+        let devices: Vec<_> = devices.iter().map(device_json).collect();
+        println!("{}", json!({ "cameras": cameras, "devices": devices }));
+        return;
+    }
+    if cameras.is_empty() {
+        println!("no cameras");
+    }
+    for camera in cameras {
+        println!("camera {}: {}", camera.index, camera.name);
+        for (name, size, fps) in &camera.formats {
+            println!("  {name:6} {size} at {fps} frames a second");
+        }
+        if let Some(problem) = camera.problem {
+            println!("  {problem}");
+        }
+    }
+    for device in devices {
+        println!("{:8} {}  ({:?}, {} compute units)", device.backend, device.name, device.kind, device.compute_units);
+    }
+}
+
+fn device_json(device: &DeviceInfo) -> Value {
+    json!({
+        "backend": device.backend,
+        "name": device.name,
+        "platform": device.platform,
+        "driver": device.driver,
+        "kind": format!("{:?}", device.kind).to_lowercase(),
+        "memory_bytes": device.memory_bytes,
+        "compute_units": device.compute_units,
+    })
+}
+
+/// Checks what sending needs, prints each outcome and what to do about it; a failed check decides the exit code.
+pub fn examine(config: &SenderConfig, spec: &SourceSpec, as_json: bool) -> Result<(), Failure> {
+    let mut checks = doctor::shared(&config.shared);
+    checks.push(camera(spec));
+    doctor::print(&checks, as_json)
+}
+
+fn camera(spec: &SourceSpec) -> Check {
+    let SourceSpec::Camera { index, .. } = spec else {
+        return Check::new("source", Status::Ok, "no camera is asked for", None);
+    };
+    match cameras().into_iter().find(|camera| camera.index == *index) {
+        Some(camera) => match camera.problem {
+            None => Check::new("source", Status::Ok, format!("camera {index}: {}", camera.name), None),
+            Some(problem) => {
+                let advice = "close other programs that use it; add this user to the group video";
+                Check::new("source", Status::Fail, format!("camera {index}: {problem}"), Some(advice.to_owned()))
+            }
+        },
+        None => {
+            let advice = "connect one, or use another source such as --source pattern";
+            Check::new("source", Status::Fail, format!("there is no camera {index}"), Some(advice.to_owned()))
+        }
+    }
+}

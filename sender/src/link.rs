@@ -1,0 +1,234 @@
+//! The network thread's part: where a clock meets the sending session.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use common::config::Peer;
+use common::session::{ProtocolViolation, SenderEvent, SenderSession};
+use common::stats::{SenderReport, Stage, StageHistograms};
+use common::units::{Bitrate, Timestamp};
+use common::wire::control::ControlMessage;
+use kernels::BackendInfo;
+use shell::exit::Failure;
+use shell::link::{Action, Link, LinkState};
+use shell::sd::Watchdog;
+use shell::slot::Slot;
+use shell::stats::StatsFile;
+
+use crate::encode::Encoded;
+use crate::gate::Gate;
+use crate::source::{SourceFrame, SourceInfo};
+
+/// Ticks of the link from one line of statistics to the next.
+const TICKS_PER_REPORT: u32 = 4;
+
+/// What the sender's link is made of.
+pub(crate) struct Parts {
+    pub(crate) session: SenderSession,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) pictures: Slot<SourceFrame>,
+    pub(crate) coded: Slot<Encoded>,
+    pub(crate) info: SourceInfo,
+    pub(crate) rate: Bitrate,
+    pub(crate) backend: BackendInfo,
+    pub(crate) stats: StatsFile,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) dials: bool,
+}
+
+/// A sending session between the encode thread and the network.
+pub(crate) struct SenderLink {
+    parts: Parts,
+    stages: StageHistograms,
+    given: u64,
+    sent: u64,
+    finishing: bool,
+    rtt_us: Option<u64>,
+    ticks: u32,
+    action: Option<Action>,
+}
+
+impl SenderLink {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            stages: StageHistograms::default(),
+            given: 0,
+            sent: 0,
+            finishing: false,
+            rtt_us: None,
+            ticks: 0,
+            action: None,
+        }
+    }
+
+    /// Writes the last line of statistics.
+    pub(crate) fn report_final(&mut self) {
+        let report = self.report(true);
+        self.parts.stats.write(&report);
+    }
+
+    /// Gives the session a frame if there is one and the session may have it: one of a live source at once, one of
+    /// a file when the one before has left.
+    fn feed(&mut self, now: Timestamp) -> bool {
+        let session = &mut self.parts.session;
+        if !session.is_streaming() {
+            return false;
+        }
+        let counters = session.stats();
+        let is_idle = counters.frames_sent + counters.frames_cut + counters.frames_unwanted >= self.given;
+        if !self.parts.info.is_live && !is_idle {
+            return false;
+        }
+        let Some(encoded) = self.parts.coded.try_take() else {
+            if self.parts.coded.is_closed() && !self.finishing {
+                self.finishing = true;
+                session.finish(now);
+            }
+            return false;
+        };
+        for (stage, time) in [
+            (Stage::Capture, encoded.waited),
+            (Stage::Upload, encoded.stages.upload),
+            (Stage::Transform, encoded.stages.transform),
+            (Stage::Code, encoded.stages.code),
+        ] {
+            self.stages.record(stage, time);
+        }
+        session.on_frame(encoded.frame, encoded.times, now);
+        self.given += 1;
+        self.parts.gate.set_budget_bytes(session.budget_bytes());
+        true
+    }
+
+    fn on_event(&mut self, event: SenderEvent) {
+        match event {
+            SenderEvent::Streaming => {
+                tracing::info!("streaming {} at {}", self.parts.info.size, self.parts.rate);
+                self.parts.gate.set_budget_bytes(self.parts.session.budget_bytes());
+                self.parts.gate.set_open(true);
+            }
+            SenderEvent::Finished | SenderEvent::PeerFinished => self.action = Some(Action::End),
+            SenderEvent::PeerStopping => {
+                tracing::info!("the receiver has stopped; waiting for it to come back");
+                self.action.get_or_insert(Action::Disconnect);
+            }
+            SenderEvent::PeerReplaced if self.parts.dials => {
+                let message = "another sender with this machine's key has taken the connection over";
+                self.action = Some(Action::Fail(Failure::network(message)));
+            }
+            SenderEvent::PeerReplaced => {
+                self.action.get_or_insert(Action::Disconnect);
+            }
+            SenderEvent::PeerRejected(reason) => {
+                let message = format!("the receiver ended the connection: {reason}");
+                self.action = Some(Action::Fail(Failure::network(message)));
+            }
+        }
+    }
+
+    fn report(&self, is_final: bool) -> SenderReport {
+        let counters = self.parts.session.stats();
+        let gate = &self.parts.gate;
+        let dropped_early = self.parts.pictures.dropped()
+            + self.parts.coded.dropped()
+            + gate.unwanted.load(Ordering::Relaxed)
+            + gate.skipped.load(Ordering::Relaxed);
+        let pixels = counters.frames_sent.max(1) as f64 * self.parts.info.size.pixels() as f64;
+        SenderReport {
+            frames_captured: gate.captured.load(Ordering::Relaxed),
+            frames_sent: counters.frames_sent,
+            frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
+            bytes_sent: counters.bytes_sent,
+            bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
+            rate_target_bps: self.parts.rate.as_bps(),
+            rtt_us: self.rtt_us,
+            loss: counters.loss(),
+            backend: self.parts.backend.name.to_owned(),
+            device: self.parts.backend.device.clone(),
+            stages_us: self.stages.summary(),
+            is_final,
+        }
+    }
+}
+
+impl Link for SenderLink {
+    fn on_connected(&mut self, _: &Peer, max_datagram: usize, now: Timestamp) {
+        self.parts.session.on_connected(now, max_datagram);
+    }
+
+    fn on_disconnected(&mut self, now: Timestamp) {
+        self.parts.gate.set_open(false);
+        self.parts.session.on_disconnected(now);
+        // What was not sent of the frames given is gone.
+        let counters = self.parts.session.stats();
+        self.given = counters.frames_sent + counters.frames_cut + counters.frames_unwanted;
+    }
+
+    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        self.parts.session.on_control(message, now)
+    }
+
+    fn on_wake(&mut self, _: Timestamp) {
+        // Whatever woke the loop is found when it polls for datagrams.
+    }
+
+    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
+        if let Some(state) = state {
+            self.parts.session.set_max_datagram(state.max_datagram);
+            self.rtt_us = Some(state.rtt.as_micros() as u64);
+        }
+        // While nobody watches, being reachable is all that this daemon has to do.
+        if !self.parts.session.is_streaming() {
+            self.parts.watchdog.alive(now);
+        }
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(TICKS_PER_REPORT) {
+            let report = self.report(false);
+            self.parts.stats.write(&report);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.parts.session.handle_timeout(now);
+    }
+
+    fn on_stop(&mut self, _: Timestamp) {
+        self.parts.session.stop();
+        self.action = Some(Action::End);
+    }
+
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.parts.session.poll_control()
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        loop {
+            // The newest frame of a live source takes the place of the one that is leaving.
+            if self.parts.info.is_live {
+                self.feed(now);
+            }
+            let datagram = self.parts.session.poll_datagram(now);
+            let counters = self.parts.session.stats();
+            if counters.frames_sent > self.sent {
+                self.sent = counters.frames_sent;
+                self.stages.record(Stage::Pace, counters.last_pace);
+                self.parts.watchdog.alive(now);
+            }
+            if datagram.is_some() || !self.feed(now) {
+                return datagram;
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.parts.session.poll_timeout()
+    }
+
+    fn poll_action(&mut self, _: Timestamp) -> Option<Action> {
+        while let Some(event) = self.parts.session.poll_event() {
+            self.on_event(event);
+        }
+        self.action.take()
+    }
+}

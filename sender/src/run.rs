@@ -1,0 +1,134 @@
+//! `run`: the threads of the sender and their end.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use common::config::{LinkMode, SenderConfig};
+use common::frame::PixelFormat;
+use common::params::StreamParams;
+use common::session::SenderSession;
+use kernels::{BackendChoice, Encoder, PictureRef, Target, open_encoder};
+use shell::exit::Failure;
+use shell::identity::Identity;
+use shell::link::{LinkOptions, Waker};
+use shell::sd::Watchdog;
+use shell::slot::Slot;
+use shell::stats::StatsFile;
+
+use crate::capture::Capture;
+use crate::encode::{self, Encode};
+use crate::gate::Gate;
+use crate::link::{Parts, SenderLink};
+use crate::source::pattern::Pattern;
+use crate::source::{SourceInfo, SourceSpec};
+
+/// What a sender without a peer says.
+pub(crate) const NO_PEER: &str =
+    "no machine may receive: give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there";
+
+/// Streams until the source ends, `frames_max` frames are coded, the receiver is done, or a signal comes.
+pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
+    let shared = &config.shared;
+    if shared.peers.is_empty() {
+        return Err(Failure::usage(NO_PEER));
+    }
+    let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
+    let identity = Identity::load(&shell::cli::identity_path(shared)?)?;
+    let stats = StatsFile::create(shared.stats_file.as_deref())?;
+
+    let gate = Arc::new(Gate::new(0));
+    let (pictures, coded) = (Slot::new(), Slot::new());
+    let (give_back, used) = mpsc::channel();
+    let capture = Capture {
+        spec: spec.clone(),
+        config: config.clone(),
+        gate: Arc::clone(&gate),
+        pictures: pictures.clone(),
+        used,
+    };
+    let (opened, info) = mpsc::channel();
+    let capture = spawn("capture", move || capture.run(&opened))?;
+    let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
+
+    let params = StreamParams {
+        size: info.size,
+        frame_rate: info.frame_rate,
+        chroma: config.chroma,
+        colour: info.colour,
+        codec: config.codec,
+    };
+    let session = SenderSession::new(params, config.rate);
+    gate.set_budget_bytes(session.budget_bytes());
+    let mut encoder =
+        open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;
+    warm_up(encoder.as_mut(), &info, config.rate.bytes_per_frame(params.frame_rate))?;
+    let backend = encoder.backend().clone();
+    tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
+
+    let waker = Waker::default();
+    let encode = Encode {
+        encoder,
+        info,
+        gate: Arc::clone(&gate),
+        pictures: pictures.clone(),
+        coded: coded.clone(),
+        used: give_back,
+        waker: waker.clone(),
+        frames_max,
+    };
+    let encode = spawn("encode", move || encode.run())?;
+    let options = LinkOptions {
+        mode: shared.mode.clone(),
+        identity,
+        peers: shared.peers.clone(),
+        socket_buffer_bytes: shared.socket_buffer_bytes,
+        gso: shared.gso,
+        rate: config.rate,
+        frame_bytes: config.rate.bytes_per_frame(info.frame_rate),
+    };
+    let mut link = SenderLink::new(Parts {
+        session,
+        gate: Arc::clone(&gate),
+        pictures: pictures.clone(),
+        coded: coded.clone(),
+        info,
+        rate: config.rate,
+        backend,
+        stats,
+        watchdog: Watchdog::ready(),
+        dials: matches!(shared.mode, LinkMode::Dial(_)),
+    });
+    let linked = shell::link::run(options, &waker, &mut link);
+    link.report_final();
+
+    gate.end();
+    pictures.close();
+    coded.close();
+    let encoded = join(encode);
+    // A camera may hold its thread for ever; one that has not ended has nothing to report.
+    let captured = if capture.is_finished() { join(capture) } else { Ok(()) };
+    linked.and(captured).and(encoded)
+}
+
+/// Codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
+/// frame finds everything in its place.
+fn warm_up(encoder: &mut dyn Encoder, info: &SourceInfo, budget_bytes: usize) -> Result<(), Failure> {
+    let mut data = Vec::new();
+    Pattern::new(info.size, info.frame_rate).draw(0, 0, &mut data);
+    PictureRef::new(PixelFormat::I420, info.size, &data)
+        .and_then(|picture| encoder.encode(picture, Target::Bytes(budget_bytes)))
+        .map(drop)
+        .map_err(|error| encode::failure(&error))
+}
+
+type Ending = JoinHandle<Result<(), Failure>>;
+
+fn spawn(name: &str, body: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<Ending, Failure> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
+    thread.map_err(|error| Failure::device(format!("the {name} thread cannot be started: {error}")))
+}
+
+fn join(thread: Ending) -> Result<(), Failure> {
+    thread.join().unwrap_or_else(|_| Err(Failure::device("a thread of the sender has failed")))
+}

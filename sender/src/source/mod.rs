@@ -1,0 +1,76 @@
+//! Sources of pictures: a camera, a test pattern, files.
+
+mod camera;
+mod file;
+mod jpeg;
+mod mjpeg;
+pub mod pattern;
+mod spec;
+mod y4m;
+
+use common::config::SenderConfig;
+use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::units::{FrameRate, Timestamp};
+use shell::exit::Failure;
+
+pub use camera::{CameraDescription, cameras};
+pub use mjpeg::MjpegReader;
+pub use spec::{FORMS, Layout, Pace, SourceSpec};
+pub use y4m::Y4mReader;
+
+/// A picture taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFrame {
+    /// Order of the samples.
+    pub format: PixelFormat,
+    /// The samples.
+    pub data: Vec<u8>,
+    /// When it was taken.
+    pub capture: Timestamp,
+}
+
+/// What is known of a source before its first picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// Size of all its pictures.
+    pub size: FrameSize,
+    /// Their nominal rate.
+    pub frame_rate: FrameRate,
+    /// What their samples mean.
+    pub colour: ColourSpace,
+    /// Whether new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
+    /// lost, and the source waits.
+    pub is_live: bool,
+}
+
+/// Gives pictures one after another, on the thread that opened it.
+pub trait FrameSource {
+    /// What its pictures are like.
+    fn info(&self) -> SourceInfo;
+
+    /// Waits for the next picture; `None` at the end. `buffer` is memory to use again.
+    fn next(&mut self, buffer: Vec<u8>) -> Result<Option<SourceFrame>, Failure>;
+
+    /// Pictures that could not be used so far, such as broken JPEGs.
+    fn skipped(&self) -> u64 {
+        0
+    }
+}
+
+/// Opens the source that `spec` names; `config` gives what it leaves open.
+pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
+    let default_rate = || config.frame_rate.or(FrameRate::new(30, 1)).ok_or_else(|| Failure::usage("no frame rate"));
+    Ok(match spec {
+        SourceSpec::Camera { index, size, rate } => {
+            let wanted = size.or(config.size);
+            Box::new(camera::Camera::open(*index, wanted, rate.map_or_else(default_rate, Ok)?)?)
+        }
+        SourceSpec::Pattern { size, rate } => {
+            let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
+            Box::new(pattern::Pattern::new(size, rate.map_or_else(default_rate, Ok)?))
+        }
+        SourceSpec::File { layout, path, repeat, pace } => {
+            file::open(*layout, path, *repeat, *pace, config.frame_rate, default_rate()?)?
+        }
+    })
+}

@@ -1,0 +1,172 @@
+//! `--source SPEC`: text to a checked source.
+
+use std::path::PathBuf;
+
+use common::config::{parse_frame_rate, parse_size};
+use common::frame::FrameSize;
+use common::units::FrameRate;
+use shell::exit::Failure;
+
+/// The forms that a source can have, for messages and help.
+pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
+                         y4m:PATH[:loop][:fps=N] (PATH may be -) or mjpeg:PATH[:loop][:fps=N] (fps=0: as fast as it goes)";
+
+/// Where pictures come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceSpec {
+    /// A camera of this machine.
+    Camera {
+        /// Its number, as `devices` lists it.
+        index: u32,
+        /// Size asked for; without one, 1280x720 or what is nearest.
+        size: Option<FrameSize>,
+        /// Rate asked for.
+        rate: Option<FrameRate>,
+    },
+    /// A moving test picture.
+    Pattern {
+        /// Size; without one, 1280x720.
+        size: Option<FrameSize>,
+        /// Rate; without one, 30.
+        rate: Option<FrameRate>,
+    },
+    /// A file of pictures.
+    File {
+        /// How it is laid out.
+        layout: Layout,
+        /// The file; `-` is standard input.
+        path: PathBuf,
+        /// Whether it begins again at its end.
+        repeat: bool,
+        /// How fast it is played.
+        pace: Pace,
+    },
+}
+
+/// Layout of a file of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// YUV4MPEG2.
+    Y4m,
+    /// JPEG pictures one after another.
+    Mjpeg,
+}
+
+/// How fast a file is played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// At the rate it names, or the configured one.
+    Own,
+    /// At this rate.
+    Rate(FrameRate),
+    /// As fast as the pipeline takes it.
+    Free,
+}
+
+impl SourceSpec {
+    /// Reads `text`; the failure names what is wrong or all valid forms.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let layout = match kind {
+            "camera" | "pattern" => return live(kind, rest, text),
+            "y4m" => Layout::Y4m,
+            "mjpeg" => Layout::Mjpeg,
+            _ => return Err(Failure::usage(format!("`{text}` is not a source: use {FORMS}"))),
+        };
+        file(layout, rest, text)
+    }
+}
+
+fn wrong(text: &str, message: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("source `{text}`: {message}"))
+}
+
+fn live(kind: &str, options: &str, text: &str) -> Result<SourceSpec, Failure> {
+    let (mut index, mut size, mut rate) = (0, None, None);
+    for option in options.split(':').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("size", value)) => size = Some(parse_size(value).map_err(|error| wrong(text, error))?),
+            Some(("fps", value)) => rate = Some(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
+            Some(("index", value)) if kind == "camera" => {
+                index = value.parse().map_err(|_| wrong(text, format!("`{value}` is not a camera's number")))?;
+            }
+            _ => return Err(wrong(text, format!("there is no option `{option}`: use {FORMS}"))),
+        }
+    }
+    Ok(match kind {
+        "camera" => SourceSpec::Camera { index, size, rate },
+        _ => SourceSpec::Pattern { size, rate },
+    })
+}
+
+/// Options stand at the end, so that a path may hold colons.
+fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
+    let (mut path, mut repeat, mut pace) = (rest, false, Pace::Own);
+    while let Some((before, option)) = path.rsplit_once(':') {
+        match option.split_once('=') {
+            None if option == "loop" => repeat = true,
+            Some(("fps", "0")) => pace = Pace::Free,
+            Some(("fps", value)) => pace = Pace::Rate(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
+            _ => break,
+        }
+        path = before;
+    }
+    if path.is_empty() {
+        return Err(wrong(text, format!("a path is missing: use {FORMS}")));
+    }
+    if path == "-" && repeat {
+        return Err(wrong(text, "standard input cannot begin again: leave `:loop` out"));
+    }
+    Ok(SourceSpec::File { layout, path: PathBuf::from(path), repeat, pace })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: SourceSpec) {
+        assert_eq!(SourceSpec::parse(text).unwrap(), expected, "{text}");
+    }
+
+    fn y4m(path: &str, repeat: bool, pace: Pace) -> SourceSpec {
+        SourceSpec::File { layout: Layout::Y4m, path: path.into(), repeat, pace }
+    }
+
+    #[test]
+    fn every_form_is_read() {
+        let (size, rate) = (FrameSize::new(17, 31).ok(), FrameRate::new(60_000, 1000));
+        check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
+        check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
+        check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });
+        check("y4m:a.y4m", y4m("a.y4m", false, Pace::Own));
+        check("y4m:-", y4m("-", false, Pace::Own));
+        check("y4m:a:b:loop:fps=0", y4m("a:b", true, Pace::Free));
+        check("y4m:/x:fps=30000/1001", y4m("/x", false, Pace::Rate(FrameRate::new(30_000, 1001).unwrap())));
+        let path = "clip.mjpeg".into();
+        check("mjpeg:clip.mjpeg:loop", SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, pace: Pace::Own });
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_what_is_valid() {
+        for (text, says) in [
+            ("webcam", "pattern[:size"),
+            ("", "pattern[:size"),
+            ("pattern:size=16385x1", "16384"),
+            ("pattern:size=big", "1280x720"),
+            ("pattern:fps=0", "above 0"),
+            ("pattern:index=1", "no option `index=1`"),
+            ("camera:index=front", "number"),
+            ("camera:mirror", "no option `mirror`"),
+            ("y4m:", "path is missing"),
+            ("y4m", "path is missing"),
+            ("mjpeg::loop", "path is missing"),
+            ("y4m:-:loop", "begin again"),
+            ("y4m:a:fps=fast", "frame rate"),
+        ] {
+            let failure = SourceSpec::parse(text).unwrap_err();
+            assert!(failure.code() == 2 && failure.message.contains(says), "{text}: {failure}");
+        }
+    }
+}

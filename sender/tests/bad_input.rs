@@ -1,0 +1,195 @@
+//! Everything that people get wrong: one sentence on standard error, the right exit code, no panic.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::io::Write;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// A key that belongs to nobody.
+const PEER: &str = "AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A directory with an identity in it; goes away with the value.
+struct Home(PathBuf);
+
+impl Home {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("duet-sender-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let home = Self(path);
+        let made = home.run(&["identity"]);
+        assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 45), "{made:?}");
+        home
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Runs the sender to its end, which must come in time.
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with_input(arguments, b"")
+    }
+
+    fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sender"))
+            .args(arguments)
+            .env_clear()
+            .env("HOME", &self.0)
+            .env("DUET_LOG", "off")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A sender that does not read its input closes it.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        let began = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if began.elapsed() > LIMIT {
+                child.kill().unwrap();
+                panic!("{arguments:?} did not end: {:?}", child.wait_with_output());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.wait_with_output().unwrap()
+    }
+
+    /// The sender must end with `code` and one line that contains `says`.
+    #[track_caller]
+    fn check(&self, arguments: &[&str], code: i32, says: &str) {
+        check(arguments, &self.run(arguments), code, says);
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[track_caller]
+fn check(arguments: &[&str], output: &Output, code: i32, says: &str) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+    assert_eq!(text.lines().count(), 1, "{arguments:?}: {text}");
+    assert!(text.starts_with("sender: ") && text.contains(says), "{arguments:?}: {text}");
+}
+
+fn with_peer<'a>(source: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["--peer", PEER, "--source", source, "--backend", "cpu"], more].concat()
+}
+
+#[test]
+fn flags() {
+    let home = Home::new();
+    home.check(&["--sorce", "pattern"], 2, "--source");
+    home.check(&["runn"], 2, "run");
+    home.check(&["--to", "a:1", "--listen", "b:2"], 2, "--listen");
+    home.check(&["--frames", "0"], 2, "--frames");
+    home.check(&["--frames", "many"], 2, "--frames");
+    home.check(&["--rate", "fast"], 2, "20M");
+    home.check(&["--to", "nowhere"], 2, "HOST:PORT");
+    home.check(&["--listen", "home:4820"], 2, "IP:PORT");
+    home.check(&["--backend", "cuda"], 2, "`opencl`");
+    home.check(&["--peer", "secret"], 2, "44 characters");
+    home.check(&["--source", "pattern"], 2, "--peer KEY");
+    home.check(&with_peer("pattern:size=16385x1", &[]), 2, "16384");
+    home.check(&with_peer("webcam", &[]), 2, "mjpeg:PATH");
+    home.check(&with_peer("pattern:size=64x64", &["--rate", "10"]), 2, "--rate");
+    home.check(&with_peer("pattern:size=64x64", &["--device", "H200"]), 2, "H200");
+    home.check(&with_peer("pattern:size=64x64", &["--stats", "/nowhere/stats"]), 2, "/nowhere/stats");
+}
+
+#[test]
+fn configuration() {
+    let home = Home::new();
+    home.check(&["--config", "/nowhere.toml", "check"], 2, "/nowhere.toml");
+    let path = home.write("sender.toml", b"[video]\nsorce = \"pattern\"\n");
+    home.check(&["check", "--config", &path], 2, "line 2: there is no key `sorce` here; did you mean `source`?");
+    let path = home.write("sender.toml", b"[video\n");
+    home.check(&["check", "--config", &path], 2, "line 1");
+    let path = home.write("sender.toml", b"[codec]\nrate = \"20M\"\n");
+    assert_eq!(home.run(&["check", "--config", &path]).status.code(), Some(0));
+    home.check(&["check", "--config", &path, "--rate", "x"], 2, "codec.rate");
+}
+
+#[test]
+fn files() {
+    let home = Home::new();
+    home.check(&with_peer("y4m:/nowhere.y4m", &[]), 2, "/nowhere.y4m");
+    home.check(&with_peer("mjpeg:/tmp", &[]), 2, "directory");
+    let text = home.write("text", b"hello");
+    home.check(&with_peer(&format!("y4m:{text}"), &[]), 2, "Y4M header");
+    home.check(&with_peer(&format!("mjpeg:{text}"), &[]), 2, "no JPEG picture");
+    let wide = home.write("wide.y4m", b"YUV4MPEG2 W16385 H1 F30:1\n");
+    home.check(&with_peer(&format!("y4m:{wide}"), &[]), 2, "16384");
+    let deep = home.write("deep.y4m", b"YUV4MPEG2 W16 H16 F30:1 C420p10\n");
+    home.check(&with_peer(&format!("y4m:{deep}"), &[]), 2, "420p10");
+    let arguments = with_peer("y4m:-", &[]);
+    check(&arguments, &home.run_with_input(&arguments, b"no video"), 2, "Y4M header");
+}
+
+#[test]
+fn devices() {
+    let home = Home::new();
+    if !Path::new("/dev/video0").exists() {
+        home.check(&with_peer("camera", &[]), 3, "no camera");
+    }
+    // The loader finds no platform in an empty directory.
+    let empty = home.path("vendors");
+    std::fs::create_dir(&empty).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sender"))
+        .args(["--peer", PEER, "--source", "pattern:size=64x64", "--backend", "opencl"])
+        .env("HOME", &home.0)
+        .env("DUET_LOG", "off")
+        .env("OCL_ICD_VENDORS", &empty)
+        .output()
+        .unwrap();
+    check(&["--backend", "opencl"], &output, 3, "OpenCL");
+}
+
+#[test]
+fn network_and_identity() {
+    let home = Home::new();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    home.check(&with_peer("pattern:size=64x64", &["--listen", &address]), 4, "in use");
+    home.check(&with_peer("pattern", &["--identity", "/nowhere/key.pem"]), 4, "sender identity");
+    let key = home.path(".local/state/duet/identity.pem");
+    let mut text = std::fs::read(&key).unwrap();
+    let middle = text.len() / 2;
+    text[middle] = if text[middle] == b'A' { b'B' } else { b'A' };
+    std::fs::write(&key, &text).unwrap();
+    home.check(&with_peer("pattern", &[]), 4, "not a valid Ed25519 private key");
+    std::os::unix::fs::chown(&key, None, None).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    home.check(&with_peer("pattern", &[]), 4, "chmod 600");
+}
+
+#[test]
+fn smallest_picture_streams_until_told_to_stop() {
+    let home = Home::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sender"))
+        .args(with_peer("pattern:size=1x1", &["--listen", "127.0.0.1:0"]))
+        .env("HOME", &home.0)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("listening at")), "it has ended");
+    let terminated = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(terminated.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
