@@ -95,6 +95,8 @@ pub struct Stage<R> {
     pub jobs: Slot<Job>,
     /// To the sinks.
     pub pictures: Slot<Decoded>,
+    /// Whether the sinks only record: then the decoder waits for them instead of replacing what they have not taken.
+    pub records: bool,
     /// Pictures that the sinks have shown.
     pub shown: Receiver<Picture>,
     /// Tells the network thread that a decoder is there.
@@ -198,9 +200,9 @@ impl Open {
             clock_offset_us,
         };
         let decoded = Decoded { stream: Arc::clone(&self.stream), id: arrived.id, picture, passed };
-        if let Some(not_shown) = stage.pictures.replace(decoded) {
-            self.spare.push(not_shown.picture);
-        }
+        let not_shown =
+            if stage.records { stage.pictures.put_wait(decoded).err() } else { stage.pictures.replace(decoded) };
+        self.spare.extend(not_shown.map(|decoded| decoded.picture));
         Ok(())
     }
 }

@@ -6,6 +6,8 @@
 //!                    slot of one: the newest wins
 //! ```
 //!
+//! A file waits for no eye: when all sinks are files, frames queue up for a while before any is lost.
+//!
 //! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
 //! network thread never decodes.
 
@@ -40,6 +42,9 @@ use crate::sink::{Sink, SinkError, SinkSpec};
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
                        or as public_key in a [[peer]] section";
 
+/// Coded frames that wait for the decoder when nothing but files is written.
+const RECORDING_DEPTH: usize = 16;
+
 /// Receives until the sender has finished, `frames` pictures are shown, a window is closed or the process is asked to
 /// stop. Call it on the main thread. Returns the last statistics.
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
@@ -58,7 +63,8 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     };
     let mut stats = StatsFile::create(shared.stats_file.as_deref())?;
 
-    let (jobs, pictures) = (Slot::new(), Slot::new());
+    let records = sinks.iter().all(|sink| sink.records());
+    let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { 1 }), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let waker = Waker::default();
@@ -90,7 +96,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
                 waker.wake();
             }
         };
-        let stage = Stage { jobs, pictures: pictures.clone(), shown: shown_queue, opened: tell_opened };
+        let stage = Stage { jobs, pictures: pictures.clone(), records, shown: shown_queue, opened: tell_opened };
         let device = shared.device.clone();
         spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
     };
@@ -104,6 +110,8 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames };
     let presented = present::run(presenter, sinks, &mut stats, &mut watchdog);
     watchdog.stopping();
+    // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
+    pictures.close();
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.
     end(present::End::Stop);
     let decoded = join(decoding);

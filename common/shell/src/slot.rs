@@ -1,8 +1,9 @@
 //! A place for one item between two threads.
 //!
 //! Live stages [`replace`](Slot::replace) what is still there: the newest wins, the loss is counted. Stages that
-//! must not lose [`put_wait`](Slot::put_wait).
+//! must not lose [`put_wait`](Slot::put_wait), or have a slot of some [depth](Slot::with_depth).
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,8 @@ struct Shared<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    item: Option<T>,
+    items: VecDeque<T>,
+    depth: usize,
     closed: bool,
     dropped: u64,
 }
@@ -36,6 +38,12 @@ pub enum Taken<T> {
     Closed,
 }
 
+impl<T> State<T> {
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.depth
+    }
+}
+
 impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
@@ -49,42 +57,50 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// An empty, open slot.
+    /// An empty, open slot for one item.
     pub fn new() -> Self {
-        let state = State { item: None, closed: false, dropped: 0 };
+        Self::with_depth(1)
+    }
+
+    /// An empty, open slot for `depth` items, at least one: for a stage that nobody watches and that must get over
+    /// a pause of its reader without loss.
+    pub fn with_depth(depth: usize) -> Self {
+        let depth = depth.max(1);
+        let state = State { items: VecDeque::with_capacity(depth), depth, closed: false, dropped: 0 };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Puts `item` in, in place of what is there. Gives back what it replaced (counted as dropped), or `item`
-    /// itself if the slot is closed.
+    /// Puts `item` in; if the slot is full, in place of its oldest. Gives back what it replaced (counted as
+    /// dropped), or `item` itself if the slot is closed.
     pub fn replace(&self, item: T) -> Option<T> {
         let mut state = self.lock();
         if state.closed {
             return Some(item);
         }
-        let old = state.item.replace(item);
+        let old = if state.is_full() { state.items.pop_front() } else { None };
+        state.items.push_back(item);
         state.dropped += u64::from(old.is_some());
         self.shared.changed.notify_all();
         old
     }
 
-    /// Waits until the slot is empty and puts `item` in; gives it back if the slot is closed.
+    /// Waits until the slot has room and puts `item` in; gives it back if the slot is closed.
     pub fn put_wait(&self, item: T) -> Result<(), T> {
         let mut state = self.lock();
-        while state.item.is_some() && !state.closed {
+        while state.is_full() && !state.closed {
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.closed {
             return Err(item);
         }
-        state.item = Some(item);
+        state.items.push_back(item);
         self.shared.changed.notify_all();
         Ok(())
     }
 
-    /// Takes the item if there is one.
+    /// Takes the oldest item if there is one.
     pub fn try_take(&self) -> Option<T> {
-        let item = self.lock().item.take();
+        let item = self.lock().items.pop_front();
         if item.is_some() {
             self.shared.changed.notify_all();
         }
@@ -96,7 +112,7 @@ impl<T> Slot<T> {
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.lock();
         loop {
-            if let Some(item) = state.item.take() {
+            if let Some(item) = state.items.pop_front() {
                 self.shared.changed.notify_all();
                 return Taken::Item(item);
             }
@@ -145,6 +161,13 @@ mod tests {
         assert_eq!((slot.replace(1), slot.replace(2), slot.replace(3)), (None, Some(1), Some(2)));
         assert_eq!((slot.dropped(), slot.try_take(), slot.try_take()), (2, Some(3), None));
         assert_eq!(slot.take_timeout(Duration::ZERO), Taken::Timeout);
+    }
+
+    #[test]
+    fn a_deep_slot_keeps_order_and_loses_its_oldest() {
+        let slot = Slot::with_depth(2);
+        assert_eq!((slot.replace(1), slot.replace(2), slot.replace(3)), (None, None, Some(1)));
+        assert_eq!((slot.try_take(), slot.try_take(), slot.try_take(), slot.dropped()), (Some(2), Some(3), None, 1));
     }
 
     #[test]

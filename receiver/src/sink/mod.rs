@@ -114,6 +114,11 @@ pub trait Sink {
     /// A stream begins, for the first time or again.
     fn start(&mut self, params: &StreamParams) -> Result<(), SinkError>;
 
+    /// Whether the sink keeps pictures for later, so that none should be left out and none is urgent.
+    fn records(&self) -> bool {
+        false
+    }
+
     /// Shows the picture of frame `id`; ids only grow within a stream.
     fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError>;
 

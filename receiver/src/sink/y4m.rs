@@ -74,6 +74,10 @@ impl Y4mFile {
 }
 
 impl Sink for Y4mFile {
+    fn records(&self) -> bool {
+        true
+    }
+
     fn start(&mut self, params: &StreamParams) -> Result<(), SinkError> {
         if let Some(held) = &self.stream {
             let same = (held.size, held.frame_rate, held.chroma) == (params.size, params.frame_rate, params.chroma);
