@@ -56,6 +56,12 @@ pub const fn quad_context(peak: u8, left: u8, up: u8, diagonal: bool) -> usize {
 /// quad in the row and in the column: the bit-length of the adjoining coefficient to the left or above, and the
 /// largest bit-length of the adjoining quad to the right or below, 0 outside the block.
 pub const fn coefficient_context(quad: u8, position: usize, reached: bool, beside: u8, across: u8) -> usize {
+    coefficient_row(quad, position, reached) + nearness(beside, quad) + nearness(across, quad)
+}
+
+/// [`coefficient_context`] without what the neighbours outside the quad add.
+#[inline(always)]
+pub(crate) const fn coefficient_row(quad: u8, position: usize, reached: bool) -> usize {
     // (position, reached) pairs that occur: position 0 is never reached, position 3 is coded only if reached.
     let state = match position {
         0 => 0,
@@ -63,13 +69,12 @@ pub const fn coefficient_context(quad: u8, position: usize, reached: bool, besid
         2 => 3 + reached as usize,
         _ => 5,
     };
-    let sum = nearness(beside, quad) + nearness(across, quad);
     let peak = min(quad as usize, COEFFICIENT_PEAKS) - 1;
-    COEFFICIENT + (peak * COEFFICIENT_STATES + state) * COEFFICIENT_SUMS + sum
+    COEFFICIENT + (peak * COEFFICIENT_STATES + state) * COEFFICIENT_SUMS
 }
 
 /// How large a neighbour's bit-length is beside `quad`: 3 if equal, 4 if larger, 0 if three or more smaller.
-const fn nearness(length: u8, quad: u8) -> usize {
+pub(crate) const fn nearness(length: u8, quad: u8) -> usize {
     min((length as usize + 3).saturating_sub(quad as usize), 4)
 }
 

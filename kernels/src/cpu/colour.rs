@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::dwt::Plane;
 use super::simd::multiversion;
-use crate::reference::colour::{full, halved, to_sample};
+use crate::reference::colour::{from_rgb, full, halved, to_sample};
 use crate::{Picture, PictureRef};
 
 /// Fills the samples of the planes of `chroma`'s channels.
@@ -40,8 +40,13 @@ fn load_row_body(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize
         }
         (PixelFormat::I444, _) if !half => planar(channel.index() * size.pixels(), row),
         (PixelFormat::Grey8, _) => row.fill(0.0),
-        (format @ PixelFormat::Rgb8, _) => convert(picture.known_as(format), channel, half, y, row),
-        (format @ PixelFormat::YCbCr8, _) => convert(picture.known_as(format), channel, half, y, row),
+        (PixelFormat::Rgb8, _) => load_pixels(picture, half, y, row, |sums, scale| {
+            from_rgb([f32::from(sums[0]) * scale, f32::from(sums[1]) * scale, f32::from(sums[2]) * scale], channel)
+        }),
+        (PixelFormat::YCbCr8, _) => {
+            let at = channel.index();
+            load_pixels(picture, half, y, row, |sums, scale| f32::from(sums[at]) * scale - 128.0);
+        }
         (format @ PixelFormat::Yuyv, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::Nv12, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::I420, _) => convert(picture.known_as(format), channel, half, y, row),
@@ -53,6 +58,31 @@ fn load_row_body(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize
 fn convert(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) {
     for (x, to) in row.iter_mut().enumerate() {
         *to = if half { halved(picture, channel, x, y) } else { full(picture, channel, x, y) };
+    }
+}
+
+/// Row `y` of a picture of three bytes a pixel: `value` of the sums over one pixel and of 1, or, with `half`, over
+/// 2x2 pixels and of 1/4.
+#[inline(always)]
+fn load_pixels(picture: PictureRef<'_>, half: bool, y: usize, row: &mut [f32], value: impl Fn([u16; 3], f32) -> f32) {
+    let (width, last) = (picture.size().width(), picture.size().height() - 1);
+    let pixels = |y: usize| &picture.data()[3 * width * y.min(last)..][..3 * width];
+    if !half {
+        for (to, a) in row.iter_mut().zip(pixels(y).chunks_exact(3)) {
+            *to = value([u16::from(a[0]), u16::from(a[1]), u16::from(a[2])], 1.0);
+        }
+        return;
+    }
+    let (above, below) = (pixels(2 * y), pixels(2 * y + 1));
+    // At most 4 x 255: nothing wraps.
+    let sum = |a: u8, b: u8| u16::from(a).wrapping_add(u16::from(b));
+    for ((to, a), b) in row.iter_mut().zip(above.chunks_exact(6)).zip(below.chunks_exact(6)) {
+        let of = |at: usize| sum(a[at], a[at + 3]).wrapping_add(sum(b[at], b[at + 3]));
+        *to = value([of(0), of(1), of(2)], 0.25);
+    }
+    if let ([.., a0, a1, a2], [.., b0, b1, b2], Some(to), 1) = (above, below, row.last_mut(), width % 2) {
+        // The last column of an odd width counts twice.
+        *to = value([2 * sum(*a0, *b0), 2 * sum(*a1, *b1), 2 * sum(*a2, *b2)], 0.25);
     }
 }
 

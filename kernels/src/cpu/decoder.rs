@@ -7,7 +7,7 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 use rayon::prelude::*;
 
-use super::decode_block::{self, Scratch};
+use super::decode_block::{self, Job, Scratch};
 use super::dwt::Plane;
 use super::tile::{Place, TILE};
 use super::{backend, colour, open_planes};
@@ -15,8 +15,8 @@ use crate::reference::check_decode;
 use crate::reference::quantise::Quantiser;
 use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 
-/// Blocks that a thread takes at a time.
-const BLOCKS_PER_TASK: usize = 8;
+/// Pairs of blocks that a thread takes at a time.
+const PAIRS_PER_TASK: usize = 4;
 
 /// Decoder of the processor back end.
 #[derive(Debug)]
@@ -45,27 +45,36 @@ impl CpuDecoder {
     /// Decodes all blocks into `tiles`; returns how many were damaged.
     fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
         let coarse = self.layout.coarse_blocks();
-        let blocks = self.tiles.par_chunks_exact_mut(TILE).zip(&self.places).enumerate();
-        let decode = |scratch: &mut Scratch, (index, (tile, place)): (usize, (&mut [f32], &Place))| {
-            let state = frame.block(index);
-            if let BlockState::Coded(bytes) = state {
-                let before = (index < coarse).then(|| tile.to_vec());
+        let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2)).enumerate();
+        let decode = |scratches: &mut [Scratch; 2], (pair, (tiles, places)): (usize, (&mut [f32], &[Place]))| {
+            let job = |at: usize| {
+                let index = 2 * pair + at;
+                let BlockState::Coded(bytes) = frame.block(index) else { return None };
                 let quantiser = Quantiser::new(frame.header.step_of(index));
-                if decode_block::decode(scratch, bytes, place.shape, quantiser, tile).is_ok() {
-                    return 0;
-                }
-                match before {
-                    Some(before) => tile.copy_from_slice(&before),
-                    None => tile.fill(0.0),
-                }
-                return 1;
+                places.get(at).map(|place| Job { bytes, shape: place.shape, quantiser })
+            };
+            let jobs = [job(0), job(1)];
+            let mut damaged = [false; 2];
+            let (first, second) = tiles.split_at_mut(TILE);
+            if let [Some(a), Some(b)] = jobs {
+                let results = decode_block::decode_two(scratches, [a, b], [&mut *first, &mut *second]);
+                damaged = results.map(|result| result.is_err());
+            } else if let Some(job) = jobs[0] {
+                damaged[0] = decode_block::decode_one(&mut scratches[0], job, first).is_err();
+            } else if let Some(job) = jobs[1] {
+                damaged[1] = decode_block::decode_one(&mut scratches[1], job, second).is_err();
             }
-            if state == BlockState::Zero || index >= coarse {
-                tile.fill(0.0);
+            for (at, tile) in [first, second].into_iter().enumerate() {
+                let index = 2 * pair + at;
+                // A damaged block counts as missing.
+                let missing = damaged[at] || frame.block(index) == BlockState::Missing;
+                if frame.block(index) == BlockState::Zero || (missing && index >= coarse) {
+                    tile.fill(0.0);
+                }
             }
-            0
+            damaged.into_iter().map(u64::from).sum::<u64>()
         };
-        blocks.with_min_len(BLOCKS_PER_TASK).map_init(Scratch::default, decode).sum()
+        pairs.with_min_len(PAIRS_PER_TASK).map_init(<[Scratch; 2]>::default, decode).sum()
     }
 }
 

@@ -1,227 +1,294 @@
 //! The encoder of `reference::quad`, arranged for speed: same bytes.
+//!
+//! What does not depend on the symbol before is computed for all quads of a row at once: bit-lengths, raw bits,
+//! contexts. What is left for one quad at a time is to append its raw bits and its symbols.
 
 use common::pyramid::BLOCK_SIDE;
 
+use super::encode_rans::{Rans, code_one, code_two};
 use super::simd::multiversion;
-use super::tile::{LENGTH_PITCH, Lengths, QUAD_PITCH, TILE};
+use super::tile::{QUADS, TILE};
 use crate::reference::quad::{self, Shape};
 use crate::reference::quantise::{MAX_MAGNITUDE, Quantiser};
-use crate::reference::rans::STATE_MIN;
 use crate::tables::{
-    CONTEXTS, ESCAPE_SYMBOL, FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS, coefficient_context, peak_context,
-    quad_context,
+    COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE_SYMBOL, QUAD_SUMS, SYMBOLS,
+    peak_context, quad_context,
 };
 
-/// Most symbols of a block without escapes.
-const SYMBOLS_MAX: usize = 1 + TILE / 4 + TILE;
+/// Most symbols of a block without escapes, and a margin that is written ahead.
+const SYMBOLS_ROOM: usize = 1 + QUADS * QUADS + TILE + QUADS;
+/// Most bytes of raw bits of a block without escapes, and a margin that is written ahead.
+const RAW_ROOM: usize = TILE * ESCAPE_SYMBOL / 8 + 16;
 
-/// What coding a block needs besides its coefficients; one per thread.
+/// A byte for each quad, with a margin of zeros on all sides: quad (y, x) is at `[y + 1][x + 1]`.
+type Grid = [[u8; QUADS + 2]; QUADS + 2];
+
+/// What coding a block needs besides its coefficients.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// The block's coefficients.
     pub(super) tile: [f32; TILE],
-    /// Twice the magnitude, plus 1 if negative.
-    words: [u32; TILE],
-    lengths: Lengths,
-    symbols: [u16; SYMBOLS_MAX],
-    /// Raw bits, then a margin that is written ahead.
-    raw: [u8; TILE * 3 + 16],
-    /// rANS bytes: at most 12 bits a symbol, and a margin that is written ahead.
-    rans: [u8; 2 * SYMBOLS_MAX + 8],
+    /// Bit-lengths of the coefficients (0,0), (0,1), (1,0), (1,1) of the quads.
+    lengths: [Grid; 4],
+    /// Largest bit-lengths of the quads.
+    quads: Grid,
+    /// Raw bits of each quad, and how many.
+    bits: [[u64; QUADS]; QUADS],
+    bit_counts: [[u8; QUADS]; QUADS],
+    symbols: [u16; SYMBOLS_ROOM],
+    symbol_count: usize,
+    raw: [u8; RAW_ROOM],
+    /// Bytes of raw bits, the payload of the rANS state included.
+    raw_len: usize,
+    /// rANS bytes: at most 12 bits a symbol.
+    rans: [u8; 2 * SYMBOLS_ROOM + 8],
 }
 
 impl Default for Scratch {
     fn default() -> Self {
         Self {
             tile: [0.0; TILE],
-            words: [0; TILE],
-            lengths: Lengths::new(),
-            symbols: [0; SYMBOLS_MAX],
-            raw: [0; TILE * 3 + 16],
-            rans: [0; 2 * SYMBOLS_MAX + 8],
+            lengths: [[[0; QUADS + 2]; QUADS + 2]; 4],
+            quads: [[0; QUADS + 2]; QUADS + 2],
+            bits: [[0; QUADS]; QUADS],
+            bit_counts: [[0; QUADS]; QUADS],
+            symbols: [0; SYMBOLS_ROOM],
+            symbol_count: 0,
+            raw: [0; RAW_ROOM],
+            raw_len: 0,
+            rans: [0; 2 * SYMBOLS_ROOM + 8],
         }
     }
-}
-
-/// A symbol in its context, prepared for the encoder.
-#[derive(Clone, Copy)]
-struct Entry {
-    /// ceil(2^36 / frequency): `(x * reciprocal) >> 36` is `x / frequency` for x < 2^24.
-    reciprocal: u64,
-    frequency: u16,
-    /// 2^12 - frequency: `(x / f) 2^12 + x mod f` is `x + (x / f) (2^12 - f)`.
-    complement: u16,
-    start: u32,
-}
-
-static ENTRIES: [Entry; CONTEXTS * SYMBOLS] = entries();
-
-const fn entries() -> [Entry; CONTEXTS * SYMBOLS] {
-    let mut entries = [Entry { reciprocal: 0, frequency: 0, complement: 0, start: 0 }; CONTEXTS * SYMBOLS];
-    let mut at = 0;
-    while at < entries.len() {
-        let frequency = FREQUENCIES[at / SYMBOLS][at % SYMBOLS];
-        if frequency > 0 {
-            let reciprocal = (1_u64 << 36).div_ceil(frequency as u64);
-            let complement = (1 << PROBABILITY_BITS) - frequency;
-            let start = START[at / SYMBOLS][at % SYMBOLS] as u32;
-            entries[at] = Entry { reciprocal, frequency, complement, start };
-        }
-        at += 1;
-    }
-    entries
 }
 
 multiversion! {
-    /// Appends the code of the block in `scratch.tile` to `out`; nothing if it is all zero.
-    pub(super) fn encode(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser, out: &mut Vec<u8>) = encode_body;
+    /// Lists the symbols and raw bits of the block in `scratch.tile`. False if there is no more to do: it is all
+    /// zero and has no bytes, or, with huge values, was coded at once and appended to `out`.
+    pub(super) fn prepare(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser,
+        out: &mut Vec<u8>) -> bool = prepare_body;
+}
+
+multiversion! {
+    /// Appends the code of a prepared block to `out`.
+    pub(super) fn finish_one(scratch: &mut Scratch, out: &mut Vec<u8>) = finish_one_body;
+}
+
+multiversion! {
+    /// Appends the code of two prepared blocks to an output each.
+    pub(super) fn finish_two(first: &mut Scratch, out: &mut Vec<u8>, second: &mut Scratch,
+        second_out: &mut Vec<u8>) = finish_two_body;
 }
 
 #[inline(always)]
-fn encode_body(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser, out: &mut Vec<u8>) {
-    let peak = quantise(scratch, shape, quantiser);
+fn prepare_body(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser, out: &mut Vec<u8>) -> bool {
+    let rows = shape.height.div_ceil(2);
+    let peak = quantise(scratch, rows, quantiser);
     if peak == 0 {
-        return;
+        return false;
     }
     if usize::from(peak) >= ESCAPE_SYMBOL {
         // Rare: only with steps far below what a picture is coded with.
         let rows = scratch.tile.chunks_exact(BLOCK_SIDE).take(shape.height);
         let block: Vec<i32> = rows.flat_map(|row| &row[..shape.width]).map(|&c| quantiser.quantise(c)).collect();
         quad::encode(&block, shape, out);
-        return;
+        return false;
     }
-    let symbols = list_symbols(scratch, shape, peak);
-    let bits = pack_raw(scratch, shape);
-    let payload = u16::from_le_bytes([scratch.raw[0], scratch.raw[1]]);
-    let raw_end = bits.div_ceil(8).max(2);
-    let rans_len = rans(&scratch.symbols[..symbols], payload, &mut scratch.rans);
-    out.extend_from_slice(&scratch.raw[2..raw_end]);
-    out.extend_from_slice(&scratch.rans[..rans_len]);
+    pack_raw(scratch, rows);
+    list_quads(scratch, shape, peak);
+    list_coefficients(scratch, rows);
+    true
 }
 
-/// Quantises the tile to words and bit-lengths; returns the largest bit-length.
 #[inline(always)]
-fn quantise(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser) -> u8 {
-    let rows = shape.height.next_multiple_of(2);
-    let lengths = &mut scratch.lengths;
-    for y in 0..rows {
-        let tile = &scratch.tile[y * BLOCK_SIDE..][..BLOCK_SIDE];
-        let words = &mut scratch.words[y * BLOCK_SIDE..][..BLOCK_SIDE];
-        let row = &mut lengths.coefficients[(y + 1) * LENGTH_PITCH + 1..][..BLOCK_SIDE];
-        for ((&coefficient, word), length) in tile.iter().zip(words).zip(row) {
-            let magnitude = (coefficient.abs() * quantiser.inverse).min(MAX_MAGNITUDE);
-            // The exponent of a number of at least 1 is its bit-length less one; of 0 it is far below.
-            *length = (magnitude.to_bits() >> 23).saturating_sub(126) as u8;
-            *word = ((magnitude as i32 as u32) << 1) | (coefficient.to_bits() >> 31);
-        }
-    }
-    // The margin below and to the right of the quads must be zero again.
-    lengths.quads.fill(0);
-    let mut peak = 0;
-    for y in 0..rows / 2 {
-        let (above, below) = lengths.coefficients[(2 * y + 1) * LENGTH_PITCH..].split_at(LENGTH_PITCH);
-        let pairs = above[1..].chunks_exact(2).zip(below[1..LENGTH_PITCH].chunks_exact(2));
-        for (quad, (a, b)) in lengths.quads[y * QUAD_PITCH..][..BLOCK_SIDE / 2].iter_mut().zip(pairs) {
-            *quad = a[0].max(a[1]).max(b[0].max(b[1]));
-            peak = peak.max(*quad);
-        }
-    }
-    peak
+fn finish_one_body(scratch: &mut Scratch, out: &mut Vec<u8>) {
+    let (rans, symbols, raw) = scratch.coder();
+    let len = code_one(rans, symbols);
+    out.extend_from_slice(raw);
+    out.extend_from_slice(&scratch.rans[..len]);
 }
 
-/// Lists the block's symbols, each `context * SYMBOLS + symbol`, in decoding order; returns how many.
 #[inline(always)]
-fn list_symbols(scratch: &mut Scratch, shape: Shape, peak: u8) -> usize {
-    let Scratch { lengths, symbols, .. } = scratch;
-    let (columns, rows) = (shape.width.div_ceil(2), shape.height.div_ceil(2));
-    let mut count = 0;
-    let mut put = |context: usize, symbol: u8| {
-        symbols[count] = (context * SYMBOLS + usize::from(symbol)) as u16;
-        count += 1;
-    };
-    put(peak_context(shape.class), peak);
-    for y in 0..rows {
-        let quads = &lengths.quads[y * QUAD_PITCH..][..columns];
-        let mut left = if y > 0 { peak - lengths.quads[(y - 1) * QUAD_PITCH] } else { 0 };
-        for (x, &quad) in quads.iter().enumerate() {
-            let up = if y > 0 { peak - lengths.quads[(y - 1) * QUAD_PITCH + x] } else { left };
-            let drop = peak - quad;
-            put(quad_context(peak, left, up, shape.diagonal), drop);
-            left = drop;
-        }
-    }
-    for y in 0..rows {
-        for x in 0..columns {
-            let quad = lengths.quads[y * QUAD_PITCH + x];
-            if quad == 0 {
-                continue;
-            }
-            let at = 2 * y * LENGTH_PITCH + 2 * x;
-            let [above, first, second] = [0, 1, 2].map(|row| &lengths.coefficients[at + row * LENGTH_PITCH..][..3]);
-            let right = lengths.quads[y * QUAD_PITCH + x + 1];
-            let below = lengths.quads[(y + 1) * QUAD_PITCH + x];
-            let drops = [quad - first[1], quad - first[2], quad - second[1], quad - second[2]];
-            put(coefficient_context(quad, 0, false, first[0], above[1]), drops[0]);
-            let reached = drops[0] == 0;
-            put(coefficient_context(quad, 1, reached, right, above[2]), drops[1]);
-            let reached = reached | (drops[1] == 0);
-            put(coefficient_context(quad, 2, reached, second[0], below), drops[2]);
-            if reached | (drops[2] == 0) {
-                put(coefficient_context(quad, 3, true, right, below), drops[3]);
-            }
-        }
-    }
-    count
+fn finish_two_body(first: &mut Scratch, out: &mut Vec<u8>, second: &mut Scratch, second_out: &mut Vec<u8>) {
+    let ((a, a_symbols, a_raw), (b, b_symbols, b_raw)) = (first.coder(), second.coder());
+    let [a_len, b_len] = code_two([a, b], [a_symbols, b_symbols]);
+    out.extend_from_slice(a_raw);
+    out.extend_from_slice(&first.rans[..a_len]);
+    second_out.extend_from_slice(b_raw);
+    second_out.extend_from_slice(&second.rans[..b_len]);
 }
 
-/// Packs signs and low bits into `scratch.raw`, lowest bit first; returns how many bits.
+impl Scratch {
+    /// The encoder of a prepared block, its symbols, and its raw bytes without those that the encoder carries.
+    #[inline(always)]
+    fn coder(&mut self) -> (Rans<'_>, &[u16], &[u8]) {
+        let rans = Rans::new(u16::from_le_bytes([self.raw[0], self.raw[1]]), &mut self.rans);
+        (rans, &self.symbols[..self.symbol_count], &self.raw[2..self.raw_len])
+    }
+}
+
+/// Quantises the tile to bit-lengths and raw bits; returns the largest bit-length.
 #[inline(always)]
-fn pack_raw(scratch: &mut Scratch, shape: Shape) -> usize {
-    let Scratch { lengths, words, raw, .. } = scratch;
-    let (columns, rows) = (shape.width.div_ceil(2), shape.height.div_ceil(2));
-    let (mut window, mut filled, mut at) = (0_u64, 0_u32, 0_usize);
+fn quantise(scratch: &mut Scratch, rows: usize, quantiser: Quantiser) -> u8 {
+    let mut peaks = [0; QUADS];
     for y in 0..rows {
-        for x in 0..columns {
-            if lengths.quads[y * QUAD_PITCH + x] == 0 {
-                continue;
-            }
-            for (row, column) in [(2 * y, 2 * x), (2 * y, 2 * x + 1), (2 * y + 1, 2 * x), (2 * y + 1, 2 * x + 1)] {
-                let length = u32::from(lengths.coefficients[(row + 1) * LENGTH_PITCH + column + 1]);
+        let mut lengths = [[0_u8; BLOCK_SIDE]; 2];
+        let mut words = [[0_u32; BLOCK_SIDE]; 2];
+        for (row, tile) in scratch.tile[2 * y * BLOCK_SIDE..][..2 * BLOCK_SIDE].chunks_exact(BLOCK_SIDE).enumerate() {
+            for x in 0..BLOCK_SIDE {
+                let magnitude = (tile[x].abs() * quantiser.inverse).min(MAX_MAGNITUDE);
+                // The exponent of a number of at least 1 is its bit-length less one; of 0 it is far below.
+                let length = (magnitude.to_bits() >> 23).saturating_sub(126);
+                let word = ((magnitude as i32 as u32) << 1) | (tile[x].to_bits() >> 31);
+                lengths[row][x] = length as u8;
                 // The word has length + 1 bits; the leading one is left out.
-                let bits = words[row * BLOCK_SIDE + column] & ((1 << length) - 1);
-                window |= u64::from(bits) << filled;
-                filled += length;
+                words[row][x] = word & 1_u32.wrapping_shl(length).wrapping_sub(1);
             }
-            // Four lengths are below 60 bits, fewer than 8 remain from before: the window holds them when below 57.
-            raw[at..at + 8].copy_from_slice(&window.to_le_bytes());
-            let whole = filled / 8;
-            at += whole as usize;
-            window = if whole == 8 { 0 } else { window >> (8 * whole) };
-            filled -= 8 * whole;
+        }
+        let [above, below] = lengths;
+        for x in 0..QUADS {
+            let four = [above[2 * x], above[2 * x + 1], below[2 * x], below[2 * x + 1]];
+            for (grid, length) in scratch.lengths.iter_mut().zip(four) {
+                grid[y + 1][x + 1] = length;
+            }
+            let quad = four[0].max(four[1]).max(four[2].max(four[3]));
+            scratch.quads[y + 1][x + 1] = quad;
+            peaks[x] = quad.max(peaks[x]);
+            scratch.bit_counts[y][x] = four[0].wrapping_add(four[1]).wrapping_add(four[2]).wrapping_add(four[3]);
+        }
+        for x in 0..QUADS {
+            // Each pair takes less than 32 bits below an escape.
+            let first = u64::from(words[0][2 * x]) | u64::from(words[0][2 * x + 1]).wrapping_shl(above[2 * x].into());
+            let second = u64::from(words[1][2 * x]) | u64::from(words[1][2 * x + 1]).wrapping_shl(below[2 * x].into());
+            let behind = above[2 * x].wrapping_add(above[2 * x + 1]);
+            scratch.bits[y][x] = first | second.wrapping_shl(behind.into());
         }
     }
-    raw[at..at + 8].copy_from_slice(&window.to_le_bytes());
-    8 * at + filled as usize
+    // The margin below the quads must be zero again.
+    scratch.quads[rows + 1] = [0; QUADS + 2];
+    peaks.into_iter().fold(0, u8::max)
 }
 
-/// Codes `symbols`, last one first, into `out`; returns the number of bytes.
+/// Packs signs and low bits into `scratch.raw`, lowest bit first.
 #[inline(always)]
-fn rans(symbols: &[u16], payload: u16, out: &mut [u8]) -> usize {
-    let mut state = STATE_MIN + u32::from(payload);
-    let mut at = 0;
-    for &symbol in symbols.iter().rev() {
-        let entry = ENTRIES[usize::from(symbol)];
-        let limit = u32::from(entry.frequency) << PROBABILITY_BITS;
-        // Up to two low bytes leave; both are written, and kept or overwritten.
-        let moved = usize::from(state >= limit) + usize::from(state >> 8 >= limit);
-        out[at..at + 2].copy_from_slice(&(state as u16).to_le_bytes());
-        at = at.wrapping_add(moved);
-        state >>= 8 * moved;
-        // A state stays below 2^24 and a reciprocal at most 2^36: nothing wraps.
-        let quotient = (u64::from(state).wrapping_mul(entry.reciprocal) >> 36) as u32;
-        let grown = quotient.wrapping_mul(u32::from(entry.complement));
-        state = state.wrapping_add(entry.start).wrapping_add(grown);
+fn pack_raw(scratch: &mut Scratch, rows: usize) {
+    let Scratch { bits, bit_counts, raw, .. } = scratch;
+    let (mut window, mut filled, mut at) = (0_u64, 0_u32, 0_usize);
+    for (bits, counts) in bits.iter().zip(bit_counts.iter()).take(rows) {
+        for (&bits, &count) in bits.iter().zip(counts) {
+            // Fewer than 8 bits remain from before and at most 56 come.
+            window |= bits.wrapping_shl(filled);
+            filled = filled.wrapping_add(u32::from(count));
+            raw[at..][..8].copy_from_slice(&window.to_le_bytes());
+            at = at.wrapping_add((filled / 8) as usize);
+            window = window.wrapping_shr(filled & !7);
+            filled %= 8;
+        }
     }
-    out[at..at + 3].copy_from_slice(&state.to_le_bytes()[..3]);
-    at + 3
+    raw[at..][..8].copy_from_slice(&window.to_le_bytes());
+    scratch.raw_len = (at + usize::from(filled > 0)).max(2);
+}
+
+/// Lists the symbols of the peak and the quads, each `context * SYMBOLS + symbol`.
+#[inline(always)]
+fn list_quads(scratch: &mut Scratch, shape: Shape, peak: u8) {
+    let Scratch { quads, symbols, symbol_count, .. } = scratch;
+    let (columns, rows) = (shape.width.div_ceil(2), shape.height.div_ceil(2));
+    symbols[0] = (peak_context(shape.class) * SYMBOLS) as u16 + u16::from(peak);
+    let first = quad_context(peak, 0, 0, shape.diagonal) as u16;
+    let mut up = [0; QUADS];
+    for y in 0..rows {
+        let mut drops = [0; QUADS + 1];
+        for (drop, &quad) in drops[1..].iter_mut().zip(&quads[y + 1][1..]) {
+            *drop = peak.wrapping_sub(quad);
+        }
+        // A missing neighbour is replaced by the other one.
+        drops[0] = up[0];
+        if y == 0 {
+            up.copy_from_slice(&drops[..QUADS]);
+        }
+        let row = &mut symbols[1 + y * columns..][..QUADS];
+        for x in 0..QUADS {
+            let sum = drops[x].saturating_add(up[x]).min(QUAD_SUMS as u8 - 1);
+            let context = first.wrapping_add(sum.into());
+            row[x] = context.wrapping_mul(SYMBOLS as u16).wrapping_add(drops[x + 1].into());
+        }
+        up.copy_from_slice(&drops[1..]);
+    }
+    *symbol_count = 1 + rows * columns;
+}
+
+/// A byte for each quad of a row.
+type Row = [u8; QUADS];
+
+/// `f` of each quad's bytes in `a` and `b`.
+#[inline(always)]
+fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
+    let mut out = [0; QUADS];
+    for x in 0..QUADS {
+        out[x] = f(a[x], b[x]);
+    }
+    out
+}
+
+/// Sixteen bytes of a row of a grid from `x` on.
+#[inline(always)]
+fn row(grid: &[u8; QUADS + 2], x: usize) -> Row {
+    let mut out = [0; QUADS];
+    out.copy_from_slice(&grid[x..][..QUADS]);
+    out
+}
+
+/// Lists the symbols of the coefficients behind those of the quads.
+#[inline(always)]
+fn list_coefficients(scratch: &mut Scratch, rows: usize) {
+    let Scratch { lengths: [l00, l01, l10, l11], quads, symbols, symbol_count, .. } = scratch;
+    let mut count = *symbol_count;
+    for y in 1..=rows {
+        let quad = row(&quads[y], 1);
+        // `tables::coefficient_context` in narrow integers, one row of quads at a time.
+        let near = |lengths| each(lengths, quad, |length, quad| length.wrapping_add(3).saturating_sub(quad).min(4));
+        let sum = |a, b| each(a, b, u8::wrapping_add);
+        let (right, below) = (near(row(&quads[y], 2)), near(row(&quads[y + 1], 1)));
+        let sums = [
+            sum(near(row(&l01[y], 0)), near(row(&l10[y - 1], 1))),
+            sum(right, near(row(&l11[y - 1], 1))),
+            sum(near(row(&l11[y], 0)), below),
+            sum(right, below),
+        ];
+        let drops = [&l00[y], &l01[y], &l10[y], &l11[y]].map(|lengths| each(quad, row(lengths, 1), u8::wrapping_sub));
+        // 0 where a coefficient up to this one has the quad's length.
+        let reached_second = each(drops[0], drops[1], u8::min);
+        let reached_third = each(reached_second, drops[2], u8::min);
+        let states = [
+            [0; QUADS],
+            each(drops[0], quad, |reached, _| if reached == 0 { 2 } else { 1 }),
+            each(reached_second, quad, |reached, _| if reached == 0 { 4 } else { 3 }),
+            [5; QUADS],
+        ];
+        let mut four = [0_u64; QUADS];
+        for position in 0..4 {
+            for x in 0..QUADS {
+                let peak = u16::from(quad[x].min(COEFFICIENT_PEAKS as u8).saturating_sub(1));
+                let state = peak.wrapping_mul(COEFFICIENT_STATES as u16).wrapping_add(states[position][x].into());
+                let sum = state.wrapping_mul(COEFFICIENT_SUMS as u16).wrapping_add(sums[position][x].into());
+                let context = sum.wrapping_add(COEFFICIENT as u16);
+                let symbol = context.wrapping_mul(SYMBOLS as u16).wrapping_add(drops[position][x].into());
+                four[x] |= u64::from(symbol) << (16 * position);
+            }
+        }
+        // All four are written; none counts in a quad of zeros, the last one only if it is not certain.
+        let advance = each(reached_third, quad, |reached, quad| match (quad, reached) {
+            (0, _) => 0,
+            (_, 0) => 4,
+            _ => 3,
+        });
+        for (four, &advance) in four.iter().zip(&advance) {
+            let to = &mut symbols[count..][..4];
+            for (position, to) in to.iter_mut().enumerate() {
+                *to = (four >> (16 * position)) as u16;
+            }
+            count = count.wrapping_add(usize::from(advance));
+        }
+    }
+    *symbol_count = count;
 }

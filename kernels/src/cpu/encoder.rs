@@ -19,8 +19,8 @@ use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 
 /// Blocks recoded at a time near the budget.
 const CHUNK: usize = 32;
-/// Blocks that a thread takes at a time.
-const BLOCKS_PER_TASK: usize = 8;
+/// Pairs of blocks that a thread takes at a time.
+const PAIRS_PER_TASK: usize = 4;
 
 /// Encoder of the processor back end.
 #[derive(Debug)]
@@ -93,13 +93,28 @@ impl BlockCoder for Blocks {
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
         let quantiser = Quantiser::new(step);
         let planes = &self.planes;
-        let blocks = self.codes[range.clone()].par_iter_mut().zip(&self.places[range]).zip(lengths);
-        blocks.with_min_len(BLOCKS_PER_TASK).for_each_init(Scratch::default, |scratch, ((code, place), length)| {
-            let plane = &planes[place.channel];
-            place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
-            code.clear();
-            encode_block::encode(scratch, place.shape, quantiser, code);
-            *length = code.len() as u32;
+        let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
+        let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);
+        pairs.for_each_init(<[Scratch; 2]>::default, |scratches, ((codes, places), lengths)| {
+            let mut prepared = [false; 2];
+            for (((code, place), scratch), prepared) in
+                codes.iter_mut().zip(places).zip(scratches.iter_mut()).zip(&mut prepared)
+            {
+                let plane = &planes[place.channel];
+                place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
+                code.clear();
+                *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
+            }
+            let [first, second] = scratches;
+            match (prepared, &mut *codes) {
+                ([true, true], [code, second_code]) => encode_block::finish_two(first, code, second, second_code),
+                ([true, false], [code, ..]) => encode_block::finish_one(first, code),
+                ([false, true], [_, code]) => encode_block::finish_one(second, code),
+                _ => {}
+            }
+            for (length, code) in lengths.iter_mut().zip(codes) {
+                *length = code.len() as u32;
+            }
         });
         Ok(())
     }

@@ -2,9 +2,11 @@
 
 mod colour;
 mod decode_block;
+mod decode_rans;
 mod decoder;
 mod dwt;
 mod encode_block;
+mod encode_rans;
 mod encoder;
 mod lines;
 mod simd;

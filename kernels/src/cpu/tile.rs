@@ -1,4 +1,4 @@
-//! Blocks of coefficients: where their rows lie in the compact bands, and their contexts' inputs in padded arrays.
+//! Blocks of coefficients: where their rows lie in the compact bands.
 
 use common::pyramid::{BLOCK_SIDE, Block, Orientation};
 
@@ -7,10 +7,8 @@ use crate::reference::quad::Shape;
 
 /// Coefficients of a tile.
 pub(super) const TILE: usize = BLOCK_SIDE * BLOCK_SIDE;
-/// Quads in a row of a tile, and one for what lies to the right.
-pub(super) const QUAD_PITCH: usize = BLOCK_SIDE / 2 + 1;
-/// Coefficients in a row of a tile, and one for what lies to the left.
-pub(super) const LENGTH_PITCH: usize = BLOCK_SIDE + 1;
+/// Quads in a row or column of a tile.
+pub(super) const QUADS: usize = BLOCK_SIDE / 2;
 
 /// A block and where it lies in its plane's compact bands.
 #[derive(Debug)]
@@ -98,21 +96,5 @@ fn copy(from: &[f32], to: &mut [f32]) {
     match (from.first_chunk::<BLOCK_SIDE>(), to.first_chunk_mut::<BLOCK_SIDE>()) {
         (Some(from), Some(to)) => *to = *from,
         _ => to.copy_from_slice(from),
-    }
-}
-
-/// Bit-lengths of a block with a margin of zeros where neighbours are missing.
-#[derive(Debug)]
-pub(super) struct Lengths {
-    /// Row y + 1, column x + 1; row 0 and column 0 are the margin.
-    pub(super) coefficients: [u8; LENGTH_PITCH * LENGTH_PITCH],
-    /// Row y, column x; what follows the last column and row is the margin.
-    pub(super) quads: [u8; QUAD_PITCH * QUAD_PITCH],
-}
-
-impl Lengths {
-    /// All zero.
-    pub(super) fn new() -> Self {
-        Self { coefficients: [0; LENGTH_PITCH * LENGTH_PITCH], quads: [0; QUAD_PITCH * QUAD_PITCH] }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usi
 
 /// The centred value of `channel` for a pixel of linear weights [`RGB_TO_YCBCR`].
 #[inline(always)]
-fn from_rgb([r, g, b]: [f32; 3], channel: Channel) -> f32 {
+pub(crate) fn from_rgb([r, g, b]: [f32; 3], channel: Channel) -> f32 {
     let ([wr, wg, wb], constant) = RGB_TO_YCBCR[channel.index()];
     wr.mul_add(r, wg.mul_add(g, wb.mul_add(b, constant)))
 }
