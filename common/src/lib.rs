@@ -19,3 +19,4 @@ pub mod session;
 pub mod stats;
 pub mod units;
 pub mod wire;
+pub mod y4m;

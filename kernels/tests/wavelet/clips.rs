@@ -21,7 +21,7 @@ fn a_clip_keeps_to_its_rate_and_comes_back() {
         assert!(bytes <= budget && bytes > 0.95 * budget, "{bytes} bytes of {budget} at {bpp}");
         succeed(&["decode", &coded, &output, "--backend", "cpu"]);
         let (header, after) = y4m_samples(&fs::read(&output).unwrap(), frame_bytes);
-        assert_eq!(header, "YUV4MPEG2 W160 H97 F30000:1001 Ip A1:1 C420jpeg");
+        assert_eq!(header, "YUV4MPEG2 W160 H97 F30000:1001 Ip A1:1 C420jpeg XCOLORRANGE=LIMITED");
         let quality = psnr(&before, &after);
         assert!(quality > last + 1.0, "{quality} dB at {bpp} after {last}");
         last = quality;
@@ -76,7 +76,7 @@ fn chroma_is_the_sources_own_unless_asked_for() {
             succeed(&["decode", &coded, &output, "--backend", "cpu"]);
             let header = fs::read(&output).unwrap();
             let line = String::from_utf8_lossy(header.split(|&byte| byte == b'\n').next().unwrap()).into_owned();
-            assert!(line.ends_with(&format!(" {chroma}")), "{name} {options:?}: {line}");
+            assert!(line.split(' ').any(|word| word == chroma), "{name} {options:?}: {line}");
         }
     }
 }
@@ -109,5 +109,27 @@ fn the_smallest_pictures_work() {
             let quality = psnr(&samples(&input, count), &samples(&output, count));
             assert!(quality > 40.0, "{width}x{height} {backend}: {quality} dB");
         }
+    }
+}
+
+#[test]
+fn the_matrix_of_a_clip_follows_its_lines_or_its_word() {
+    let folder = Folder::new("matrix");
+    let (coded, clip, picture) = (folder.path("a.duet"), folder.path("b.y4m"), folder.path("b.ppm"));
+    // Red by BT.601 and by BT.709; each is another colour by the other.
+    let (red_601, red_709) = ([81, 90, 240], [63, 102, 240]);
+    for (height, word, ycbcr) in
+        [(8, "", red_601), (8, " XDUETMATRIX=BT709", red_709), (720, "", red_709), (720, " XDUETMATRIX=BT601", red_601)]
+    {
+        let mut bytes = format!("YUV4MPEG2 W2 H{height} F25:1 C444{word}\nFRAME\n").into_bytes();
+        bytes.extend(ycbcr.iter().flat_map(|&sample| vec![sample; 2 * height]));
+        succeed(&["encode", &folder.file("a.y4m", &bytes), &coded, "--step", "0.5", "--backend", "cpu"]);
+        succeed(&["decode", &coded, &picture, "--backend", "cpu"]);
+        let rgb = samples(&picture, 6 * height);
+        let is_red = |rgb: &[u8]| rgb[0] >= 252 && rgb[1] <= 3 && rgb[2] <= 3;
+        assert!(rgb.chunks_exact(3).all(is_red), "{height} lines{word}: {:?}", &rgb[..3]);
+        succeed(&["decode", &coded, &clip, "--backend", "cpu"]);
+        let line = format!("YUV4MPEG2 W2 H{height} F25:1 Ip A1:1 C444 XCOLORRANGE=LIMITED{word}\n");
+        assert!(fs::read(&clip).unwrap().starts_with(line.as_bytes()), "{line}");
     }
 }

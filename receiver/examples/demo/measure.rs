@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::y4m::Y4mReader;
 use kernels::Picture;
 use receiver::sink::colour::Converter;
 use sender::source::SourceSpec;
@@ -67,20 +68,15 @@ impl Measured {
 /// writes the last one to `png`.
 pub(crate) fn received(clip: &Clip, received: &Path, png: &Path) -> Result<Measured> {
     let file = File::open(received).with_context(|| format!("cannot read {}", received.display()))?;
-    let mut decoder = y4m::decode(BufReader::with_capacity(1 << 20, file)).context("the received file is no Y4M")?;
-    if (decoder.get_width(), decoder.get_height()) != (clip.size.width(), clip.size.height()) {
-        bail!("the received pictures have another size than the clip");
+    let mut reader = Y4mReader::new(BufReader::with_capacity(1 << 20, file)).context("the received file is no Y4M")?;
+    let header = *reader.header();
+    if (header.size, header.format()) != (clip.size, PixelFormat::I420) {
+        bail!("the received pictures have another size or sampling than the clip");
     }
     let mut psnrs = Vec::new();
-    let mut last = Picture::new(PixelFormat::I420, clip.size);
-    loop {
-        let frame = match decoder.read_frame() {
-            Ok(frame) => frame,
-            Err(y4m::Error::EOF) => break,
-            Err(error) => bail!("the received file breaks after {} pictures: {error}", psnrs.len()),
-        };
-        psnrs.push(psnr(&clip.lumas[psnrs.len() % clip.lumas.len()], frame.get_y_plane()));
-        let planes = [frame.get_y_plane(), frame.get_u_plane(), frame.get_v_plane()].concat();
+    let (mut planes, mut last) = (Vec::new(), Picture::new(PixelFormat::I420, clip.size));
+    while reader.read(&mut planes).context("the received file breaks")? {
+        psnrs.push(psnr(&clip.lumas[psnrs.len() % clip.lumas.len()], &planes[..clip.size.pixels()]));
         last.data_mut().copy_from_slice(&planes);
     }
     write_png(&last, png)?;

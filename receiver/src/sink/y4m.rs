@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use common::frame::{Chroma, FrameSize, Range};
+use common::frame::FrameSize;
 use common::params::StreamParams;
-use common::units::{FrameId, FrameRate};
+use common::units::FrameId;
+use common::y4m::{Y4mHeader, Y4mWriter};
 use kernels::Picture;
 
 use super::{Sink, SinkError};
@@ -17,9 +18,9 @@ const FILL_SECONDS_MAX: f64 = 60.0;
 /// A Y4M file being written.
 pub struct Y4mFile {
     path: PathBuf,
-    /// Open until a stream begins; then the encoder has it. Planes are written whole, so no buffer is needed.
+    /// Open until a stream begins; then the writer has it. Pictures are written whole, so no buffer is needed.
     file: Option<File>,
-    encoder: Option<y4m::Encoder<File>>,
+    writer: Option<Y4mWriter<File>>,
     stream: Option<StreamParams>,
     last: Option<(FrameId, Picture)>,
     written: u64,
@@ -33,7 +34,7 @@ impl Y4mFile {
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
-            encoder: None,
+            writer: None,
             stream: None,
             last: None,
             written: 0,
@@ -46,14 +47,8 @@ impl Y4mFile {
     }
 
     fn write(&mut self, picture: &Picture) -> Result<(), SinkError> {
-        let Some(params) = &self.stream else { return Ok(()) };
-        let luma = params.size.pixels();
-        let (y, chroma) = picture.data().split_at(luma.min(picture.data().len()));
-        let (cb, cr) = chroma.split_at(chroma.len() / 2);
-        let result = match &mut self.encoder {
-            Some(encoder) => encoder.write_frame(&y4m::Frame::new([y, cb, cr], None)),
-            None => Ok(()),
-        };
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let result = writer.write(picture.data());
         result.map_err(|e| self.error(e))?;
         self.written += 1;
         Ok(())
@@ -90,8 +85,8 @@ impl Sink for Y4mFile {
             return Ok(());
         }
         let Some(file) = self.file.take() else { return Ok(()) };
-        let encoder = header(params).write_header(file).map_err(|e| self.error(e))?;
-        self.encoder = Some(encoder);
+        let writer = Y4mWriter::new(file, &Y4mHeader::from(params)).map_err(|e| self.error(e))?;
+        self.writer = Some(writer);
         self.stream = Some(*params);
         Ok(())
     }
@@ -118,24 +113,6 @@ impl Sink for Y4mFile {
     }
 }
 
-fn header(params: &StreamParams) -> y4m::EncoderBuilder {
-    let rate: FrameRate = params.frame_rate;
-    let ratio = y4m::Ratio::new(rate.numerator() as usize, rate.denominator() as usize);
-    let (space, range) = match (params.chroma, params.colour.range) {
-        (Chroma::Grey, Range::Full) => (y4m::Colorspace::Cmono, "FULL"),
-        (Chroma::Grey, Range::Limited) => (y4m::Colorspace::Cmono, "LIMITED"),
-        (Chroma::C444, Range::Full) => (y4m::Colorspace::C444, "FULL"),
-        (Chroma::C444, Range::Limited) => (y4m::Colorspace::C444, "LIMITED"),
-        (Chroma::C420, Range::Full) => (y4m::Colorspace::C420jpeg, "FULL"),
-        (Chroma::C420, Range::Limited) => (y4m::Colorspace::C420mpeg2, "LIMITED"),
-    };
-    let builder = y4m::encode(params.size.width(), params.size.height(), ratio).with_colorspace(space);
-    match y4m::VendorExtensionString::new(format!("COLORRANGE={range}").into_bytes()) {
-        Ok(extension) => builder.append_vendor_extension(extension),
-        Err(_) => builder,
-    }
-}
-
 fn describe(params: &StreamParams) -> String {
     let size: FrameSize = params.size;
     format!("{size} {:?} at {:.2} frames a second", params.chroma, params.frame_rate.as_f64())
@@ -145,8 +122,9 @@ fn describe(params: &StreamParams) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::ColourSpace;
+    use common::frame::{Chroma, ColourSpace};
     use common::params::CodecParams;
+    use common::units::FrameRate;
 
     use super::*;
 
@@ -188,18 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn headers_name_sampling_and_range() {
+    fn headers_name_sampling_range_and_an_unusual_matrix() {
         let cases = [
-            (Chroma::C420, ColourSpace::JPEG, "C420jpeg", "XCOLORRANGE=FULL"),
-            (Chroma::C420, ColourSpace::BT709_LIMITED, "C420mpeg2", "XCOLORRANGE=LIMITED"),
-            (Chroma::C444, ColourSpace::JPEG, "C444", "XCOLORRANGE=FULL"),
-            (Chroma::Grey, ColourSpace::BT601_LIMITED, "Cmono", "XCOLORRANGE=LIMITED"),
+            (Chroma::C420, ColourSpace::JPEG, "C420jpeg XCOLORRANGE=FULL"),
+            (Chroma::C420, ColourSpace::BT709_LIMITED, "C420jpeg XCOLORRANGE=LIMITED XDUETMATRIX=BT709"),
+            (Chroma::C444, ColourSpace::JPEG, "C444 XCOLORRANGE=FULL"),
+            (Chroma::Grey, ColourSpace::BT601_LIMITED, "Cmono XCOLORRANGE=LIMITED"),
         ];
-        for (index, (chroma, colour, space, range)) in cases.into_iter().enumerate() {
+        for (index, (chroma, colour, words)) in cases.into_iter().enumerate() {
             let (header, frames) = written(&format!("header{index}"), &params(chroma, colour), &[7], None);
-            let words: Vec<_> = header.split(' ').collect();
-            assert_eq!(&words[..4], &["YUV4MPEG2", "W3", "H5", "F30:1"]);
-            assert!(words.contains(&space) && words.contains(&range), "{header}");
+            assert_eq!(header, format!("YUV4MPEG2 W3 H5 F30:1 Ip A1:1 {words}"));
             assert_eq!(frames, [7]);
         }
     }

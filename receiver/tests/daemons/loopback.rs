@@ -1,11 +1,6 @@
 //! Both daemons on the loopback, on each back end, from a Y4M file to a Y4M file.
 
-use std::fs::File;
-use std::io::BufReader;
-
-use common::frame::FrameSize;
-
-use crate::support::{Daemon, Pair};
+use crate::support::{Daemon, Pair, pattern_numbers, read_y4m};
 
 const FRAMES: u64 = 60;
 /// Side of a square that is one bit of a picture's number, pixels.
@@ -70,13 +65,10 @@ fn every_frame_arrives(backend: &str, (width, height): (usize, usize), rate: &st
     }
     assert!(received["latency_us"]["p50"].as_u64().unwrap() > 0 && received["clock_offset_us"].is_i64(), "{received}");
 
-    let mut decoder = y4m::decode(BufReader::new(File::open(&output).unwrap())).unwrap();
-    assert_eq!((decoder.get_width(), decoder.get_height()), (width, height));
-    for expected in 0..FRAMES {
-        let frame = decoder.read_frame().unwrap();
-        assert_eq!(number_in(frame.get_y_plane(), width), Some(expected), "picture {expected}");
-    }
-    assert!(decoder.read_frame().is_err(), "more than {FRAMES} pictures");
+    let (header, pictures) = read_y4m(&output);
+    assert_eq!((header.size.width(), header.size.height()), (width, height));
+    let numbers: Vec<_> = pictures.iter().map(|picture| number_in(picture, width)).collect();
+    assert_eq!(numbers, (0..FRAMES).map(Some).collect::<Vec<_>>());
 }
 
 #[test]
@@ -105,13 +97,7 @@ fn the_pattern_arrives_readable_and_in_order() {
     Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
     receiving.wait().check(0, &[]);
 
-    let size = FrameSize::new(320, 180).unwrap();
-    let mut decoder = y4m::decode(BufReader::new(File::open(&output).unwrap())).unwrap();
-    let mut numbers = Vec::new();
-    while let Ok(frame) = decoder.read_frame() {
-        let number = sender::source::pattern::read_number(frame.get_y_plane(), size);
-        numbers.push(number.unwrap_or_else(|| panic!("picture {} has no number", numbers.len())));
-    }
+    let numbers = pattern_numbers(&output);
     assert_eq!(numbers.len() as u64, FRAMES);
     // A live source may skip pictures on a busy machine, never go back; a picture in place of a lost one is repeated.
     assert!(numbers.is_sorted(), "{numbers:?}");

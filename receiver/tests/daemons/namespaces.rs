@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Daemon, Pair, receiver, sender};
+use crate::support::{Daemon, Pair, read_y4m, receiver, sender};
 
 const FRAMES: usize = 60;
 const SIZE: (usize, usize) = (320, 180);
@@ -38,17 +38,15 @@ fn a_file_crosses_two_namespaces_whole() {
     let stats = folder.stats("b.y4m.receiver.jsonl").pop().unwrap();
     assert_eq!((&stats["frames_complete"], &stats["frames_lost"]), (&FRAMES.into(), &0.into()), "{stats}");
 
-    let mut decoder = y4m::decode(std::fs::File::open(&output).map(std::io::BufReader::new).unwrap()).unwrap();
-    assert_eq!((decoder.get_width(), decoder.get_height()), SIZE);
+    let (header, pictures) = read_y4m(&output);
+    assert_eq!((header.size.width(), header.size.height(), pictures.len()), (SIZE.0, SIZE.1, FRAMES));
     let source = clip();
     let header = source.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     let luma = SIZE.0 * SIZE.1;
     let picture = 6 + luma * 3 / 2;
-    for index in 0..FRAMES {
-        let frame = decoder.read_frame().unwrap();
+    for (index, received) in pictures.iter().enumerate() {
         let sent = &source[header + index * picture + 6..][..luma];
-        let error: u64 = sent.iter().zip(frame.get_y_plane()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+        let error: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
         assert!((error as f64 / luma as f64) < 20.0, "frame {index}: mean squared error {error} / {luma}");
     }
-    assert!(decoder.read_frame().is_err(), "more than {FRAMES} frames");
 }

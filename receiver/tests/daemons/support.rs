@@ -1,6 +1,7 @@
 //! What the daemon tests share: both programs as processes, temporary folders, keys, ports.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use common::y4m::{Y4mHeader, Y4mReader};
 use serde_json::Value;
 use shell::identity::Identity;
 
@@ -85,6 +87,24 @@ impl Drop for Folder {
     }
 }
 
+/// Header and pictures of a whole Y4M file.
+pub(crate) fn read_y4m(path: &Path) -> (Y4mHeader, Vec<Vec<u8>>) {
+    let mut reader = Y4mReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
+    let (mut pictures, mut data) = (Vec::new(), Vec::new());
+    while reader.read(&mut data).unwrap() {
+        pictures.push(data.clone());
+    }
+    (*reader.header(), pictures)
+}
+
+/// The numbers in the pictures of the sender's test pattern.
+pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
+    let (header, pictures) = read_y4m(path);
+    let number = |picture: &Vec<u8>| sender::source::pattern::read_number(picture, header.size);
+    let numbers = pictures.iter().enumerate();
+    numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
+}
+
 /// A UDP port on the loopback that was free a moment ago.
 pub(crate) fn free_address() -> String {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
@@ -139,6 +159,12 @@ impl Daemon {
     pub(crate) fn terminate(&self) {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success());
+    }
+
+    /// Ends the daemon without a word to its peer.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), None);
     }
 
     pub(crate) fn is_running(&mut self) -> bool {

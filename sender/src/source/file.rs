@@ -6,12 +6,12 @@ use std::path::Path;
 
 use common::frame::{ColourSpace, PixelFormat};
 use common::units::{FrameRate, Timestamp};
+use common::y4m::{Y4mError, Y4mReader};
 use shell::clock;
 use shell::exit::Failure;
 
 use super::mjpeg::MjpegReader;
 use super::spec::{Layout, Pace};
-use super::y4m::{Y4mError, Y4mReader};
 use super::{FrameSource, SourceFrame, SourceInfo, jpeg};
 
 /// Opens a file. `configured` wins over the rate in a file's header, `fallback` stands in where there is none.
@@ -33,12 +33,9 @@ pub(super) fn open(
         Layout::Y4m => {
             let reader =
                 Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))?;
-            let info = SourceInfo {
-                size: reader.size(),
-                frame_rate: rate(reader.rate()),
-                colour: reader.colour(),
-                is_live: false,
-            };
+            let header = reader.header();
+            let info =
+                SourceInfo { size: header.size, frame_rate: rate(header.rate), colour: header.colour, is_live: false };
             let player = frames_end(info.frame_rate);
             Box::new(Y4mFile { reader, repeat, info, player, name: path.display().to_string() })
         }
@@ -128,7 +125,7 @@ impl Y4mFile {
         let mut input = Input::open(path)?;
         input.rewind(path)?;
         let reader = Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))?;
-        if (reader.size(), reader.format()) != (self.reader.size(), self.reader.format()) {
+        if reader.header() != self.reader.header() {
             return Err(failed(path, &"it has changed while it was played"));
         }
         self.reader = reader;
@@ -151,7 +148,7 @@ impl FrameSource for Y4mFile {
         if !there {
             return Ok(None);
         }
-        let format = self.reader.format();
+        let format = self.reader.header().format();
         Ok(Some(SourceFrame { format, data, capture: self.player.wait() }))
     }
 }

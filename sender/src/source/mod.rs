@@ -6,7 +6,6 @@ mod jpeg;
 mod mjpeg;
 pub mod pattern;
 mod spec;
-mod y4m;
 
 use common::config::SenderConfig;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
@@ -16,7 +15,6 @@ use shell::exit::Failure;
 pub use camera::{CameraDescription, cameras};
 pub use mjpeg::MjpegReader;
 pub use spec::{FORMS, Layout, Pace, SourceSpec};
-pub use y4m::Y4mReader;
 
 /// A picture taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use super::{Kind, PictureInfo, rgb};
 
 /// Largest picture of 16384 x 16384 with four samples of 16 bits.
 const DECODED_BYTES_MAX: u64 = 2 << 30;
-/// Nominal rate of a clip that is one picture.
-const STILL_RATE: Option<FrameRate> = FrameRate::new(30, 1);
+/// Nominal rate of pictures that have none.
+pub(super) const NOMINAL_RATE: Option<FrameRate> = FrameRate::new(30, 1);
 
 /// Reads the picture at `path` as 8-bit grey or RGB; transparency is dropped.
 pub(crate) fn read(path: &Path) -> Result<(PictureInfo, Vec<u8>)> {
@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<(PictureInfo, Vec<u8>)> {
     let size = FrameSize::new(width, height).with_context(|| format!("{name} cannot be used"))?;
     let grey = !decoder.color_type().has_color();
     let picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
-    let frame_rate = STILL_RATE.with_context(cannot)?;
+    let frame_rate = NOMINAL_RATE.with_context(cannot)?;
     let info = |format| PictureInfo { size, format, colour: ColourSpace::BT709_LIMITED, frame_rate };
     Ok(match grey {
         true => (info(PixelFormat::Grey8), picture.into_luma8().into_raw()),

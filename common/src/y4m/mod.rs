@@ -1,0 +1,78 @@
+//! YUV4MPEG2 (Y4M): one header line, then for each picture a line `FRAME` and its planes.
+//!
+//! Pictures have 8-bit samples: 4:2:0 (any siting), 4:4:4 or luma alone. Of the header, size (`W`, `H`), rate (`F`),
+//! sampling (`C`) and range (`XCOLORRANGE`) count.
+//!
+//! The format has no word for the matrix. The rule is that of video without colour information: BT.709 from
+//! [`BT709_LINES_MIN`] lines on, else BT.601. Where a stream has the other matrix, [`Y4mWriter`] adds the comment
+//! `XDUETMATRIX=BT601` or `XDUETMATRIX=BT709`, which [`Y4mReader`] obeys and other programs pass over.
+
+mod reader;
+mod writer;
+
+pub use reader::{Y4mError, Y4mReader};
+pub use writer::Y4mWriter;
+
+use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, PixelFormat, Range};
+use crate::params::StreamParams;
+use crate::units::FrameRate;
+
+/// Lines of the smallest picture that counts as high definition.
+pub const BT709_LINES_MIN: usize = 720;
+
+const MAGIC: &str = "YUV4MPEG2";
+const FRAME: &[u8] = b"FRAME";
+/// After the `X` of a comment.
+const RANGE_KEY: &str = "COLORRANGE=";
+const MATRIX_KEY: &str = "DUETMATRIX=";
+
+/// What all pictures of a Y4M stream have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Y4mHeader {
+    /// Their size.
+    pub size: FrameSize,
+    /// Their rate, if it is known.
+    pub rate: Option<FrameRate>,
+    /// How chroma is sampled.
+    pub chroma: Chroma,
+    /// What the samples mean.
+    pub colour: ColourSpace,
+}
+
+impl Y4mHeader {
+    /// Order of the samples of a picture.
+    pub const fn format(&self) -> PixelFormat {
+        self.chroma.planar_format()
+    }
+
+    /// Bytes of a picture.
+    pub const fn picture_bytes(&self) -> usize {
+        self.format().bytes(self.size)
+    }
+}
+
+impl From<&StreamParams> for Y4mHeader {
+    fn from(params: &StreamParams) -> Self {
+        let StreamParams { size, frame_rate, chroma, colour, .. } = *params;
+        Self { size, rate: Some(frame_rate), chroma, colour }
+    }
+}
+
+/// The matrix of pictures that do not say it.
+pub const fn default_matrix(size: FrameSize) -> Matrix {
+    if size.height() >= BT709_LINES_MIN { Matrix::Bt709 } else { Matrix::Bt601 }
+}
+
+const fn range_name(range: Range) -> &'static str {
+    match range {
+        Range::Limited => "LIMITED",
+        Range::Full => "FULL",
+    }
+}
+
+const fn matrix_name(matrix: Matrix) -> &'static str {
+    match matrix {
+        Matrix::Bt601 => "BT601",
+        Matrix::Bt709 => "BT709",
+    }
+}

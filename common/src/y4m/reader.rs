@@ -1,0 +1,272 @@
+//! Reading Y4M.
+
+use std::io::{self, BufRead, Read};
+
+use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Y4mHeader, default_matrix, matrix_name, range_name};
+use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use crate::units::FrameRate;
+
+/// Longest header line, bytes.
+const LINE_BYTES_MAX: u64 = 1024;
+
+/// Why a Y4M stream cannot be read (on). The texts go on from the file's name and a colon.
+#[derive(Debug, thiserror::Error)]
+pub enum Y4mError {
+    /// There is no header.
+    #[error("it is not a Y4M file: it does not begin with a Y4M header line of at most {LINE_BYTES_MAX} bytes")]
+    NoHeader,
+    /// The header says something that is not possible here.
+    #[error("{0}")]
+    Header(String),
+    /// It ends within a picture.
+    #[error("it ends in the middle of frame {0}")]
+    Truncated(u64),
+    /// Something else stands where a picture should begin.
+    #[error("frame {0} does not begin with a FRAME line: the file is damaged there")]
+    NoFrame(u64),
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Reads the pictures of a Y4M stream.
+#[derive(Debug)]
+pub struct Y4mReader<R> {
+    input: R,
+    header: Y4mHeader,
+    frames: u64,
+}
+
+impl<R: BufRead> Y4mReader<R> {
+    /// Reads the header: 8-bit 4:2:0, 4:4:4 or grey pictures of 1x1 to 16384x16384.
+    pub fn new(mut input: R) -> Result<Self, Y4mError> {
+        let line = match read_line(&mut input)? {
+            Line::Whole(line) => String::from_utf8(line).map_err(|_| Y4mError::NoHeader)?,
+            Line::Cut(_) | Line::End => return Err(Y4mError::NoHeader),
+        };
+        Ok(Self { input, header: parse(&line)?, frames: 0 })
+    }
+
+    /// What all pictures have in common.
+    pub fn header(&self) -> &Y4mHeader {
+        &self.header
+    }
+
+    /// Reads the next picture into `data`, its planes one after another; false at the end.
+    pub fn read(&mut self, data: &mut Vec<u8>) -> Result<bool, Y4mError> {
+        let number = self.frames + 1;
+        match read_line(&mut self.input)? {
+            Line::End => return Ok(false),
+            Line::Whole(line) if line == FRAME || line.starts_with(b"FRAME ") => {}
+            Line::Cut(line) if FRAME.starts_with(&line) || line.starts_with(b"FRAME ") => {
+                return Err(if self.input.fill_buf()?.is_empty() {
+                    Y4mError::Truncated(number)
+                } else {
+                    Y4mError::NoFrame(number)
+                });
+            }
+            Line::Whole(_) | Line::Cut(_) => return Err(Y4mError::NoFrame(number)),
+        }
+        let bytes = self.header.picture_bytes();
+        data.clear();
+        // Grows as bytes come, so that a header alone cannot ask for memory.
+        let read = self.input.by_ref().take(bytes as u64).read_to_end(data)?;
+        if read < bytes {
+            return Err(Y4mError::Truncated(number));
+        }
+        self.frames = number;
+        Ok(true)
+    }
+}
+
+/// What a header line says.
+fn parse(line: &str) -> Result<Y4mHeader, Y4mError> {
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    if words.next() != Some(MAGIC) {
+        return Err(Y4mError::NoHeader);
+    }
+    let (mut width, mut height, mut rate, mut sampling) = (None, None, None, "420");
+    let (mut range, mut matrix) = (Range::Limited, None);
+    for word in words {
+        match word.split_at_checked(1) {
+            Some(("W", value)) => width = side(value),
+            Some(("H", value)) => height = side(value),
+            Some(("F", value)) => rate = parse_rate(value)?,
+            Some(("C", value)) => sampling = value,
+            Some(("X", comment)) => {
+                if let Some(name) = comment.strip_prefix(RANGE_KEY) {
+                    range = if name == range_name(Range::Full) { Range::Full } else { Range::Limited };
+                } else if let Some(name) = comment.strip_prefix(MATRIX_KEY) {
+                    matrix = [Matrix::Bt601, Matrix::Bt709].into_iter().find(|&matrix| matrix_name(matrix) == name);
+                }
+            }
+            _ => {}
+        }
+    }
+    let (Some(width), Some(height)) = (width, height) else {
+        return Err(Y4mError::Header("its header does not name width and height".to_owned()));
+    };
+    let size = FrameSize::new(width, height).map_err(|error| Y4mError::Header(error.to_string()))?;
+    let chroma = match sampling {
+        "420" | "420jpeg" | "420mpeg2" | "420paldv" => Chroma::C420,
+        "444" => Chroma::C444,
+        "mono" => Chroma::Grey,
+        other => {
+            let message = format!("its colour space is `C{other}`: only C420, C444 and Cmono with 8 bits can be used");
+            return Err(Y4mError::Header(message));
+        }
+    };
+    let colour = ColourSpace { matrix: matrix.unwrap_or(default_matrix(size)), range };
+    Ok(Y4mHeader { size, rate, chroma, colour })
+}
+
+/// Width or height; a number beyond `u32` counts as its largest.
+fn side(digits: &str) -> Option<u32> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u32::MAX))
+}
+
+/// `numerator:denominator`; `0:0` means that it is not known.
+fn parse_rate(value: &str) -> Result<Option<FrameRate>, Y4mError> {
+    if value == "0:0" {
+        return Ok(None);
+    }
+    let parts = value.split_once(':').and_then(|(n, d)| Some((n.parse().ok()?, d.parse().ok()?)));
+    let rate = parts.and_then(|(numerator, denominator)| FrameRate::new(numerator, denominator));
+    rate.map(Some).ok_or_else(|| {
+        let message = format!("its frame rate `{value}` is not possible: it must be above 0 and at most 1000");
+        Y4mError::Header(message)
+    })
+}
+
+/// What [`read_line`] found.
+enum Line {
+    /// A line, without its end.
+    Whole(Vec<u8>),
+    /// The input ends within this line, or it is too long.
+    Cut(Vec<u8>),
+    /// There is nothing more.
+    End,
+}
+
+fn read_line(input: &mut impl BufRead) -> io::Result<Line> {
+    let mut line = Vec::new();
+    if input.take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+        return Ok(Line::End);
+    }
+    Ok(if line.pop_if(|last| *last == b'\n').is_some() { Line::Whole(line) } else { Line::Cut(line) })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pictures_come_whole_and_then_the_end() {
+        let mut bytes = b"YUV4MPEG2 W3 H1 F30000:1001 Ip A1:1 C420jpeg XYSCSS=420JPEG\n".to_vec();
+        bytes.extend_from_slice(b"FRAME\n1234567FRAME Ip\nabcdefg");
+        let mut reader = Y4mReader::new(bytes.as_slice()).unwrap();
+        let expected = Y4mHeader {
+            size: FrameSize::new(3, 1).unwrap(),
+            rate: FrameRate::new(30_000, 1001),
+            chroma: Chroma::C420,
+            colour: ColourSpace::BT601_LIMITED,
+        };
+        assert_eq!(*reader.header(), expected);
+        let mut data = Vec::new();
+        assert!(reader.read(&mut data).unwrap() && data == b"1234567");
+        assert!(reader.read(&mut data).unwrap() && data == b"abcdefg");
+        assert!(!reader.read(&mut data).unwrap());
+    }
+
+    #[test]
+    fn a_truncated_file_names_the_frame() {
+        let whole = b"YUV4MPEG2 W2 H2 C444\nFRAME\n123456789abcFRAME\n123456789abc";
+        for cut in 21..whole.len() {
+            let mut reader = Y4mReader::new(&whole[..cut]).unwrap();
+            let mut data = Vec::new();
+            if cut >= 39 {
+                assert!(reader.read(&mut data).unwrap());
+            }
+            match (cut, reader.read(&mut data)) {
+                (21 | 39, result) => assert!(!result.unwrap()),
+                (40.., result) => assert!(matches!(result, Err(Y4mError::Truncated(2))), "{cut} {result:?}"),
+                (_, result) => assert!(matches!(result, Err(Y4mError::Truncated(1))), "{cut} {result:?}"),
+            }
+        }
+        for cut in 0..21 {
+            assert!(matches!(Y4mReader::new(&whole[..cut]), Err(Y4mError::NoHeader)), "{cut}");
+        }
+    }
+
+    #[test]
+    fn impossible_headers_are_refused() {
+        let long = format!("YUV4MPEG2 W4 H4 X{}\n", "a".repeat(5000));
+        for (header, says) in [
+            ("", "not a Y4M"),
+            ("RIFF", "not a Y4M"),
+            ("RIFF W4 H4\n", "not a Y4M"),
+            (&long, "at most 1024 bytes"),
+            ("YUV4MPEG2 W16385 H1\n", "16385x1"),
+            ("YUV4MPEG2 W0 H1\n", "0x1"),
+            ("YUV4MPEG2 W3 H99999999999999999999\n", "3x4294967295"),
+            ("YUV4MPEG2 W4\n", "width and height"),
+            ("YUV4MPEG2 W-4 H4\n", "width and height"),
+            ("YUV4MPEG2 W H4\n", "width and height"),
+            ("YUV4MPEG2 W4 H4 C420p10\n", "`C420p10`"),
+            ("YUV4MPEG2 W4 H4 C422\n", "`C422`"),
+            ("YUV4MPEG2 W4 H4 C444alpha\n", "`C444alpha`"),
+            ("YUV4MPEG2 W4 H4 F0:1\n", "`0:1`"),
+            ("YUV4MPEG2 W4 H4 F25\n", "`25`"),
+            ("YUV4MPEG2 W4 H4 F1001:1\n", "at most 1000"),
+        ] {
+            let error = Y4mReader::new(header.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(says), "{header:?}: {error}");
+        }
+        let mut reader = Y4mReader::new(b"YUV4MPEG2 W1 H1 Cmono\nFRAME\nxFRUME\nx".as_slice()).unwrap();
+        let mut data = Vec::new();
+        assert!(reader.read(&mut data).unwrap());
+        assert!(matches!(reader.read(&mut data), Err(Y4mError::NoFrame(2))));
+    }
+
+    #[test]
+    fn colour_follows_the_rule_unless_the_header_says_it() {
+        for (words, matrix, range) in [
+            ("H719", Matrix::Bt601, Range::Limited),
+            ("H720 XCOLORRANGE=LIMITED", Matrix::Bt709, Range::Limited),
+            ("H720 XCOLORRANGE=FULL", Matrix::Bt709, Range::Full),
+            ("H1 XDUETMATRIX=BT709", Matrix::Bt709, Range::Limited),
+            ("H1080 XDUETMATRIX=BT601 XCOLORRANGE=FULL", Matrix::Bt601, Range::Full),
+            ("H1080 XDUETMATRIX=BT2020", Matrix::Bt709, Range::Limited),
+        ] {
+            let reader = Y4mReader::new(io::Cursor::new(format!("YUV4MPEG2 W2 {words} F0:0\n")));
+            let header = *reader.unwrap().header();
+            assert_eq!((header.colour, header.rate), (ColourSpace { matrix, range }, None), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_header_alone_asks_for_no_memory() {
+        let mut reader = Y4mReader::new(b"YUV4MPEG2 W16384 H16384 C444\nFRAME\nabc".as_slice()).unwrap();
+        let mut data = Vec::new();
+        assert!(matches!(reader.read(&mut data), Err(Y4mError::Truncated(1))));
+        assert!(data.capacity() < 1 << 20, "{}", data.capacity());
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_never_panic(start in 0usize..40, tail: Vec<u8>) {
+            let header = b"YUV4MPEG2 W2 H2 F25:1 Cmono\nFRAME\nabcd";
+            let bytes = [&header[..start.min(header.len())], &tail].concat();
+            if let Ok(mut reader) = Y4mReader::new(bytes.as_slice()) {
+                let mut data = Vec::new();
+                while reader.read(&mut data).unwrap_or(false) {
+                    prop_assert_eq!(data.len(), reader.header().picture_bytes());
+                }
+            }
+        }
+    }
+}
