@@ -51,9 +51,11 @@ impl Capture {
             if !is_live && !self.gate.wait() {
                 return Ok(());
             }
-            let Some(picture) = source.next(self.used.try_recv().unwrap_or_default())? else { return Ok(()) };
-            self.gate.captured.fetch_add(1, Ordering::Relaxed);
+            let next = source.next(self.used.try_recv().unwrap_or_default());
+            // Also at the end, before which the last pictures may have been skipped.
             self.gate.skipped.store(source.skipped(), Ordering::Relaxed);
+            let Some(picture) = next? else { return Ok(()) };
+            self.gate.captured.fetch_add(1, Ordering::Relaxed);
             if is_live {
                 self.pictures.replace(picture);
             } else if self.pictures.put_wait(picture).is_err() {

@@ -128,8 +128,20 @@ fn configuration() {
 #[test]
 fn files() {
     let home = Home::new();
-    home.check(&with_peer("y4m:/nowhere.y4m", &[]), 2, "/nowhere.y4m");
-    home.check(&with_peer("mjpeg:/tmp", &[]), 2, "directory");
+    for layout in ["y4m", "mjpeg"] {
+        let source = |path: &str| format!("{layout}:{path}");
+        home.check(&with_peer(&source("/nowhere.clip"), &[]), 2, "/nowhere.clip: No such file");
+        home.check(&with_peer(&source("/tmp"), &[]), 2, "/tmp: it is a directory");
+        // Its first byte cannot be read, not even by root.
+        home.check(&with_peer(&source("/proc/self/mem"), &[]), 2, "/proc/self/mem: ");
+        let secret = home.write("secret", b"YUV4MPEG2 W4 H4 F30:1\n");
+        std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        // Root reads it nevertheless.
+        if std::fs::File::open(&secret).is_err() {
+            home.check(&with_peer(&source(&secret), &[]), 2, "secret: Permission denied");
+        }
+        std::fs::remove_file(&secret).unwrap();
+    }
     let text = home.write("text", b"hello");
     home.check(&with_peer(&format!("y4m:{text}"), &[]), 2, "Y4M header");
     home.check(&with_peer(&format!("mjpeg:{text}"), &[]), 2, "no JPEG picture");
@@ -137,6 +149,12 @@ fn files() {
     home.check(&with_peer(&format!("y4m:{wide}"), &[]), 2, "16384");
     let deep = home.write("deep.y4m", b"YUV4MPEG2 W16 H16 F30:1 C420p10\n");
     home.check(&with_peer(&format!("y4m:{deep}"), &[]), 2, "420p10");
+    let fast = home.write("fast.y4m", b"YUV4MPEG2 W16 H16 F1001:1\n");
+    home.check(&with_peer(&format!("y4m:{fast}"), &[]), 2, "frame rate");
+    let cut = home.write("cut.y4m", b"YUV4MPEG2 W16 H");
+    home.check(&with_peer(&format!("y4m:{cut}"), &[]), 2, "Y4M header");
+    let broken = home.write("broken.mjpeg", b"\xff\xd8\xff\xe0\x00\x04ab\xff\xd9");
+    home.check(&with_peer(&format!("mjpeg:{broken}"), &[]), 2, "no JPEG picture");
     let arguments = with_peer("y4m:-", &[]);
     check(&arguments, &home.run_with_input(&arguments, b"no video"), 2, "Y4M header");
 }

@@ -6,6 +6,8 @@ mod bad_input;
 mod display;
 mod loopback;
 mod namespaces;
+mod restart;
+mod sources;
 mod support;
 mod window;
 mod wrong_key;

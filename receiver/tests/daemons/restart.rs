@@ -1,0 +1,60 @@
+//! A sender that goes away, politely or not, and comes back is shown again by the same receiver.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Daemon, Pair, pattern_numbers, until};
+
+const FRAMES: usize = 30;
+
+fn sender(pair: &Pair) -> Command {
+    let mut command = pair.sender();
+    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    command
+}
+
+/// Pictures shown so far, by the last whole line of the running receiver's statistics.
+fn shown(pair: &Pair) -> u64 {
+    let text = std::fs::read_to_string(pair.folder.join("receiver.jsonl")).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
+    let last: Option<Value> = whole.lines().last().map(|line| serde_json::from_str(line).unwrap());
+    last.and_then(|line| line["frames_shown"].as_u64()).unwrap_or(0)
+}
+
+/// Ends a first sender with `end` while its pictures are shown, then lets a second one run to its end.
+fn comes_back(end: impl FnOnce(Daemon)) {
+    let pair = Pair::new();
+    let output = pair.folder.join("out.y4m");
+    let sink = format!("y4m:{}", output.display());
+    let mut receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
+    let first = Daemon::start("sender", &mut sender(&pair));
+    until("a picture of the first sender", || (shown(&pair) > 0).then_some(()));
+    end(first);
+    assert!(receiving.is_running(), "a sender that goes must not end the receiver");
+
+    let second = Daemon::start("sender", sender(&pair).args(["--frames", &FRAMES.to_string()]));
+    second.wait().check(0, &[]);
+    receiving.wait().check(0, &[]);
+    let numbers = pattern_numbers(&output);
+    let begins: Vec<_> = (1..numbers.len()).filter(|&at| numbers[at] < numbers[at - 1]).collect();
+    let [again] = begins[..] else { panic!("the pictures begin again at {begins:?} of {numbers:?}") };
+    // A live source may skip pictures on a busy machine; pictures in place of others repeat the one before.
+    let fresh = numbers[again..].windows(2).filter(|pair| pair[0] < pair[1]).count();
+    assert!(fresh >= FRAMES / 2 && numbers[again..].is_sorted(), "{numbers:?}");
+    let received = pair.folder.stats("receiver.jsonl").pop().unwrap();
+    assert!(received["frames_shown"].as_u64().unwrap() > FRAMES as u64, "{received}");
+}
+
+#[test]
+fn after_a_signal() {
+    comes_back(|sender| {
+        sender.terminate();
+        sender.wait().check(0, &[]);
+    });
+}
+
+#[test]
+fn after_it_was_killed() {
+    comes_back(Daemon::kill);
+}

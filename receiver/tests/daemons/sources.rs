@@ -1,0 +1,101 @@
+//! Sources that are damaged or small: what is whole arrives.
+
+use std::path::Path;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::{ExtendedColorType, ImageEncoder};
+use serde_json::Value;
+
+use crate::support::{Daemon, Ended, Pair, read_y4m};
+
+/// A grey picture whose samples all say which it is.
+const fn level(number: usize) -> u8 {
+    60 + 20 * number as u8
+}
+
+/// Streams `source` into `out.y4m`; the receiver must end well. Returns how the sender ended.
+fn stream(pair: &Pair, source: &str) -> Ended {
+    let sink = format!("y4m:{}", pair.folder.join("out.y4m").display());
+    let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
+    let mut command = pair.sender();
+    command.args(["--source", source, "--rate", "4M", "--backend", "cpu"]);
+    let ended = Daemon::start("sender", &mut command).wait();
+    receiving.wait().check(0, &[]);
+    ended
+}
+
+/// The numbers of the pictures in `out.y4m`, by [`level`] of their first sample.
+fn numbers(path: &Path) -> Vec<usize> {
+    let (_, pictures) = read_y4m(path);
+    let number = |picture: &Vec<u8>| (0..10).find(|&number| picture[0].abs_diff(level(number)) <= 4);
+    pictures.iter().map(|picture| number(picture).unwrap_or_else(|| panic!("a picture of {}", picture[0]))).collect()
+}
+
+fn last(pair: &Pair, name: &str) -> Value {
+    pair.folder.stats(name).pop().unwrap()
+}
+
+fn y4m(size: (usize, usize), frames: usize) -> Vec<u8> {
+    let mut bytes = format!("YUV4MPEG2 W{} H{} F30:1 Cmono XCOLORRANGE=FULL\n", size.0, size.1).into_bytes();
+    for number in 0..frames {
+        bytes.extend_from_slice(b"FRAME\n");
+        bytes.extend(std::iter::repeat_n(level(number), size.0 * size.1));
+    }
+    bytes
+}
+
+#[test]
+fn of_a_truncated_clip_the_whole_pictures_arrive() {
+    let pair = Pair::new();
+    let input = pair.folder.join("cut.y4m");
+    let mut bytes = y4m((64, 48), 5);
+    bytes.truncate(bytes.len() - 64 * 48 * 3 / 2);
+    std::fs::write(&input, bytes).unwrap();
+    let ended = stream(&pair, &format!("y4m:{}", input.display()));
+    ended.check(2, &["sender: ", input.to_str().unwrap(), "in the middle of frame 4"]);
+    assert_eq!(numbers(&pair.folder.join("out.y4m")), [0, 1, 2]);
+    assert_eq!(last(&pair, "sender.jsonl")["frames_sent"], 3);
+    assert_eq!(last(&pair, "receiver.jsonl")["frames_shown"], 3);
+}
+
+/// JPEG pictures in a row. Each of `broken` keeps its markers, but lacks half of its coded data.
+fn mjpeg(frames: usize, broken: &[usize]) -> Vec<u8> {
+    let (width, height) = (64, 48);
+    let mut stream = Vec::new();
+    for number in 0..frames {
+        let mut jpeg = Vec::new();
+        // Texture away from the first sample gives the scan a length.
+        let sample = |at: usize| if at % width < 8 { level(number) } else { (at * at % 251) as u8 };
+        let samples: Vec<u8> = (0..width * height).map(sample).collect();
+        let encoder = JpegEncoder::new_with_quality(&mut jpeg, 95);
+        encoder.write_image(&samples, width as u32, height as u32, ExtendedColorType::L8).unwrap();
+        if broken.contains(&number) {
+            jpeg.truncate(jpeg.len() / 2);
+            jpeg.extend_from_slice(&[0xff, 0xd9]);
+        }
+        stream.extend(jpeg);
+    }
+    stream
+}
+
+#[test]
+fn a_broken_jpeg_is_skipped_and_counted() {
+    let pair = Pair::new();
+    let input = pair.folder.join("broken.mjpeg");
+    // Also the last one, after which no picture comes that could count it.
+    std::fs::write(&input, mjpeg(9, &[3, 4, 8])).unwrap();
+    stream(&pair, &format!("mjpeg:{}", input.display())).check(0, &[]);
+    assert_eq!(numbers(&pair.folder.join("out.y4m")), [0, 1, 2, 5, 6, 7]);
+    let sent = last(&pair, "sender.jsonl");
+    assert_eq!((&sent["frames_sent"], &sent["frames_dropped"]), (&6.into(), &3.into()), "{sent}");
+    assert_eq!(last(&pair, "receiver.jsonl")["frames_shown"], 6);
+}
+
+#[test]
+fn the_smallest_picture_arrives() {
+    let pair = Pair::new();
+    let input = pair.folder.join("small.y4m");
+    std::fs::write(&input, y4m((1, 1), 5)).unwrap();
+    stream(&pair, &format!("y4m:{}", input.display())).check(0, &[]);
+    assert_eq!(numbers(&pair.folder.join("out.y4m")), [0, 1, 2, 3, 4]);
+}
