@@ -135,7 +135,7 @@ fn files() {
         // Its first byte cannot be read, not even by root.
         home.check(&with_peer(&source("/proc/self/mem"), &[]), 2, "/proc/self/mem: ");
         let secret = home.write("secret", b"YUV4MPEG2 W4 H4 F30:1\n");
-        std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         // Root reads it nevertheless.
         if std::fs::File::open(&secret).is_err() {
             home.check(&with_peer(&source(&secret), &[]), 2, "secret: Permission denied");
