@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::dwt::Plane;
 use super::simd::multiversion;
-use crate::reference::colour::{from_rgb, full, halved, to_sample};
+use crate::reference::colour::{from_rgb, full, halved};
 use crate::{Picture, PictureRef};
 
 /// Fills the samples of the planes of `chroma`'s channels.
@@ -43,10 +43,9 @@ fn load_row_body(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize
         (PixelFormat::Rgb8, _) => load_pixels(picture, half, y, row, |sums, scale| {
             from_rgb([f32::from(sums[0]) * scale, f32::from(sums[1]) * scale, f32::from(sums[2]) * scale], channel)
         }),
-        (PixelFormat::YCbCr8, _) => {
-            let at = channel.index();
-            load_pixels(picture, half, y, row, |sums, scale| f32::from(sums[at]) * scale - 128.0);
-        }
+        (PixelFormat::YCbCr8, Channel::Y) => load_pixels(picture, half, y, row, |[a, _, _], scale| centred(a, scale)),
+        (PixelFormat::YCbCr8, Channel::Cb) => load_pixels(picture, half, y, row, |[_, a, _], scale| centred(a, scale)),
+        (PixelFormat::YCbCr8, Channel::Cr) => load_pixels(picture, half, y, row, |[_, _, a], scale| centred(a, scale)),
         (format @ PixelFormat::Yuyv, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::Nv12, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::I420, _) => convert(picture.known_as(format), channel, half, y, row),
@@ -59,6 +58,12 @@ fn convert(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row:
     for (x, to) in row.iter_mut().enumerate() {
         *to = if half { halved(picture, channel, x, y) } else { full(picture, channel, x, y) };
     }
+}
+
+/// The centred mean of samples with the sum `sum`.
+#[inline(always)]
+fn centred(sum: u16, scale: f32) -> f32 {
+    f32::from(sum) * scale - 128.0
 }
 
 /// Row `y` of a picture of three bytes a pixel: `value` of the sums over one pixel and of 1, or, with `half`, over
@@ -107,6 +112,7 @@ multiversion! {
 #[inline(always)]
 fn finish_row_body(to: &mut [u8], from: &[f32]) {
     for (to, &value) in to.iter_mut().zip(from) {
-        *to = to_sample(value);
+        // `to_sample`, with the limits first: then a conversion to integers is exact and rounds down.
+        *to = (value + 128.5).clamp(0.0, 255.0) as i32 as u8;
     }
 }

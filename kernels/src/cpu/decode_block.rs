@@ -3,25 +3,21 @@
 //! Only the symbols must be decoded one after the other. Two blocks at a time keep the processor busy meanwhile;
 //! raw bits and coefficients then come for whole rows at once.
 
-use std::array::{from_fn, from_mut};
+use std::array::from_mut;
 
 use common::pyramid::BLOCK_SIDE;
 
-use super::decode_rans::{CERTAIN, MARGIN, ROOM, Rans};
+use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
+use super::decode_rans::{MARGIN, ROOM, Rans};
 use super::simd::multiversion;
 use super::tile::QUADS;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::quantise::Quantiser;
 use crate::reference::rans::PAYLOAD_BITS;
-use crate::tables::{ESCAPE_SYMBOL, MAX_LENGTH, coefficient_row, nearness, peak_context, quad_context};
+use crate::tables::{ESCAPE_SYMBOL, peak_context};
 
 /// Longest block that is decoded here; a longer one is no encoder's.
 const BYTES_MAX: usize = common::wire::run::BLOCK_BYTES_MAX;
-
-/// Quads in a row with a margin on both sides.
-const PITCH: usize = QUADS + 2;
-/// Quads of a tile with a margin on all sides, quad (y, x) at `(y + 1) * PITCH + x + 1`.
-const GRID: usize = PITCH * PITCH;
 
 /// What decoding a block needs; one per thread.
 #[derive(Debug)]
@@ -30,35 +26,9 @@ pub(super) struct Scratch {
     lengths: Lengths,
 }
 
-/// Bit-lengths of a block; 0 in the margins.
-#[derive(Debug)]
-struct Lengths {
-    quads: [u8; GRID],
-    /// Those of the coefficients (0,0), (0,1), (1,0), (1,1) of each quad.
-    coefficients: [[u8; 4]; GRID],
-    /// Where in the grid the quads are that are not zero, in decoding order.
-    coded: [u16; QUADS * QUADS],
-}
-
-/// [`nearness`] of a length (second) to a quad's (first).
-static NEARNESS: [[u8; LENGTHS]; LENGTHS] = nearnesses();
-/// A power of two above [`MAX_LENGTH`].
-const LENGTHS: usize = 32;
-
-const fn nearnesses() -> [[u8; LENGTHS]; LENGTHS] {
-    let mut table = [[0; LENGTHS]; LENGTHS];
-    let mut at = 0;
-    while at < LENGTHS * LENGTHS {
-        table[at / LENGTHS][at % LENGTHS] = nearness((at % LENGTHS) as u8, (at / LENGTHS) as u8) as u8;
-        at += 1;
-    }
-    table
-}
-
 impl Default for Scratch {
     fn default() -> Self {
-        let lengths = Lengths { quads: [0; GRID], coefficients: [[0; 4]; GRID], coded: [0; QUADS * QUADS] };
-        Self { bytes: Box::new([0; ROOM]), lengths }
+        Self { bytes: Box::new([0; ROOM]), lengths: Lengths::new() }
     }
 }
 
@@ -115,12 +85,6 @@ fn decode_two_body(
     [decode_one(first, jobs[0], first_tile), decode_one(second, jobs[1], second_tile)]
 }
 
-/// Columns and rows of quads.
-#[inline(always)]
-fn quads_of(shape: Shape) -> (usize, usize) {
-    (shape.width.div_ceil(2), shape.height.div_ceil(2))
-}
-
 /// Decodes the peak; `None` if what follows is not for the fast decoder.
 #[inline(always)]
 fn start<'a>(buffer: &'a mut [u8; ROOM], job: Job<'_>) -> Option<(Rans<'a>, u8)> {
@@ -141,82 +105,6 @@ fn decode_slowly(job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> {
         to.iter_mut().zip(from).for_each(|(to, &value)| *to = job.quantiser.dequantise(value));
     }
     Ok(())
-}
-
-/// Reads all bit-lengths of blocks with equally many quads. A drop below zero wraps to more than [`MAX_LENGTH`].
-#[inline(always)]
-fn read_lengths<const N: usize>(
-    mut lengths: [&mut Lengths; N],
-    rans: &mut [Rans<'_>; N],
-    shapes: [Shape; N],
-    peaks: [u8; N],
-) {
-    let (columns, rows) = quads_of(shapes[0]);
-    let mut counts = [0; N];
-    for lengths in &mut lengths {
-        lengths.quads.fill(0);
-        lengths.coefficients.fill([0; 4]);
-    }
-    let mut above = [[0; QUADS]; N];
-    for y in 0..rows.min(QUADS) {
-        let mut left: [u8; N] = from_fn(|lane| above[lane][0]);
-        for x in 0..columns.min(QUADS) {
-            let at = (y + 1) * PITCH + x + 1;
-            for lane in 0..N {
-                let up = if y > 0 { above[lane][x] } else { left[lane] };
-                let drop = rans[lane].get(quad_context(peaks[lane], left[lane], up, shapes[lane].diagonal));
-                let quad = peaks[lane].wrapping_sub(drop);
-                lengths[lane].quads[at] = quad;
-                lengths[lane].coded[counts[lane]] = at as u16;
-                counts[lane] += usize::from(quad > 0);
-                (left[lane], above[lane][x]) = (drop, drop);
-            }
-        }
-    }
-    let all = counts.iter().fold(usize::MAX, |all, &count| all.min(count));
-    for index in 0..all {
-        let at = from_fn(|lane| usize::from(lengths[lane].coded[index]));
-        read_quad(&mut lengths, rans, at);
-    }
-    for lane in 0..N {
-        for index in all..counts[lane] {
-            let at = usize::from(lengths[lane].coded[index]);
-            read_quad(from_mut(&mut lengths[lane]), from_mut(&mut rans[lane]), [at]);
-        }
-    }
-}
-
-/// Reads the bit-lengths of one quad's coefficients in each block.
-#[inline(always)]
-fn read_quad<const N: usize>(lengths: &mut [&mut Lengths; N], rans: &mut [Rans<'_>; N], at: [usize; N]) {
-    let quad: [u8; N] = from_fn(|lane| lengths[lane].quads[at[lane]]);
-    let left: [[u8; 4]; N] = from_fn(|lane| lengths[lane].coefficients[at[lane] - 1]);
-    let above: [[u8; 4]; N] = from_fn(|lane| lengths[lane].coefficients[at[lane] - PITCH]);
-    // What each position's neighbours outside the quad make of its context.
-    let sums: [[usize; 4]; N] = from_fn(|lane| {
-        let near = |length: u8| usize::from(NEARNESS[usize::from(quad[lane]) % LENGTHS][usize::from(length) % LENGTHS]);
-        let right = near(lengths[lane].quads[at[lane] + 1]);
-        let below = near(lengths[lane].quads[at[lane] + PITCH]);
-        let (left, above) = (left[lane], above[lane]);
-        [near(left[1]) + near(above[2]), right + near(above[3]), near(left[3]) + below, right + below]
-    });
-    let mut found = [[0; 4]; N];
-    let mut reached = [false; N];
-    for position in 0..4 {
-        for lane in 0..N {
-            let context = match (position, reached[lane]) {
-                // The last one has the quad's length if no other has.
-                (3, false) => CERTAIN,
-                (_, reached) => coefficient_row(quad[lane], position, reached) + sums[lane][position],
-            };
-            let drop = rans[lane].get(context);
-            found[lane][position] = quad[lane].wrapping_sub(drop);
-            reached[lane] |= drop == 0;
-        }
-    }
-    for lane in 0..N {
-        lengths[lane].coefficients[at[lane]] = found[lane];
-    }
 }
 
 /// Reads the raw bits and writes the coefficients; `end` is the payload and where the raw bytes end.
@@ -243,23 +131,6 @@ fn finish(scratch: &mut Scratch, job: Job<'_>, end: Option<(u16, usize)>, tile: 
     Ok(())
 }
 
-/// The number of raw bits, unless there are lengths that no encoder has.
-#[inline(always)]
-fn check_lengths(lengths: &Lengths, shape: Shape) -> Result<usize, Damaged> {
-    let wrong = lengths.quads.iter().fold(0, |most, &quad| most.max(quad)) > MAX_LENGTH;
-    let most = lengths.coefficients.as_flattened().iter().fold(0, |most, &length| most.max(length));
-    if wrong || most > MAX_LENGTH {
-        return Err(Damaged);
-    }
-    let sum: u32 = lengths.coefficients.as_flattened().iter().fold(0, |sum, &a| sum.wrapping_add(a.into()));
-    // What an odd width or height cuts off is zero.
-    let (columns, rows) = quads_of(shape);
-    let outside = |y: usize, x: usize, position: usize| lengths.coefficients[(y + 1) * PITCH + x + 1][position] > 0;
-    let beyond = (shape.width % 2 == 1 && (0..rows).any(|y| outside(y, columns - 1, 1) || outside(y, columns - 1, 3)))
-        || (shape.height % 2 == 1 && (0..columns).any(|x| outside(rows - 1, x, 2) || outside(rows - 1, x, 3)));
-    if beyond { Err(Damaged) } else { Ok(sum as usize) }
-}
-
 /// Reads signs and low bits of a row of quads from bit `next` on and writes two rows of coefficients; returns the
 /// bit after them.
 #[inline(always)]
@@ -272,7 +143,7 @@ fn read_row(
     to: &mut [f32],
 ) -> usize {
     let mut four = [[0_u8; 4]; QUADS];
-    four.copy_from_slice(&lengths.coefficients[(y + 1) * PITCH + 1..][..QUADS]);
+    four.copy_from_slice(lengths.row(y));
     let mut counts = [0_u8; QUADS];
     for x in 0..QUADS {
         counts[x] = four[x][0].wrapping_add(four[x][1]).wrapping_add(four[x][2]).wrapping_add(four[x][3]);
@@ -287,6 +158,7 @@ fn read_row(
     }
     let mut bits = [[0_u32; BLOCK_SIDE]; 2];
     let mut leading = [[0_u32; BLOCK_SIDE]; 2];
+    #[allow(clippy::needless_range_loop, reason = "each iteration takes a column of `four`")]
     for position in 0..4 {
         let (row, column) = (position / 2, position % 2);
         for x in 0..QUADS {

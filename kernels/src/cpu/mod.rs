@@ -2,6 +2,7 @@
 
 mod colour;
 mod decode_block;
+mod decode_lengths;
 mod decode_rans;
 mod decoder;
 mod dwt;
