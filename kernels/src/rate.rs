@@ -1,9 +1,10 @@
 //! Rate control: the finest quantiser steps whose frame fits a byte budget. Integers only, so that every back
 //! end, given the same pictures and budgets, chooses the same steps.
 //!
-//! A frame has two steps: its first `fine_blocks` blocks use `step`, the others the next coarser one. Starting at
-//! the last frame's step the search codes whole frames until the budget lies between two neighbouring steps, and
-//! then recodes blocks from the front (finer) or from the back (coarser) up to the block where it is met.
+//! A frame has two steps: its first `fine_blocks` blocks use `step`, the others the next coarser one. The search
+//! codes a frame as the last one ended, and then recodes blocks from there on (finer) or back (coarser) up to the
+//! block where the budget is met. If that is far, it first codes whole frames until the budget lies between two
+//! neighbouring steps.
 
 use std::ops::Range;
 
@@ -30,7 +31,8 @@ const FIRST_GUESS: u8 = 56;
 pub struct RateControl {
     /// Blocks recoded at a time near the budget.
     chunk: usize,
-    last: StepIndex,
+    /// Where the last frame ended.
+    last: FrameHeader,
     lengths: Vec<u32>,
     chunk_lengths: Vec<u32>,
 }
@@ -40,7 +42,8 @@ impl RateControl {
     /// change the result.
     pub fn new(blocks: usize, chunk: usize) -> Self {
         let chunk = chunk.clamp(1, blocks.max(1));
-        let last = StepIndex::new(FIRST_GUESS).unwrap_or(StepIndex::MIN);
+        let step = StepIndex::new(FIRST_GUESS).unwrap_or(StepIndex::MIN);
+        let last = FrameHeader { step, fine_blocks: blocks as u32 };
         Self { chunk, last, lengths: vec![0; blocks], chunk_lengths: vec![0; chunk] }
     }
 
@@ -56,8 +59,8 @@ impl RateControl {
         let budget = match target {
             Target::Step(step) => {
                 coder.code(0..blocks, step, &mut self.lengths)?;
-                self.last = step;
-                return Ok(FrameHeader { step, fine_blocks: blocks as u32 });
+                self.last = FrameHeader { step, fine_blocks: blocks as u32 };
+                return Ok(self.last);
             }
             Target::Bytes(bytes) => bytes,
         };
@@ -65,17 +68,50 @@ impl RateControl {
         if budget < smallest_bytes {
             return Err(Error::BudgetTooSmall { asked_bytes: budget, smallest_bytes });
         }
-        let header = self.search(coder, budget - smallest_bytes)?;
-        // The next frame starts at the step that most blocks had.
-        let mostly_fine = 2 * header.fine_blocks as usize >= blocks;
-        self.last = if mostly_fine { header.step } else { header.step.coarser() };
-        Ok(header)
+        self.last = self.search(coder, budget - smallest_bytes)?;
+        Ok(self.last)
     }
 
     /// Finds the steps for `budget` bytes of blocks and their directory.
     fn search(&mut self, coder: &mut impl BlockCoder, budget: usize) -> Result<FrameHeader, Error> {
         let blocks = coder.block_count();
-        let mut step = self.last;
+        let (mut step, fine) = (self.last.step, self.last.fine_blocks as usize);
+        let (front, back) = self.lengths.split_at_mut(fine);
+        coder.code(0..fine, step, front)?;
+        coder.code(fine..blocks, step.coarser(), back)?;
+        let total = cost(&self.lengths);
+        let far = distance(total, budget);
+        let mut header = if far > 1 {
+            step = self.approach(coder, if total > budget { up(step, far) } else { down(step, far) }, budget)?;
+            FrameHeader { step, fine_blocks: blocks as u32 }
+        } else if total > budget {
+            self.coarsen(coder, step, fine, budget)?
+        } else {
+            self.refine(coder, step, fine, budget)?
+        };
+        // Until the budget is met inside the frame, all blocks have one step.
+        loop {
+            let fine = header.fine_blocks as usize;
+            let all_fine = fine == blocks;
+            step = if all_fine { header.step } else { header.step.coarser() };
+            if cost(&self.lengths) > budget {
+                header = self.coarsen(coder, step, blocks, budget)?;
+            } else if all_fine && header.step != StepIndex::MIN {
+                header = self.refine(coder, step.finer(), 0, budget)?;
+            } else {
+                return Ok(header);
+            }
+        }
+    }
+
+    /// Codes whole frames, first at `step`, until one is near `budget`; returns its step.
+    fn approach(
+        &mut self,
+        coder: &mut impl BlockCoder,
+        mut step: StepIndex,
+        budget: usize,
+    ) -> Result<StepIndex, Error> {
+        let blocks = coder.block_count();
         // Steps known to be too fine and to fit.
         let (mut too_fine, mut fits) = (None, None);
         loop {
@@ -99,41 +135,22 @@ impl RateControl {
             };
             match jump {
                 Some(next) if next != step => step = next,
-                _ => break,
-            }
-        }
-        loop {
-            let total = cost(&self.lengths);
-            if total > budget {
-                let header = self.coarsen(coder, step, total, budget)?;
-                if header.fine_blocks > 0 || cost(&self.lengths) <= budget {
-                    return Ok(header);
-                }
-                step = step.coarser();
-            } else {
-                let header = self.refine(coder, step, total, budget)?;
-                if (header.fine_blocks as usize) < blocks || header.step == StepIndex::MIN {
-                    return Ok(header);
-                }
-                step = header.step;
+                _ => return Ok(step),
             }
         }
     }
 
-    /// All blocks have `step` and fit: gives the first ones the next finer step, as many as still fit.
+    /// The frame fits with `finer` up to block `start` and the next coarser step from there on: gives `finer` to as
+    /// many more as still fit.
     fn refine(
         &mut self,
         coder: &mut impl BlockCoder,
-        step: StepIndex,
-        mut total: usize,
+        finer: StepIndex,
+        mut start: usize,
         budget: usize,
     ) -> Result<FrameHeader, Error> {
-        let blocks = coder.block_count();
-        let finer = step.finer();
-        if finer == step {
-            return Ok(FrameHeader { step, fine_blocks: blocks as u32 });
-        }
-        let mut start = 0;
+        let (blocks, step) = (coder.block_count(), finer.coarser());
+        let mut total = cost(&self.lengths);
         while start < blocks {
             let end = blocks.min(start + self.chunk);
             let fine = &mut self.chunk_lengths[..end - start];
@@ -153,15 +170,16 @@ impl RateControl {
         Ok(FrameHeader { step: finer, fine_blocks: blocks as u32 })
     }
 
-    /// All blocks have `step` and do not fit: gives the last ones the next coarser step, as few as make it fit.
+    /// The frame does not fit with `step` up to block `end` and the next coarser step from there on: gives that to
+    /// as few more as make it fit, or to all.
     fn coarsen(
         &mut self,
         coder: &mut impl BlockCoder,
         step: StepIndex,
-        mut total: usize,
+        mut end: usize,
         budget: usize,
     ) -> Result<FrameHeader, Error> {
-        let mut end = coder.block_count();
+        let mut total = cost(&self.lengths);
         let coarser = step.coarser();
         while end > 0 {
             let start = end.saturating_sub(self.chunk);
