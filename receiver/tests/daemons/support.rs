@@ -221,6 +221,16 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// Whether a UDP socket is bound to the address. Binding one to find out could get in the daemon's way.
+    pub(crate) fn is_listening(&self) -> bool {
+        let port: u16 = self.address.rsplit_once(':').unwrap().1.parse().unwrap();
+        let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();
+        sockets
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1))
+            .any(|local| local.ends_with(&format!(":{port:04X}")))
+    }
+
     pub(crate) fn new() -> Self {
         // One pair at a time: a small machine cannot stream several videos and lose nothing.
         static TURN: Mutex<()> = Mutex::new(());

@@ -15,6 +15,7 @@ const SOURCE: [&str; 6] = ["--source", "pattern:size=64x48:fps=30", "--rate", "2
 fn refused(pair: &Pair, identity: &Path, peer: &str) -> Ended {
     let sink = format!("y4m:{}", pair.folder.join("out.y4m").display());
     let mut receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
+    until("the receiver listens", || pair.is_listening().then_some(()));
     let mut command = sender();
     command.args(["--to", &pair.address, "--peer", peer, "--backend", "cpu"]).args(SOURCE);
     let ended = Daemon::start("sender", command.arg("--identity").arg(identity)).wait();

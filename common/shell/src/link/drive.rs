@@ -38,6 +38,10 @@ enum Event {
 }
 
 pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+    // Before the socket: who sees that the daemon listens may ask it to stop.
+    let no_signals = |error| Failure::network(format!("signals cannot be received: {error}"));
+    let mut signals =
+        (signal(SignalKind::terminate()).map_err(no_signals)?, signal(SignalKind::interrupt()).map_err(no_signals)?);
     let (sender, mut connections) = mpsc::channel(4);
     let endpoint_options = EndpointOptions {
         key: options.identity.certified_key()?,
@@ -61,9 +65,6 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
             tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
         }
     }
-    let no_signals = |error| Failure::network(format!("signals cannot be received: {error}"));
-    let mut signals =
-        (signal(SignalKind::terminate()).map_err(no_signals)?, signal(SignalKind::interrupt()).map_err(no_signals)?);
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut buffer = vec![0; 4096];
