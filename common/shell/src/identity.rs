@@ -6,7 +6,9 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::config::{PublicKey, base64};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::config::PublicKey;
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use rustls::pki_types::pem::PemObject;
@@ -110,7 +112,7 @@ impl Identity {
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             builder.recursive(true).create(directory).map_err(io)?;
         }
-        let body = base64::encode(self.pkcs8.secret_pkcs8_der());
+        let body = STANDARD.encode(self.pkcs8.secret_pkcs8_der());
         let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
         let text = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"));
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(io)?;

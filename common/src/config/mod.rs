@@ -3,7 +3,6 @@
 //! [`parse_sender`] and [`parse_receiver`] read a file's text; flags are laid over the result; then
 //! [`resolve_sender`] and [`resolve_receiver`] fill in defaults and check every value once.
 
-pub mod base64;
 mod error;
 mod parse;
 mod public_key;

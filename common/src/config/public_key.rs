@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::base64;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 /// An Ed25519 public key; its text is the 44 base64 characters of its 32 bytes, as in WireGuard.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,14 +34,14 @@ impl FromStr for PublicKey {
     type Err = InvalidPublicKey;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = base64::decode(text.trim()).and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
         bytes.map(Self).ok_or_else(|| InvalidPublicKey(text.to_owned()))
     }
 }
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&base64::encode(&self.0))
+        f.write_str(&STANDARD.encode(self.0))
     }
 }
 
