@@ -4,6 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::support::{Daemon, Ended, Pair, sender, until};
 use common::config::PublicKey;
 use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -60,7 +63,7 @@ fn mixed_key(private_seed: &[u8; 32], public: &PublicKey) -> Vec<u8> {
 fn a_key_file_with_the_right_public_and_another_private_key() {
     let pair = Pair::new();
     let public: PublicKey = pair.sender_key.parse().unwrap();
-    let body = common::config::base64::encode(&mixed_key(&[7; 32], &public));
+    let body = STANDARD.encode(mixed_key(&[7; 32], &public));
     let path = pair.folder.join("mixed.pem");
     std::fs::write(&path, format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n")).unwrap();
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
