@@ -8,6 +8,7 @@ use common::pyramid::BlockLayout;
 use ocl::core as cl;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
+use super::first_run::FirstRun;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
 use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
 use super::timeline::{Recorder, Stage, Timeline};
@@ -24,6 +25,7 @@ pub struct OpenClDecoder {
     channels: Vec<ChannelDecoder>,
     downloaders: Vec<Downloader>,
     overlap: bool,
+    first_run: FirstRun,
     recorder: Recorder,
     timeline: Timeline,
     times: DecodeTimes,
@@ -47,6 +49,7 @@ impl OpenClDecoder {
             channels,
             downloaders,
             overlap: true,
+            first_run: FirstRun::default(),
             recorder: Recorder::default(),
             timeline: Timeline::default(),
             times: DecodeTimes::default(),
@@ -68,6 +71,7 @@ impl OpenClDecoder {
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
         self.recorder.clear();
+        let alone = self.first_run.begin(&());
         let mut running = Vec::with_capacity(self.pipelines.len());
         let mut damaged = 0;
         for ((pipeline, decoder), downloader) in
@@ -76,7 +80,7 @@ impl OpenClDecoder {
             damaged += decoder.start(pipeline, frame, &mut self.recorder)?;
             pipeline.invert(&mut self.recorder)?;
             running.push(downloader.run(pipeline, &mut self.recorder)?);
-            if !self.overlap {
+            if !self.overlap || alone.is_some() {
                 pipeline.queue.finish()?;
             }
         }
@@ -89,6 +93,7 @@ impl OpenClDecoder {
             rest = later;
             damaged += decoder.damaged();
         }
+        self.first_run.done(());
         self.damaged += damaged;
         self.timeline = self.recorder.timeline()?;
         self.times = times(&self.timeline, start.elapsed());

@@ -4,10 +4,12 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use common::coded::{CodedFrame, StepIndex};
+use common::frame::PixelFormat;
 use common::params::StreamParams;
 use ocl::core as cl;
 
 use super::channel::{self, ChannelBlocks, ChannelPipeline, Uploader, constant};
+use super::first_run::FirstRun;
 use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
 use super::timeline::{Interval, Recorder, Stage, Timeline};
 use super::{backend, device, params as constants};
@@ -23,6 +25,7 @@ pub struct OpenClEncoder {
     coder: Coder,
     uploaders: Vec<Uploader>,
     overlap: bool,
+    first_run: FirstRun<PixelFormat>,
     timeline: Timeline,
     times: EncodeTimes,
     backend: BackendInfo,
@@ -49,6 +52,7 @@ impl OpenClEncoder {
             coder: Coder { pipelines, channels, blocks, overlap: true, recorder: Recorder::default() },
             uploaders,
             overlap: true,
+            first_run: FirstRun::default(),
             timeline: Timeline::default(),
             times: EncodeTimes::default(),
             backend: backend(&device, reason),
@@ -70,11 +74,13 @@ impl OpenClEncoder {
         let start = Instant::now();
         let coder = &mut self.coder;
         coder.recorder.clear();
-        coder.overlap = self.overlap;
+        let alone = self.first_run.begin(&picture.format());
+        coder.overlap = self.overlap && alone.is_none();
         let uploaders = &mut self.uploaders;
-        channel::forward(&coder.pipelines, uploaders, picture, &self.params, self.overlap, &mut coder.recorder)?;
+        channel::forward(&coder.pipelines, uploaders, picture, &self.params, coder.overlap, &mut coder.recorder)?;
         let header = self.rate.code(coder, target)?;
         let (ends, data) = coder.collect(self.rate.lengths())?;
+        self.first_run.done(picture.format());
         self.timeline = coder.recorder.timeline()?;
         self.times = times(&self.timeline, start.elapsed());
         Ok(CodedFrame { header, ends, data })

@@ -9,6 +9,7 @@ mod channel;
 mod decoder;
 mod device;
 mod encoder;
+mod first_run;
 mod params;
 mod queue;
 mod source;

@@ -1,9 +1,11 @@
 //! The transform without the block coder, for measurements and tools.
 
+use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::channel::{self, ChannelPipeline, Uploader};
+use super::first_run::FirstRun;
 use super::queue::Pinned;
 use super::timeline::{Recorder, Stage, Timeline};
 use super::{backend, device};
@@ -18,6 +20,8 @@ pub struct OpenClTransform {
     uploaders: Vec<Uploader>,
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
+    first_forward: FirstRun<PixelFormat>,
+    first_inverse: FirstRun,
     recorder: Recorder,
     timeline: Timeline,
     backend: BackendInfo,
@@ -40,6 +44,8 @@ impl OpenClTransform {
             staging: staging.collect::<Result<_, _>>()?,
             pipelines,
             uploaders,
+            first_forward: FirstRun::default(),
+            first_inverse: FirstRun::default(),
             recorder: Recorder::default(),
             timeline: Timeline::default(),
             backend: backend(&device, reason),
@@ -53,10 +59,12 @@ impl OpenClTransform {
 
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
+        let alone = self.first_forward.begin(&picture.format());
+        let overlap = alone.is_none();
         for pipeline in &self.pipelines {
             pipeline.queue.clear(&pipeline.transform.bands)?;
         }
-        channel::forward(&self.pipelines, &mut self.uploaders, picture, &self.params, true, &mut self.recorder)?;
+        channel::forward(&self.pipelines, &mut self.uploaders, picture, &self.params, overlap, &mut self.recorder)?;
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
             let event = pipeline.queue.download(bands, 0, staging, bands.len())?;
@@ -69,12 +77,14 @@ impl OpenClTransform {
             let (side, pitch) = (pyramid.side(), pipeline.transform.band_pitch);
             squares.push(rows(staging.values(), side, side, pitch));
         }
+        self.first_forward.done(picture.format());
         self.timeline = self.recorder.timeline()?;
         Ok(squares)
     }
 
     fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
+        let alone = self.first_inverse.begin(&());
         for (((pipeline, staging), square), pyramid) in
             self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
         {
@@ -88,7 +98,7 @@ impl OpenClTransform {
             let (samples, _) = pipeline.transform.samples();
             let event = pipeline.queue.download(samples, 0, staging, samples.len())?;
             self.recorder.note(pipeline.channel, Stage::Download, event);
-            pipeline.queue.flush()?;
+            if alone.is_some() { pipeline.queue.finish()? } else { pipeline.queue.flush()? }
         }
         let mut planes = Vec::new();
         for (pipeline, staging) in self.pipelines.iter().zip(&self.staging) {
@@ -96,6 +106,7 @@ impl OpenClTransform {
             let (_, pitch) = pipeline.transform.samples();
             planes.push(rows(staging.values(), pipeline.width, pipeline.height, pitch));
         }
+        self.first_inverse.done(());
         self.timeline = self.recorder.timeline()?;
         Ok(planes)
     }
