@@ -4,6 +4,7 @@
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
 //! This crate knows no packet and no network time.
 
+pub mod bank;
 pub mod codec;
 mod cpu;
 mod error;
@@ -13,6 +14,8 @@ mod picture;
 pub mod rate;
 pub mod reference;
 pub mod tables;
+pub mod transform;
+pub mod wavelet;
 
 pub use codec::{
     BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target, Transform,
