@@ -23,7 +23,7 @@ pub(super) struct ChannelPipeline {
     pub(super) channel: Channel,
     pub(super) queue: Queue,
     pub(super) program: cl::Program,
-    pub(super) transform: ChannelTransform,
+    pub(super) transform: ChannelTransform<f32>,
     pub(super) width: usize,
     pub(super) height: usize,
 }
@@ -40,14 +40,14 @@ impl ChannelPipeline {
     fn new(device: &Arc<Device>, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
         let queue = Queue::new(device)?;
         let program = device.program(params.codec.boundary)?;
-        let transform = ChannelTransform::new(&queue, params, pyramid)?;
+        let transform = ChannelTransform::slab(&queue, params.codec.boundary, pyramid)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
         Ok(Self { channel, queue, program, transform, width, height })
     }
 
     /// Runs one group per row of the plane.
     fn launch_rows(&self, kernel: &cl::Kernel, after: &[cl::Event]) -> Result<cl::Event, Error> {
-        self.queue.launch(kernel, [self.height, 1], self.queue.device().shape.group_size, after)
+        self.queue.launch(kernel, [self.height, 1], [self.queue.device().shape.group_size, 1], after)
     }
 
     /// Bands to plane; notes the commands.

@@ -81,17 +81,17 @@ impl Queue {
         Ok(Pinned { start, map, buffer, queue: self.queue.clone() })
     }
 
-    /// Runs `kernel` in `groups` groups of `group_size` work-items after the events in `after`.
+    /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows), after the events in `after`.
     pub(super) fn launch(
         &self,
         kernel: &cl::Kernel,
         groups: [usize; 2],
-        group_size: usize,
+        group_size: [usize; 2],
         after: &[cl::Event],
     ) -> Result<cl::Event, Error> {
         let mut event = cl::Event::null();
-        let global = [groups[0] * group_size, groups[1], 1];
-        let local = Some([group_size, 1, 1]);
+        let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
+        let local = Some([group_size[0], group_size[1], 1]);
         // SAFETY: the arguments were set from buffers that live as long as the kernel; kernels stay inside the
         // shapes that they are given.
         unsafe { cl::enqueue_kernel(&self.queue, kernel, 2, None, &global, local, wait_list(after), Some(&mut event)) }

@@ -1,0 +1,74 @@
+//! One level of a channel's transform: what it reads and writes, and what a scheme makes of it.
+
+use ocl::core as cl;
+
+use super::queue::Buffer;
+use crate::Error;
+
+/// A buffer between levels, and how far apart its rows are.
+pub(super) struct Place<'a, T> {
+    pub(super) buffer: &'a Buffer<T>,
+    pub(super) pitch: usize,
+}
+
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
+/// Sizes of one level, in samples and coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LevelSize {
+    /// Samples that are stored; those beyond are zero up to [`Self::w`] x [`Self::h`].
+    pub(super) in_w: usize,
+    pub(super) in_h: usize,
+    /// Samples that are transformed.
+    pub(super) w: usize,
+    pub(super) h: usize,
+    /// Low coefficients that can be non-zero.
+    pub(super) low_w: usize,
+    pub(super) low_h: usize,
+    /// High coefficients of a row and of a column that can be non-zero. An inverse transform must read all `w / 2` and
+    /// `h / 2` that the square has room for: squares from elsewhere may hold others.
+    pub(super) high_w: usize,
+    pub(super) high_h: usize,
+    /// Where the detail bands start in the square: so far to the right and so far down.
+    pub(super) half_side: usize,
+}
+
+/// One level: its sizes, and its memory.
+pub(super) struct Level<'a, T> {
+    pub(super) size: LevelSize,
+    /// The samples, `in_w` x `in_h`.
+    pub(super) fine: Place<'a, T>,
+    /// The low band, `low_w` x `low_h`. The last level's is the corner of `bands`.
+    pub(super) coarse: Place<'a, T>,
+    /// The whole square, for the detail bands; zero where nothing is written.
+    pub(super) bands: Place<'a, T>,
+    /// At least [`LevelKernels::scratch`] values.
+    pub(super) scratch: &'a Buffer<T>,
+}
+
+/// A kernel ready to run.
+pub(super) struct Launch {
+    pub(super) kernel: cl::Kernel,
+    pub(super) groups: [usize; 2],
+    pub(super) group_size: [usize; 2],
+}
+
+/// A scheme: how one level is computed.
+pub(super) trait LevelKernels<T> {
+    /// Values of scratch memory that a level of this size needs.
+    fn scratch(&self, _size: &LevelSize) -> usize {
+        0
+    }
+
+    /// Launches from samples to coefficients.
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+
+    /// Launches from coefficients to samples.
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+}

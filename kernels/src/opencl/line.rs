@@ -1,0 +1,115 @@
+//! Rows, then columns, one work-item per row or column (`cl/dwt_line.cl`): slow, and right for any length and boundary.
+
+use ocl::core as cl;
+
+use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::queue::{Arg, Buffer, kernel};
+use crate::Error;
+
+/// The CDF 9/7 in f32.
+pub(super) struct Lines<'a> {
+    pub(super) program: &'a cl::Program,
+    pub(super) group_size: usize,
+}
+
+/// A set of parallel lines in a buffer: where it starts, and the steps from line to line and along a line.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    start: [Arg<'a>; 2],
+    line_step: usize,
+    step: usize,
+}
+
+impl<'a> Line<'a> {
+    fn new<T>(buffer: &'a Buffer<T>, at: usize, line_step: usize, step: usize) -> Self {
+        Self { start: [buffer.arg(), at.into()], line_step, step }
+    }
+}
+
+/// The columns of the low or the high half of the rows.
+struct Columns<'a> {
+    count: usize,
+    scratch: Line<'a>,
+    low: Line<'a>,
+    high: Line<'a>,
+}
+
+/// The samples' rows, the low and the high half of the rows in scratch, and the columns of both halves.
+struct Lined<'a> {
+    fine: Line<'a>,
+    halves: [Line<'a>; 2],
+    columns: [Columns<'a>; 2],
+}
+
+impl<'a> Lined<'a> {
+    fn new<T>(level: &Level<'a, T>) -> Self {
+        let LevelSize { w, half_side, .. } = level.size;
+        let low_w = w.div_ceil(2);
+        let pitch = level.bands.pitch;
+        let scratch = |at, line_step, step| Line::new(level.scratch, at, line_step, step);
+        let band = |at| Line::new(level.bands.buffer, at, 1, pitch);
+        Self {
+            fine: Line::new(level.fine.buffer, 0, level.fine.pitch, 1),
+            halves: [scratch(0, w, 1), scratch(low_w, w, 1)],
+            columns: [
+                Columns {
+                    count: low_w,
+                    scratch: scratch(0, 1, w),
+                    low: Line::new(level.coarse.buffer, 0, 1, level.coarse.pitch),
+                    high: band(half_side * pitch),
+                },
+                Columns {
+                    count: w - low_w,
+                    scratch: scratch(low_w, 1, w),
+                    low: band(half_side),
+                    high: band(half_side * pitch + half_side),
+                },
+            ],
+        }
+    }
+}
+
+impl Lines<'_> {
+    /// One launch over `lines` lines of `n` samples; none if there is no line.
+    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, Error> {
+        if lines == 0 {
+            return Ok(None);
+        }
+        let mut args = Vec::new();
+        for place in places {
+            args.extend(place.start);
+            args.extend([Arg::from(place.line_step), Arg::from(place.step)]);
+        }
+        args.extend([Arg::from(lines), Arg::from(n)]);
+        let groups = [lines.div_ceil(self.group_size), 1];
+        let kernel = kernel(self.program, name, &args)?;
+        Ok(Some(Launch { kernel, groups, group_size: [self.group_size, 1] }))
+    }
+}
+
+impl LevelKernels<f32> for Lines<'_> {
+    fn scratch(&self, size: &LevelSize) -> usize {
+        size.w * size.h
+    }
+
+    fn forward(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+        let LevelSize { w, h, .. } = level.size;
+        let Lined { fine, halves: [low, high], columns } = Lined::new(level);
+        let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
+        for columns in columns {
+            launches.push(self.launch("dwt_line", [columns.scratch, columns.low, columns.high], columns.count, h)?);
+        }
+        Ok(launches.into_iter().flatten().collect())
+    }
+
+    fn inverse(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+        let LevelSize { w, h, .. } = level.size;
+        let Lined { fine, halves: [low, high], columns } = Lined::new(level);
+        let mut launches = Vec::new();
+        for columns in columns {
+            launches.push(self.launch("idwt_line", [columns.low, columns.high, columns.scratch], columns.count, h)?);
+        }
+        launches.push(self.launch("idwt_line", [low, high, fine], h, w)?);
+        Ok(launches.into_iter().flatten().collect())
+    }
+}

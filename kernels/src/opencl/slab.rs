@@ -1,0 +1,89 @@
+//! The slab scheme: rows in local memory, columns by a window that slides down a strip (`cl/dwt.cl`, `cl/idwt.cl`).
+
+use ocl::core as cl;
+
+use super::device::Device;
+use super::level::{Launch, Level, LevelKernels};
+use super::queue::kernel;
+use crate::Error;
+
+/// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
+const MIN_SEGMENT: usize = 24;
+
+/// The CDF 9/7 in f32; any boundary but periodic ends of odd length.
+pub(super) struct Slab<'a> {
+    pub(super) device: &'a Device,
+    pub(super) program: &'a cl::Program,
+}
+
+impl Slab<'_> {
+    /// Groups for `pairs_w` column pairs and `pairs_h` row pairs, and the row pairs of one segment.
+    fn groups(&self, pairs_w: usize, pairs_h: usize) -> ([usize; 2], usize) {
+        let strips = pairs_w.div_ceil(self.device.shape.strip);
+        let wanted = 4 * self.device.info.compute_units as usize;
+        let rows = pairs_h.div_ceil(wanted.div_ceil(strips)).max(MIN_SEGMENT.min(pairs_h));
+        ([strips, pairs_h.div_ceil(rows)], rows)
+    }
+
+    fn group_size(&self) -> [usize; 2] {
+        [self.device.shape.group_size, 1]
+    }
+}
+
+impl LevelKernels<f32> for Slab<'_> {
+    fn forward(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+        let size = &level.size;
+        let (groups, rows) = self.groups(size.low_w, size.low_h);
+        let kernel = kernel(
+            self.program,
+            "dwt_level",
+            &[
+                level.fine.buffer.arg(),
+                level.fine.pitch.into(),
+                size.in_w.into(),
+                size.in_h.into(),
+                size.w.into(),
+                size.h.into(),
+                level.coarse.buffer.arg(),
+                level.coarse.pitch.into(),
+                size.low_w.into(),
+                size.low_h.into(),
+                level.bands.buffer.arg(),
+                level.bands.pitch.into(),
+                size.half_side.into(),
+                size.high_w.into(),
+                size.high_h.into(),
+                rows.into(),
+            ],
+        )?;
+        Ok(vec![Launch { kernel, groups, group_size: self.group_size() }])
+    }
+
+    fn inverse(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+        let size = &level.size;
+        let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
+        let kernel = kernel(
+            self.program,
+            "idwt_level",
+            &[
+                level.coarse.buffer.arg(),
+                level.coarse.pitch.into(),
+                size.low_w.into(),
+                size.low_h.into(),
+                level.bands.buffer.arg(),
+                level.bands.pitch.into(),
+                size.half_side.into(),
+                (size.w / 2).into(),
+                (size.h / 2).into(),
+                size.w.into(),
+                size.h.into(),
+                level.fine.buffer.arg(),
+                level.fine.pitch.into(),
+                size.in_w.into(),
+                size.in_h.into(),
+                rows.into(),
+            ],
+        )?;
+        Ok(vec![Launch { kernel, groups, group_size: self.group_size() }])
+    }
+}
