@@ -1,27 +1,348 @@
 //! Filter banks that are given as numbers, from a TOML file.
 
-/// A two-band filter bank that reconstructs perfectly: analysis and synthesis filters.
-#[derive(Clone, Debug, PartialEq)]
+use std::collections::BTreeMap;
+
+use common::params::{Boundary, Padding};
+use serde::{Deserialize, Serialize};
+
+use crate::address::{self, Row};
+use crate::transform::Filter;
+use crate::wavelet::Wavelet;
+
+/// Most taps of a filter.
+pub const MAX_TAPS: usize = 64;
+/// Largest distance of a tap from position 0.
+pub const MAX_POSITION: i32 = 64;
+/// Largest magnitude of a tap.
+pub const MAX_TAP: f64 = 1000.0;
+/// Largest entry of synthesis times analysis minus the identity: above it a bank does not reconstruct. The taps of a
+/// published table of eight digits pass; f32 cannot tell the difference from zero.
+pub const MAX_RESIDUAL: f64 = 1e-7;
+
+/// A two-band filter bank that reconstructs perfectly on the infinite line: analysis and synthesis filters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked", into = "Unchecked")]
 pub struct FilterBank {
-    /// Low-pass filter of the analysis: (position of the first tap, taps).
-    pub analysis_low: Taps,
-    /// High-pass filter of the analysis.
-    pub analysis_high: Taps,
-    /// Low-pass filter of the synthesis.
-    pub synthesis_low: Taps,
-    /// High-pass filter of the synthesis.
-    pub synthesis_high: Taps,
+    analysis: Pair,
+    synthesis: Pair,
+}
+
+/// The two filters of one side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// The low-pass filter.
+    pub low: Taps,
+    /// The high-pass filter.
+    pub high: Taps,
 }
 
 /// A finite filter.
 ///
-/// Analysis: `low[n] = sum over k of taps[k] x[2n + first + k]`, `high[n] = sum over k of taps[k] x[2n + first + k]`,
-/// so a high-pass filter centred on odd samples has its middle at 1. Synthesis, adding both bands:
+/// Analysis: `low[n] = sum over k of taps[k] x[2n + first + k]`, and `high[n]` likewise, so a high-pass filter that
+/// is centred on odd samples has its middle at 1. Synthesis, adding both bands:
 /// `x[2n + first + k] += taps[k] low[n]`, and likewise for `high[n]`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Taps {
     /// Position of the first tap.
     pub first: i32,
     /// Coefficients.
     pub taps: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    analysis: Pair,
+    synthesis: Pair,
+}
+
+/// Why numbers are not a filter bank that can be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BankError {
+    /// The text is no TOML, or lacks keys or has others.
+    #[error("not a filter bank: {0}")]
+    Text(String),
+    /// No tap, or too many.
+    #[error("the {filter} filter has {count} taps: 1 to {MAX_TAPS} are possible")]
+    TapCount {
+        /// Which filter.
+        filter: &'static str,
+        /// Taps it has.
+        count: usize,
+    },
+    /// A tap that is no finite number, or a huge one.
+    #[error("tap {index} of the {filter} filter is {value}: numbers up to {MAX_TAP} are possible")]
+    Tap {
+        /// Which filter.
+        filter: &'static str,
+        /// Which tap, from 0.
+        index: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// Taps far from position 0.
+    #[error("the {filter} filter starts at {first}: its taps must lie between -{MAX_POSITION} and {MAX_POSITION}")]
+    Position {
+        /// Which filter.
+        filter: &'static str,
+        /// Position of its first tap.
+        first: i32,
+    },
+    /// Analysis and then synthesis does not give the samples back.
+    #[error(
+        "the filters do not reconstruct perfectly: synthesis times analysis differs from the identity by up to \
+         {residual:.3e} (at most {MAX_RESIDUAL:e} is accepted)"
+    )]
+    NotPerfect {
+        /// Largest entry of the difference.
+        residual: f64,
+    },
+    /// It gives them back on the infinite line, but not at the ends of a row.
+    #[error(
+        "the filters reconstruct, but not at the ends of rows of {length} samples with the boundary `{boundary}`: \
+         synthesis times analysis differs from the identity by up to {residual:.3e}; for this size {}",
+        advice(.instead)
+    )]
+    NotPerfectAtEnds {
+        /// The extension, by its name.
+        boundary: String,
+        /// Length of the row.
+        length: usize,
+        /// Largest entry of the difference.
+        residual: f64,
+        /// Boundaries and paddings with which the bank does reconstruct all levels of this size.
+        instead: Vec<(Boundary, Padding)>,
+    },
+}
+
+fn advice(instead: &[(Boundary, Padding)]) -> String {
+    let name =
+        |(boundary, padding): &(Boundary, Padding)| format!("boundary `{boundary:?}` with padding `{padding:?}`");
+    match instead {
+        [] => "no boundary and padding do".to_owned(),
+        _ => instead.iter().map(name).collect::<Vec<_>>().join(" or ").to_lowercase() + " would do",
+    }
+}
+
+impl FilterBank {
+    /// A bank of these filters; an error if they are out of bounds or do not reconstruct.
+    pub fn new(analysis: Pair, synthesis: Pair) -> Result<Self, BankError> {
+        let analysis =
+            Pair { low: analysis.low.checked("analysis low")?, high: analysis.high.checked("analysis high")? };
+        let synthesis =
+            Pair { low: synthesis.low.checked("synthesis low")?, high: synthesis.high.checked("synthesis high")? };
+        let bank = Self { analysis, synthesis };
+        let residual = bank.residual();
+        if residual <= MAX_RESIDUAL { Ok(bank) } else { Err(BankError::NotPerfect { residual }) }
+    }
+
+    /// Reads a bank in the form of `banks/*.toml`.
+    pub fn from_toml(text: &str) -> Result<Self, BankError> {
+        toml::from_str(text).map_err(|error| BankError::Text(error.to_string().trim_end().to_owned()))
+    }
+
+    /// The bank that the linear part of a wavelet's lifting steps amounts to.
+    pub fn of(wavelet: Wavelet) -> Self {
+        // Any row long enough that its middle does not see the ends.
+        const LENGTH: usize = 64;
+        const MIDDLE: usize = 32;
+        let filter = Filter::Wavelet(wavelet);
+        let forward = address::forward(&filter, Boundary::Zero, LENGTH);
+        let inverse = address::inverse(&filter, Boundary::Zero, LENGTH);
+        let (low, high) = (MIDDLE / 2, (LENGTH + MIDDLE) / 2);
+        let column = |coefficient: usize| -> Vec<(usize, f64)> {
+            let weight = |row: &Row| row.terms().iter().find(|(source, _)| *source == coefficient).map(|term| term.1);
+            inverse.iter().enumerate().filter_map(|(at, row)| Some((at, weight(row)?))).collect()
+        };
+        Self {
+            analysis: Pair {
+                low: Taps::around(MIDDLE, forward[low].terms()),
+                high: Taps::around(MIDDLE, forward[high].terms()),
+            },
+            synthesis: Pair { low: Taps::around(MIDDLE, &column(low)), high: Taps::around(MIDDLE, &column(high)) },
+        }
+    }
+
+    /// The analysis filters.
+    pub fn analysis(&self) -> &Pair {
+        &self.analysis
+    }
+
+    /// The synthesis filters.
+    pub fn synthesis(&self) -> &Pair {
+        &self.synthesis
+    }
+
+    /// Largest entry of synthesis times analysis minus the identity, on the infinite line.
+    ///
+    /// That product repeats after two samples, so it is known from the responses to an impulse at 0 and at 1:
+    /// `r[m] = sum over both bands and n of synthesis[m - 2n] analysis[at - 2n]`.
+    pub fn residual(&self) -> f64 {
+        let mut residual = 0.0_f64;
+        for at in [0, 1] {
+            let mut response = BTreeMap::from([(at, -1.0)]);
+            for (analysis, synthesis) in
+                [(&self.analysis.low, &self.synthesis.low), (&self.analysis.high, &self.synthesis.high)]
+            {
+                for (position, tap) in analysis.positions() {
+                    if (at - position) % 2 == 0 {
+                        for (to, weight) in synthesis.positions() {
+                            *response.entry(to + at - position).or_insert(0.0) += tap * weight;
+                        }
+                    }
+                }
+            }
+            residual = response.values().fold(residual, |most, value| most.max(value.abs()));
+        }
+        residual
+    }
+}
+
+impl TryFrom<Unchecked> for FilterBank {
+    type Error = BankError;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self, BankError> {
+        Self::new(unchecked.analysis, unchecked.synthesis)
+    }
+}
+
+impl From<FilterBank> for Unchecked {
+    fn from(bank: FilterBank) -> Self {
+        Self { analysis: bank.analysis, synthesis: bank.synthesis }
+    }
+}
+
+impl Taps {
+    /// Position of the last tap.
+    pub fn last(&self) -> i32 {
+        self.first + self.taps.len() as i32 - 1
+    }
+
+    /// Each tap with its position.
+    pub fn positions(&self) -> impl Iterator<Item = (i32, f64)> {
+        (self.first..).zip(self.taps.iter().copied())
+    }
+
+    /// The tap at a position, 0 where there is none.
+    pub fn at(&self, position: i32) -> f64 {
+        usize::try_from(position - self.first).ok().and_then(|index| self.taps.get(index)).copied().unwrap_or(0.0)
+    }
+
+    /// The filter with `weights` at their places, `middle` being position 0.
+    fn around(middle: usize, weights: &[(usize, f64)]) -> Self {
+        let places = || weights.iter().map(|(place, _)| *place);
+        let (first, last) = (places().min().unwrap_or(middle), places().max().unwrap_or(middle));
+        let mut taps = vec![0.0; last + 1 - first];
+        for (place, weight) in weights {
+            taps[place - first] = *weight;
+        }
+        Self { first: first as i32 - middle as i32, taps }
+    }
+
+    /// Without zeros at its ends, if it is within the bounds.
+    fn checked(mut self, filter: &'static str) -> Result<Self, BankError> {
+        let count = self.taps.len();
+        if count == 0 || count > MAX_TAPS {
+            return Err(BankError::TapCount { filter, count });
+        }
+        if let Some(index) = self.taps.iter().position(|tap| !tap.is_finite() || tap.abs() > MAX_TAP) {
+            return Err(BankError::Tap { filter, index, value: self.taps[index] });
+        }
+        if !(-MAX_POSITION..=MAX_POSITION + 1 - count as i32).contains(&self.first) {
+            return Err(BankError::Position { filter, first: self.first });
+        }
+        while self.taps.len() > 1 && self.taps.last() == Some(&0.0) {
+            self.taps.pop();
+        }
+        while self.taps.len() > 1 && self.taps[0] == 0.0 {
+            self.taps.remove(0);
+            self.first += 1;
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    /// A Haar bank of sums and differences; `low` replaces the synthesis low-pass filter.
+    fn haar(low: &str) -> String {
+        let filter = |side: &str, name: &str, taps: &str| format!("[{side}.{name}]\nfirst = 0\ntaps = {taps}\n");
+        filter("analysis", "low", "[0.5, 0.5]")
+            + &filter("analysis", "high", "[0.5, -0.5]")
+            + &filter("synthesis", "low", low)
+            + &filter("synthesis", "high", "[1, -1]")
+    }
+
+    #[test]
+    fn a_bank_is_read_and_written() {
+        let bank = FilterBank::from_toml(&haar("[1, 1, 0.0]")).unwrap();
+        assert_eq!(bank.synthesis().low, Taps { first: 0, taps: vec![1.0, 1.0] });
+        assert_eq!(bank.residual(), 0.0);
+        assert_eq!(FilterBank::from_toml(&toml::to_string(&bank).unwrap()).unwrap(), bank);
+    }
+
+    #[test]
+    fn what_does_not_reconstruct_is_refused_with_the_residual() {
+        // The same text is found on the way through the reader.
+        let error = FilterBank::from_toml(&haar("[1, 0.75]")).unwrap_err().to_string();
+        assert!(error.contains("do not reconstruct") && error.contains("1.250e-1"), "{error}");
+        let halves = Taps { first: 0, taps: vec![0.5, 0.5] };
+        let pair = Pair { low: halves.clone(), high: halves };
+        assert_eq!(FilterBank::new(pair.clone(), pair), Err(BankError::NotPerfect { residual: 0.5 }));
+    }
+
+    #[test]
+    fn numbers_out_of_bounds_are_refused() {
+        for (taps, part) in [
+            ("[]", "0 taps"),
+            ("[inf, 1]", "tap 0"),
+            ("[1, nan]", "tap 1"),
+            ("[1e9, 1]", "1000000000"),
+            ("[\"1\"]", "expected"),
+        ] {
+            let error = FilterBank::from_toml(&haar(taps)).unwrap_err().to_string();
+            assert!(error.contains(part), "{taps}: {error}");
+        }
+        let many = format!("[{}]", "1.0,".repeat(65));
+        assert!(FilterBank::from_toml(&haar(&many)).unwrap_err().to_string().contains("65 taps"));
+        for first in ["-65", "2147483647", "64"] {
+            let text = haar("[1, 1]").replace("first = 0", &format!("first = {first}"));
+            assert!(FilterBank::from_toml(&text).unwrap_err().to_string().contains("starts at"), "{first}");
+        }
+        for wrong in ["first = 99999999999", "first = 0\ncolour = 1"] {
+            let text = haar("[1, 1]").replace("first = 0", wrong);
+            assert!(matches!(FilterBank::from_toml(&text), Err(BankError::Text(_))), "{wrong}");
+        }
+        assert!(matches!(FilterBank::from_toml("[analysis]"), Err(BankError::Text(_))));
+    }
+
+    #[test]
+    fn the_files_in_banks_are_what_they_say() {
+        let wavelets = [
+            (Wavelet::Cdf97, include_str!("../banks/cdf97.toml")),
+            (Wavelet::Cdf53, include_str!("../banks/cdf53.toml")),
+            (Wavelet::Dd137, include_str!("../banks/dd137.toml")),
+        ];
+        for (wavelet, text) in wavelets {
+            let (file, lifting) = (FilterBank::from_toml(text).unwrap(), FilterBank::of(wavelet));
+            assert!(file.residual() < 1e-14);
+            for (a, b) in [(file.analysis(), lifting.analysis()), (file.synthesis(), lifting.synthesis())] {
+                for (a, b) in [(&a.low, &b.low), (&a.high, &b.high)] {
+                    assert_eq!((a.first, a.taps.len()), (b.first, b.taps.len()), "{wavelet:?}");
+                    assert!(a.taps.iter().zip(&b.taps).all(|(a, b)| (a - b).abs() < 1e-15), "{wavelet:?}");
+                }
+            }
+        }
+        for text in [include_str!("../banks/haar.toml"), include_str!("../banks/daubechies4.toml")] {
+            let bank = FilterBank::from_toml(text).unwrap();
+            assert_eq!(bank.analysis(), bank.synthesis(), "orthonormal");
+            let sum: f64 = bank.analysis().low.taps.iter().sum();
+            assert!(bank.residual() < 1e-15 && (sum - 2_f64.sqrt()).abs() < 1e-15);
+        }
+    }
 }

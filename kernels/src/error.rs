@@ -2,9 +2,14 @@
 
 use common::frame::{FrameSize, PixelFormat};
 
+use crate::bank::BankError;
+
 /// Why a picture could not be coded, decoded or transformed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
+    /// A filter bank that cannot be used.
+    #[error("filter bank: {0}")]
+    FilterBank(#[from] BankError),
     /// Not even an all-zero frame fits.
     #[error(
         "a budget of {asked_bytes} bytes a frame is too small: the smallest frame of this size takes {smallest_bytes}"

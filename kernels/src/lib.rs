@@ -4,6 +4,7 @@
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
 //! This crate knows no packet and no network time.
 
+pub mod address;
 pub mod bank;
 pub mod codec;
 mod cpu;

@@ -1,0 +1,86 @@
+//! Rows of the reversible 5/3, whose rounding no weights can express: each output by its nested rounding formula,
+//! from inputs alone.
+
+use common::params::Boundary;
+
+use super::{Half, in_half};
+
+/// Where an input is found; `None` where it is zero.
+pub type Source = Option<usize>;
+
+/// What one lifting step makes of its item `own` and the `pair` of its neighbours.
+///
+/// Forward, an odd sample: `own - floor((pair[0] + pair[1]) / 2)`; inverse, an even one:
+/// `own - floor((pair[0] + pair[1] + 2) / 4)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifted {
+    /// The neighbours.
+    pub pair: [Source; 2],
+    /// The item itself.
+    pub own: Source,
+}
+
+/// What makes one output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounded {
+    /// An output of the first lifting step.
+    First(Lifted),
+    /// An output of the second one, of `own` and two of the first.
+    ///
+    /// Forward, a low coefficient: `own + floor((pair[0] + pair[1] + 2) / 4)`; inverse, an odd sample:
+    /// `own + floor((pair[0] + pair[1]) / 2)`.
+    Second {
+        /// The neighbours.
+        pair: [Lifted; 2],
+        /// The item itself.
+        own: Source,
+    },
+}
+
+impl Rounded {
+    /// The low and then the high coefficients of a row of `n` samples.
+    pub fn forward(boundary: Boundary, n: usize) -> Vec<Self> {
+        if n < 2 {
+            return vec![Self::UNCHANGED; n];
+        }
+        let even = |i| in_half(Half::Even, i, n, boundary).map(|at| 2 * at);
+        let odd = |i: isize| {
+            let at = in_half(Half::Odd, i, n, boundary)?;
+            let i = at as isize;
+            Some(Lifted { pair: [even(i), even(i + 1)], own: Some(2 * at + 1) })
+        };
+        // A lifted item that does not exist is made of zeros, and is zero.
+        let odd = |i| odd(i).unwrap_or_default();
+        let low = (0..n.div_ceil(2)).map(|i| {
+            let pair = [odd(i as isize - 1), odd(i as isize)];
+            Self::Second { pair, own: Some(2 * i) }
+        });
+        low.chain((0..n / 2).map(|i| Self::First(odd(i as isize)))).collect()
+    }
+
+    /// The `n` samples of a row, from its coefficients, low ones first.
+    pub fn inverse(boundary: Boundary, n: usize) -> Vec<Self> {
+        if n < 2 {
+            return vec![Self::UNCHANGED; n];
+        }
+        let high = |i| in_half(Half::Odd, i, n, boundary).map(|at| n.div_ceil(2) + at);
+        let even = |i: isize| {
+            let at = in_half(Half::Even, i, n, boundary)?;
+            let i = at as isize;
+            Some(Lifted { pair: [high(i - 1), high(i)], own: Some(at) })
+        };
+        let even = |i| even(i).unwrap_or_default();
+        let sample = |at: usize| {
+            let i = (at / 2) as isize;
+            if at.is_multiple_of(2) {
+                Self::First(even(i))
+            } else {
+                Self::Second { pair: [even(i), even(i + 1)], own: high(i) }
+            }
+        };
+        (0..n).map(sample).collect()
+    }
+
+    /// The only sample of a row.
+    const UNCHANGED: Self = Self::First(Lifted { pair: [None; 2], own: Some(0) });
+}
