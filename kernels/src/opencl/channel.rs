@@ -47,7 +47,7 @@ impl ChannelPipeline {
 
     /// Runs one group per row of the plane.
     fn launch_rows(&self, kernel: &cl::Kernel, after: &[cl::Event]) -> Result<cl::Event, Error> {
-        self.queue.launch(kernel, [self.height, 1], [self.queue.device().shape.group_size, 1], after)
+        self.queue.launch(kernel, [self.height, 1], [self.queue.device().tuning.group_size, 1], after)
     }
 
     /// Bands to plane; notes the commands.

@@ -232,7 +232,7 @@ impl ChannelDecoder {
         let count = self.blocks.indices.len();
         note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?);
         self.set_steps(frame.header)?;
-        note(Stage::Code, queue.launch(&self.decode, [count, 1], [queue.device().shape.block_group_size, 1], &[])?);
+        note(Stage::Code, queue.launch(&self.decode, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
         note(Stage::Download, queue.download(&self.damaged, 0, &mut self.damaged_host, count)?);
         queue.flush()?;
         Ok(too_long)

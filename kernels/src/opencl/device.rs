@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use common::params::Boundary;
 use ocl::core as cl;
 
-use super::params::{self, Shape};
+use super::params;
+use super::tuning::Tuning;
 use crate::{DeviceInfo, DeviceKind, Error};
 
 /// The kernels' text, in the order in which it is compiled.
@@ -25,20 +26,21 @@ const SOURCES: [&str; 9] = [
     include_str!("../../cl/quad_decode.cl"),
 ];
 
-/// An OpenCL device of this machine.
+/// An OpenCL device of this machine with the settings to run with.
 pub(super) struct Device {
     pub(super) id: cl::DeviceId,
     pub(super) info: DeviceInfo,
     /// Largest single buffer, bytes.
     pub(super) max_allocation_bytes: u64,
-    pub(super) shape: Shape,
+    pub(super) tuning: Tuning,
     opened: Mutex<Opened>,
 }
 
+/// What is made once for a device, whatever its settings.
 #[derive(Default)]
 struct Opened {
     context: Option<cl::Context>,
-    programs: Vec<(Boundary, cl::Program)>,
+    programs: Vec<(Boundary, Tuning, cl::Program)>,
 }
 
 /// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
@@ -95,12 +97,13 @@ fn look() -> Result<Vec<Arc<Device>>, Error> {
         let platform_name = text(cl::get_platform_info(platform, cl::PlatformInfo::Name));
         for id in ids {
             let info = describe(id, platform_name.clone());
-            let shape = if info.kind == DeviceKind::Cpu { Shape::CPU } else { Shape::GPU };
             let max_allocation_bytes = match cl::get_device_info(id, cl::DeviceInfo::MaxMemAllocSize) {
                 Ok(cl::DeviceInfoResult::MaxMemAllocSize(bytes)) => bytes,
                 _ => info.memory_bytes / 4,
             };
-            all.push(Arc::new(Device { id, info, max_allocation_bytes, shape, opened: Mutex::default() }));
+            let tuning = Tuning::default_for(info.kind);
+            let opened = Mutex::default();
+            all.push(Arc::new(Device { id, info, max_allocation_bytes, tuning, opened }));
         }
     }
     if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
@@ -154,7 +157,8 @@ impl Device {
     /// The kernels for streams with this boundary, built on first use.
     pub(super) fn program(&self, boundary: Boundary) -> Result<cl::Program, Error> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == boundary) {
+        let is_wanted = |(of, tuning, _): &&(Boundary, Tuning, cl::Program)| (*of, tuning) == (boundary, &self.tuning);
+        if let Some((_, _, program)) = opened.programs.iter().find(is_wanted) {
             return Ok(program.clone());
         }
         let context = self.context_of(&mut opened)?;
@@ -164,9 +168,9 @@ impl Device {
         let sources = SOURCES.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
         let program =
             cl::create_program_with_source(&context, &sources).map_err(failed("clCreateProgramWithSource"))?;
-        let options = text(&params::defines(self.shape, boundary))?;
+        let options = text(&params::defines(&self.tuning, boundary))?;
         cl::build_program(&program, Some(&[self.id]), &options, None, None).map_err(failed("clBuildProgram"))?;
-        opened.programs.push((boundary, program.clone()));
+        opened.programs.push((boundary, self.tuning.clone(), program.clone()));
         Ok(program)
     }
 }

@@ -211,7 +211,7 @@ impl ChannelCoder {
         let queue = &pipeline.queue;
         set(&self.encode, FIRST_ARG, local.start.into())?;
         set(&self.encode, INVERSE_ARG, Arg::Float(inverse))?;
-        let event = queue.launch(&self.encode, [local.len(), 1], [queue.device().shape.block_group_size, 1], &[])?;
+        let event = queue.launch(&self.encode, [local.len(), 1], [queue.device().tuning.block_group_size, 1], &[])?;
         recorder.note(pipeline.channel, Stage::Code, event);
         let event = queue.download(&self.sizes, local.start, &mut self.sizes_host, local.len())?;
         recorder.note(pipeline.channel, Stage::Download, event.clone());
@@ -244,7 +244,7 @@ impl ChannelCoder {
         let count = self.blocks.indices.len();
         let mut note = |stage, event| recorder.note(pipeline.channel, stage, event);
         note(Stage::Upload, queue.upload(&self.places_host, &self.places, count)?);
-        note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().shape.block_group_size, 1], &[])?);
+        note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
         let event = queue.download(&self.gathered, 0, &mut self.gathered_host, len)?;
         note(Stage::Download, event.clone());
         queue.flush()?;

@@ -20,6 +20,7 @@ mod timeline;
 mod transfer;
 mod transform;
 mod transform_only;
+mod tuning;
 
 use common::params::StreamParams;
 

@@ -5,25 +5,8 @@ use std::fmt::Write;
 use common::params::Boundary;
 use common::pyramid::BLOCK_SIDE;
 
+use super::tuning::Tuning;
 use crate::{lifting, tables};
-
-/// Sizes that depend on the device and not on the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    /// Work-items in a group.
-    pub(super) group_size: usize,
-    /// Column pairs that one group of the transform writes.
-    pub(super) strip: usize,
-    /// Work-items in a group that codes one block.
-    pub(super) block_group_size: usize,
-}
-
-impl Shape {
-    /// For processors: one work-item, so that the compiler vectorises the inner loops.
-    pub(super) const CPU: Self = Self { group_size: 1, strip: 128, block_group_size: 1 };
-    /// For graphics cards: a strip with its halo of 4 is one pass of the group.
-    pub(super) const GPU: Self = Self { group_size: 64, strip: 60, block_group_size: 32 };
-}
 
 /// Symbols of a block: its peak, a drop per quad and one per coefficient, each of which may be escaped.
 const MAX_SYMBOLS: usize = 2 * (1 + BLOCK_SIDE * BLOCK_SIDE / 4 + BLOCK_SIDE * BLOCK_SIDE);
@@ -54,7 +37,7 @@ pub(super) fn decoder_table() -> Vec<u32> {
 }
 
 /// Compiler options that define every constant of the kernels.
-pub(super) fn defines(shape: Shape, boundary: Boundary) -> String {
+pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     let boundary = match boundary {
         Boundary::Symmetric => "SYMMETRIC",
         Boundary::Periodic => "PERIODIC",
@@ -64,9 +47,9 @@ pub(super) fn defines(shape: Shape, boundary: Boundary) -> String {
     let mut integer = |name: &str, value: usize| {
         let _ = write!(out, " -D {name}={value}");
     };
-    integer("LSIZE", shape.group_size);
-    integer("STRIP", shape.strip);
-    integer("BLOCK_LSIZE", shape.block_group_size);
+    integer("LSIZE", tuning.group_size);
+    integer("STRIP", tuning.strip);
+    integer("BLOCK_LSIZE", tuning.block_group_size);
     integer("SIDE", BLOCK_SIDE);
     integer("SLOT_BYTES", SLOT_BYTES);
     integer("SYMBOLS", tables::SYMBOLS);
@@ -102,7 +85,7 @@ mod tests {
 
     #[test]
     fn coefficients_keep_every_bit() {
-        let text = defines(Shape::CPU, Boundary::Zero);
+        let text = defines(&Tuning::CPU, Boundary::Zero);
         let value = |name: &str| {
             let (_, rest) = text.split_once(&format!("-D {name}=")).unwrap_or_default();
             rest.split(['f', ' ']).next().and_then(|number| number.parse::<f32>().ok())

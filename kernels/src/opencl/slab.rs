@@ -7,9 +7,6 @@ use super::level::{Launch, Level, LevelKernels};
 use super::queue::kernel;
 use crate::Error;
 
-/// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
-const MIN_SEGMENT: usize = 24;
-
 /// The CDF 9/7 in f32; any boundary but periodic ends of odd length.
 pub(super) struct Slab<'a> {
     pub(super) device: &'a Device,
@@ -19,14 +16,15 @@ pub(super) struct Slab<'a> {
 impl Slab<'_> {
     /// Groups for `pairs_w` column pairs and `pairs_h` row pairs, and the row pairs of one segment.
     fn groups(&self, pairs_w: usize, pairs_h: usize) -> ([usize; 2], usize) {
-        let strips = pairs_w.div_ceil(self.device.shape.strip);
-        let wanted = 4 * self.device.info.compute_units as usize;
-        let rows = pairs_h.div_ceil(wanted.div_ceil(strips)).max(MIN_SEGMENT.min(pairs_h));
+        let tuning = &self.device.tuning;
+        let strips = pairs_w.div_ceil(tuning.strip);
+        let wanted = tuning.groups_per_unit * self.device.info.compute_units as usize;
+        let rows = pairs_h.div_ceil(wanted.div_ceil(strips)).max(tuning.min_segment.min(pairs_h));
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
     fn group_size(&self) -> [usize; 2] {
-        [self.device.shape.group_size, 1]
+        [self.device.tuning.group_size, 1]
     }
 }
 

@@ -36,7 +36,7 @@ impl ChannelTransform<f32> {
         let device = queue.device();
         let program = &device.program(boundary)?;
         let slab = Slab { device, program };
-        let lines = Lines { program, group_size: device.shape.group_size };
+        let lines = Lines { program, group_size: device.tuning.group_size };
         Self::new(queue, pyramid, |size| if odd_ring(boundary, size) { &lines } else { &slab })
     }
 }
