@@ -93,10 +93,12 @@ pub enum Error {
     },
     /// The device's memory does not hold the buffers.
     #[error(
-        "a picture of this size needs {needed_bytes} bytes of device memory in one piece, the device gives {there_bytes}"
+        "a picture of this size needs {needed_bytes} bytes of device memory {extent}, the device gives {there_bytes}"
     )]
     OutOfDeviceMemory {
-        /// Size of the largest buffer or of all of them.
+        /// `altogether` or `in one piece`.
+        extent: &'static str,
+        /// Size of all buffers or of the largest one.
         needed_bytes: u64,
         /// What the device offers.
         there_bytes: u64,

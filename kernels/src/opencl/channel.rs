@@ -10,6 +10,7 @@ use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
 use ocl::core as cl;
 
 use super::device::Device;
+use super::memory::Memory;
 use super::queue::{Arg, Buffer, Pinned, Queue, kernel, set};
 use super::source::{self, Convert};
 use super::timeline::{Recorder, Stage};
@@ -35,6 +36,17 @@ impl ChannelPipeline {
         let channels = params.chroma.channels().iter().zip(layout.pyramids());
         let pipelines = channels.map(|(&channel, pyramid)| Self::new(device, params, channel, pyramid));
         Ok((pipelines.collect::<Result<_, _>>()?, layout))
+    }
+
+    /// Adds what [`Self::all`] allocates.
+    pub(super) fn memory(
+        device: &Device,
+        params: &StreamParams,
+        layout: &BlockLayout,
+        memory: &mut Memory,
+    ) -> Result<(), Error> {
+        let boundary = params.codec.boundary;
+        layout.pyramids().iter().try_for_each(|p| ChannelTransform::slab_memory(device, boundary, p, memory))
     }
 
     fn new(device: &Arc<Device>, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
@@ -71,6 +83,15 @@ pub(super) struct Uploader {
 }
 
 impl Uploader {
+    /// Adds what [`Self::new`] allocates for all channels.
+    pub(super) fn memory(params: &StreamParams, memory: &mut Memory) {
+        for &channel in params.chroma.channels() {
+            let capacity = source::capacity(params.size, params.chroma, channel);
+            memory.buffers::<u8>(&[capacity]);
+            memory.pinned::<u8>(&[capacity]);
+        }
+    }
+
     /// For pictures of any format of the stream's size.
     pub(super) fn new(pipeline: &ChannelPipeline, params: &StreamParams) -> Result<Self, Error> {
         let capacity = source::capacity(params.size, params.chroma, pipeline.channel);
@@ -176,6 +197,15 @@ pub(super) struct Downloader {
 }
 
 impl Downloader {
+    /// Adds what [`Self::new`] allocates for all channels.
+    pub(super) fn memory(layout: &BlockLayout, memory: &mut Memory) {
+        for pyramid in layout.pyramids() {
+            let len = pyramid.plane().pixels();
+            memory.buffers::<u8>(&[len]);
+            memory.pinned::<u8>(&[len]);
+        }
+    }
+
     /// For the plane of `pipeline`.
     pub(super) fn new(pipeline: &ChannelPipeline) -> Result<Self, Error> {
         let len = pipeline.width * pipeline.height;
@@ -211,11 +241,22 @@ pub(super) struct ChannelBlocks {
     pub(super) descriptions: Buffer<i32>,
 }
 
+/// Ints of one block's description.
+const DESCRIPTION: usize = 8;
+
 impl ChannelBlocks {
+    /// How many blocks each channel has, and what [`Self::new`] allocates for them.
+    pub(super) fn memory(params: &StreamParams, layout: &BlockLayout, memory: &mut Memory) -> Vec<usize> {
+        let of = |&channel: &Channel| layout.blocks().iter().filter(|block| block.channel == channel).count();
+        let counts: Vec<_> = params.chroma.channels().iter().map(of).collect();
+        counts.iter().for_each(|count| memory.buffers::<i32>(&[DESCRIPTION * count]));
+        counts
+    }
+
     /// The blocks of `pipeline`'s channel.
     pub(super) fn new(pipeline: &ChannelPipeline, layout: &BlockLayout) -> Result<Self, Error> {
         let of_channel = |(_, block): &(usize, &Block)| block.channel == pipeline.channel;
-        let (indices, descriptions): (Vec<usize>, Vec<[i32; 8]>) = (layout.blocks().iter().enumerate())
+        let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
             .filter(of_channel)
             .map(|(index, block)| (index, describe(index, block, layout)))
             .unzip();
@@ -225,7 +266,7 @@ impl ChannelBlocks {
 }
 
 /// A block as cl/quad.cl has it.
-fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; 8] {
+fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPTION] {
     let shape = Shape::from(block);
     let diagonal = usize::from(block.orientation == Orientation::HH);
     let coarse = usize::from(index < layout.coarse_blocks());
@@ -236,10 +277,7 @@ fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; 8] {
 
 /// Device memory with these values.
 pub(super) fn constant<T: ocl::core::OclPrm>(queue: &Queue, values: &[T]) -> Result<Buffer<T>, Error> {
-    let mut staging = queue.pinned(values.len())?;
-    staging.values_mut()[..values.len()].copy_from_slice(values);
     let buffer = queue.buffer(values.len())?;
-    queue.upload(&staging, &buffer, values.len())?;
-    queue.finish()?;
+    queue.upload_now(values, &buffer, 0)?;
     Ok(buffer)
 }

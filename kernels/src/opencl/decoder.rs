@@ -8,7 +8,9 @@ use common::pyramid::BlockLayout;
 use ocl::core as cl;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
+use super::device::Device;
 use super::first_run::FirstRun;
+use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
 use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
 use super::timeline::{Recorder, Stage, Timeline};
@@ -38,6 +40,7 @@ impl OpenClDecoder {
     /// back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
+        Self::memory(&device, params)?.check(&device)?;
         let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
         let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?));
         let channels = channels.collect::<Result<_, _>>()?;
@@ -56,6 +59,18 @@ impl OpenClDecoder {
             damaged: 0,
             backend: backend(&device, reason),
         })
+    }
+
+    /// What a decoder allocates before the first frame.
+    pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Downloader::memory(&layout, &mut memory);
+        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
+            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
+        }
+        Ok(memory)
     }
 
     /// As [`super::OpenClEncoder::set_overlap`].
@@ -156,13 +171,26 @@ const BYTES_ARG: u32 = 0;
 const FINE_BLOCKS_ARG: u32 = 5;
 
 impl ChannelDecoder {
+    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096)
+    }
+
+    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
+    fn memory(samples: usize, count: usize, memory: &mut Memory) {
+        memory.buffers::<u32>(&[constants::decoder_table().len(), 2 * count, count]);
+        memory.buffers::<u16>(&[tables::START.as_flattened().len()]);
+        memory.buffers::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[2 * count, count]);
+        memory.pinned::<u8>(&[Self::capacity(samples)]);
+    }
+
     fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks) -> Result<Self, Error> {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
         let table = constant(queue, &constants::decoder_table())?;
         let starts = constant(queue, tables::START.as_flattened())?;
-        // Two bits a sample at first; more is allocated when a frame needs it.
-        let capacity = (pipeline.width * pipeline.height).div_ceil(4).max(4096);
+        let capacity = Self::capacity(pipeline.width * pipeline.height);
         let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
         let transform = &pipeline.transform;
         let decode = kernel(

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use common::coded::{CodedFrame, StepIndex};
 use common::frame::PixelFormat;
 use common::params::StreamParams;
+use common::pyramid::BlockLayout;
 use ocl::core as cl;
 
 use super::channel::{self, ChannelBlocks, ChannelPipeline, Uploader, constant};
+use super::device::Device;
 use super::first_run::FirstRun;
+use super::memory::Memory;
 use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
 use super::timeline::{Interval, Recorder, Stage, Timeline};
 use super::{backend, device, params as constants};
@@ -36,6 +39,7 @@ impl OpenClEncoder {
     /// `reason` says why this back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
+        Self::memory(&device, params)?.check(&device)?;
         let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
         let uploaders = pipelines.iter().map(|p| Uploader::new(p, params)).collect::<Result<_, _>>()?;
         let blocks = layout.blocks().len();
@@ -57,6 +61,18 @@ impl OpenClEncoder {
             times: EncodeTimes::default(),
             backend: backend(&device, reason),
         })
+    }
+
+    /// What an encoder allocates before the first frame.
+    pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Uploader::memory(params, &mut memory);
+        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
+            ChannelCoder::memory(pyramid.plane().pixels(), count, &mut memory);
+        }
+        Ok(memory)
     }
 
     /// Whether transfers and kernels of different channels may run at the same time (they may unless this says
@@ -153,6 +169,20 @@ const INVERSE_ARG: u32 = 4;
 const GATHERED_ARG: u32 = 3;
 
 impl ChannelCoder {
+    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096)
+    }
+
+    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
+    fn memory(samples: usize, count: usize, memory: &mut Memory) {
+        let slots = count * (constants::SLOT_BYTES / 4);
+        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, count, count]);
+        memory.buffers::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[count, count]);
+        memory.pinned::<u8>(&[Self::capacity(samples)]);
+    }
+
     fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks) -> Result<Self, Error> {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
@@ -174,8 +204,7 @@ impl ChannelCoder {
                 sizes.arg(),
             ],
         )?;
-        // Two bits a sample at first; more is allocated when a frame needs it.
-        let capacity = (pipeline.width * pipeline.height).div_ceil(4).max(4096);
+        let capacity = Self::capacity(pipeline.width * pipeline.height);
         let (places, gathered) = (queue.buffer(count)?, queue.buffer(capacity)?);
         let gather =
             kernel(&pipeline.program, "quad_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?;

@@ -12,6 +12,7 @@ mod encoder;
 mod first_run;
 mod level;
 mod line;
+mod memory;
 mod params;
 mod queue;
 mod slab;

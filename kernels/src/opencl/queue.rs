@@ -40,18 +40,19 @@ impl Queue {
     fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, Error> {
         let len = len.max(1);
         let needed_bytes = (len * size_of::<T>()) as u64;
-        let there_bytes = self.device.max_allocation_bytes.min(self.device.info.memory_bytes);
+        let there_bytes = self.device.largest_buffer_bytes();
+        let too_large = || Error::OutOfDeviceMemory { extent: "in one piece", needed_bytes, there_bytes };
         if needed_bytes > there_bytes {
-            return Err(Error::OutOfDeviceMemory { needed_bytes, there_bytes });
+            return Err(too_large());
         }
         // SAFETY: no host pointer is passed.
         let mem = unsafe { cl::create_buffer::<_, T>(&self.context, flags, len, None) };
         let mem = mem.map_err(|error| match error.api_status() {
-            Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => {
-                Error::OutOfDeviceMemory { needed_bytes, there_bytes }
-            }
+            Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => too_large(),
             _ => failed("clCreateBuffer")(error),
         })?;
+        #[cfg(test)]
+        super::memory::tests::note_allocation(needed_bytes);
         Ok(Buffer { mem, len, values: PhantomData })
     }
 
@@ -109,6 +110,16 @@ impl Queue {
             cl::enqueue_write_buffer(&self.queue, &to.mem, false, 0, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueWriteBuffer"))?;
+        Ok(event)
+    }
+
+    /// Copies `values` from any host memory to `to`, starting at `at`, and waits until they have been read.
+    pub(super) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>, at: usize) -> Result<cl::Event, Error> {
+        check_range("clEnqueueWriteBuffer", at + values.len(), to.len)?;
+        let mut event = cl::Event::null();
+        // SAFETY: the call blocks until `values` has been read.
+        unsafe { cl::enqueue_write_buffer(&self.queue, &to.mem, true, at, values, NO_WAIT, Some(&mut event)) }
+            .map_err(failed("clEnqueueWriteBuffer"))?;
         Ok(event)
     }
 

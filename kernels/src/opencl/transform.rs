@@ -4,8 +4,10 @@ use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 use ocl::core::{self as cl, OclPrm};
 
+use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize, Place};
 use super::line::Lines;
+use super::memory::Memory;
 use super::queue::{Buffer, Queue};
 use super::slab::Slab;
 use crate::Error;
@@ -33,34 +35,94 @@ fn pitch(width: usize) -> usize {
 impl ChannelTransform<f32> {
     /// The transform of the streams: CDF 9/7 by [`Slab`], and by [`Lines`] where that is not possible.
     pub(super) fn slab(queue: &Queue, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
-        let device = queue.device();
-        let program = &device.program(boundary)?;
-        let slab = Slab { device, program };
-        let lines = Lines { program, group_size: device.tuning.group_size };
-        Self::new(queue, pyramid, |size| if odd_ring(boundary, size) { &lines } else { &slab })
+        with_slab(queue.device(), boundary, |scheme| Self::new(queue, pyramid, scheme))
+    }
+
+    /// Adds what [`Self::slab`] allocates.
+    pub(super) fn slab_memory(
+        device: &Device,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+        memory: &mut Memory,
+    ) -> Result<(), Error> {
+        with_slab(device, boundary, |scheme| {
+            Self::memory(pyramid, scheme, memory);
+            Ok(())
+        })
+    }
+}
+
+/// Calls `make` with the scheme of the streams: how a level of a size is computed.
+fn with_slab<R>(
+    device: &Device,
+    boundary: Boundary,
+    make: impl for<'a> FnOnce(&dyn Fn(&LevelSize) -> &'a dyn LevelKernels<f32>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let program = &device.program(boundary)?;
+    let slab = Slab { device, program };
+    let lines = Lines { program, group_size: device.tuning.group_size };
+    make(&|size| if odd_ring(boundary, size) { &lines } else { &slab })
+}
+
+/// How many values each buffer of a transform holds.
+struct Lengths {
+    plane: usize,
+    bands: usize,
+    /// The low bands between levels take turns in two buffers.
+    lows: [usize; 2],
+    scratch: usize,
+}
+
+impl Lengths {
+    fn new<'a, T: 'a>(pyramid: &Pyramid, scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>) -> Self {
+        let sizes = level_sizes(pyramid);
+        let low =
+            |index: usize| if index + 1 < sizes.len() { pitch(sizes[index].low_w) * sizes[index].low_h } else { 0 };
+        Self {
+            plane: pitch(pyramid.plane().width()) * pyramid.plane().height(),
+            bands: pitch(pyramid.side()) * pyramid.side(),
+            lows: [low(0), low(1)],
+            scratch: sizes.iter().map(|size| scheme(size).scratch(size)).max().unwrap_or(0),
+        }
     }
 }
 
 impl<T: OclPrm> ChannelTransform<T> {
+    /// Adds what [`Self::new`] allocates.
+    pub(super) fn memory<'a>(
+        pyramid: &Pyramid,
+        scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>,
+        memory: &mut Memory,
+    ) where
+        T: 'a,
+    {
+        let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, scheme);
+        memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
+    }
+
+    /// Values of host memory that hold the square or the plane with the pitch that they have on the device.
+    pub(super) fn staging_len(pyramid: &Pyramid) -> usize {
+        let plane = pitch(pyramid.plane().width()) * pyramid.plane().height();
+        plane.max(pitch(pyramid.side()) * pyramid.side())
+    }
+
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device; `scheme` says how a level is
     /// computed.
     pub(super) fn new<'a>(
         queue: &Queue,
         pyramid: &Pyramid,
         scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>,
-    ) -> Result<Self, Error> {
-        let sizes: Vec<_> = (1..=pyramid.levels()).map(|level| level_size(pyramid, level)).collect();
-        let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
-        let (plane_pitch, band_pitch) = (pitch(width), pitch(pyramid.side()));
-        let plane = queue.buffer(plane_pitch * height)?;
-        let bands = queue.buffer(band_pitch * pyramid.side())?;
+    ) -> Result<Self, Error>
+    where
+        T: 'a,
+    {
+        let sizes = level_sizes(pyramid);
+        let lengths = Lengths::new(pyramid, &scheme);
+        let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
+        let (plane, bands) = (queue.buffer(lengths.plane)?, queue.buffer(lengths.bands)?);
         queue.clear(&bands)?;
-
-        // The low bands between levels take turns in two buffers.
-        let low_len =
-            |index: usize| if index + 1 < sizes.len() { pitch(sizes[index].low_w) * sizes[index].low_h } else { 0 };
-        let lows: [Buffer<T>; 2] = [queue.buffer(low_len(0))?, queue.buffer(low_len(1))?];
-        let scratch = queue.buffer(sizes.iter().map(|size| scheme(size).scratch(size)).max().unwrap_or(0))?;
+        let lows: [Buffer<T>; 2] = [queue.buffer(lengths.lows[0])?, queue.buffer(lengths.lows[1])?];
+        let scratch = queue.buffer(lengths.scratch)?;
 
         let all_bands = Place { buffer: &bands, pitch: band_pitch };
         let mut fine = Place { buffer: &plane, pitch: plane_pitch };
@@ -99,6 +161,11 @@ fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<cl::Event>) -> Resul
         events.push(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
     }
     Ok(())
+}
+
+/// Sizes of all levels, the finest first.
+fn level_sizes(pyramid: &Pyramid) -> Vec<LevelSize> {
+    (1..=pyramid.levels()).map(|level| level_size(pyramid, level)).collect()
 }
 
 /// Sizes of level `level`, 1 to [`Pyramid::levels`].

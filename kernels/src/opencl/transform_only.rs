@@ -5,9 +5,12 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::channel::{self, ChannelPipeline, Uploader};
+use super::device::Device;
 use super::first_run::FirstRun;
+use super::memory::Memory;
 use super::queue::Pinned;
 use super::timeline::{Recorder, Stage, Timeline};
+use super::transform::ChannelTransform;
 use super::{backend, device};
 use crate::reference::{check_picture, check_squares};
 use crate::{BackendInfo, Error, PictureRef, Transform};
@@ -32,16 +35,15 @@ impl OpenClTransform {
     /// says why this back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
+        Self::memory(&device, params)?.check(&device)?;
         let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
         let uploaders = pipelines.iter().map(|p| Uploader::new(p, params)).collect::<Result<_, _>>()?;
-        let staging = pipelines.iter().map(|p| {
-            let (samples, _) = p.transform.samples();
-            p.queue.pinned(p.transform.bands.len().max(samples.len()))
-        });
+        let lens = layout.pyramids().iter().map(ChannelTransform::<f32>::staging_len);
+        let staging = pipelines.iter().zip(lens).map(|(p, len)| p.queue.pinned(len)).collect::<Result<_, _>>()?;
         Ok(Self {
             params: *params,
             layout,
-            staging: staging.collect::<Result<_, _>>()?,
+            staging,
             pipelines,
             uploaders,
             first_forward: FirstRun::default(),
@@ -50,6 +52,17 @@ impl OpenClTransform {
             timeline: Timeline::default(),
             backend: backend(&device, reason),
         })
+    }
+
+    /// What [`Self::open`] allocates.
+    pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Uploader::memory(params, &mut memory);
+        for pyramid in layout.pyramids() {
+            memory.pinned::<f32>(&[ChannelTransform::<f32>::staging_len(pyramid)]);
+        }
+        Ok(memory)
     }
 
     /// The device's commands for the last call.

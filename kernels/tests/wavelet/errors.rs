@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
 
@@ -223,4 +224,19 @@ fn an_unknown_device_is_a_device_error() {
     let array = folder.path("a.npy");
     fail(&["forward", &picture, &array, "--device", "no such device"], 3, &["no such device"]);
     fail(&["forward", &picture, &array, "--backend", "cpu", "--device", "x"], 2, &["`x`"]);
+}
+
+#[test]
+fn a_picture_too_large_for_the_device_is_refused_with_numbers() {
+    let folder = Folder::new("memory");
+    let input = folder.file("large.pgm", &[b"P5\n8000 8000\n255\n".as_slice(), &vec![90; 8000 * 8000]].concat());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wavelet"));
+    command.args(["encode", &input, &folder.path("out.duet"), "--backend", "opencl"]);
+    // PoCL then offers 1 GiB.
+    let output = command.env("POCL_MEMORY_LIMIT", "1").output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(3), 1), "{stderr}");
+    let numbers: Vec<u64> = stderr.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
+    assert!(matches!(numbers[..], [needed, 1_073_741_824] if needed > 1_073_741_824), "{stderr}");
+    assert!(!Path::new(&folder.path("out.duet")).exists());
 }
