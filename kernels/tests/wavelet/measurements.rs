@@ -21,17 +21,32 @@ fn devices_are_listed_for_people_and_programs() {
 }
 
 #[test]
-fn tables_have_a_row_for_each_size() {
+fn tables_have_a_row_for_each_size_and_a_plot() {
     let (folder, sizes) = (Folder::new("bench"), "64x48,17x31");
-    let csv = folder.path("a.csv");
+    let [csv, markdown, png] = ["a.csv", "a.md", "a.png"].map(|name| folder.path(name));
+    let files = ["--csv", &csv, "--markdown", &markdown, "--plot", &png];
     for kind in ["dwt", "codec", "transfer", "overlap"] {
-        let text = succeed(&["bench", kind, "--sizes", sizes, "--runs", "1", "--backend", "opencl", "--csv", &csv]);
-        let table = fs::read_to_string(&csv).unwrap();
+        let measured = ["bench", kind, "--sizes", sizes, "--runs", "1", "--backend", "opencl"];
+        let text = succeed(&[&measured[..], &files[..]].concat());
+        let (table, document) = (fs::read_to_string(&csv).unwrap(), fs::read_to_string(&markdown).unwrap());
         for size in ["64x48", "17x31"] {
-            assert!(text.contains(size) && table.contains(size), "{kind}: {text}");
+            assert!([&text, &table, &document].iter().all(|text| text.contains(size)), "{kind}: {text}");
         }
         let columns = table.lines().next().unwrap().split(',').count();
         assert!(columns > 3 && table.lines().count() > 2, "{table}");
+        let cells = document.lines().filter(|line| line.starts_with('|')).map(|line| line.matches(" |").count());
+        assert!(cells.clone().count() > 3 && cells.max() == Some(columns), "{document}");
+        assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
+        fs::remove_file(&png).unwrap();
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_known_before_measuring() {
+    for option in ["--csv", "--markdown", "--plot"] {
+        let output = wavelet(&["bench", "transfer", "--backend", "opencl", option, "/nowhere/a"]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), message.contains("/nowhere/a")), (Some(2), true), "{message}");
     }
 }
 

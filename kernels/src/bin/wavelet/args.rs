@@ -153,15 +153,24 @@ pub(crate) struct RateArgs {
 /// How to measure.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// hd (720p, 1080p, 2160p), square (512 to 4096) or WxH, separated by commas [default: 1920x1080]
+    /// hd (852x480 to 7680x4320), square (256x256 to 8192x8192) or WxH, separated by commas [default: 1920x1080]
     #[arg(long, value_name = "hd|square|WxH,..", value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
-    /// Runs of which the median is shown
-    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Most runs of each measurement
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) runs: u32,
+    /// Time after which a measurement ends though it has had fewer runs
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = parse_seconds)]
+    pub(crate) seconds: f64,
     /// Also write the table to FILE, comma-separated
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Also write the table to FILE in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Also draw the table into FILE, a PNG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
     /// Bits per pixel of `codec`
     #[arg(long, value_name = "X", default_value_t = 1.5)]
     pub(crate) bpp: f64,
@@ -250,4 +259,9 @@ fn parse_levels(text: &str) -> Result<common::params::Levels, String> {
         (_, Ok(levels @ 1..=14)) => Ok(Levels::AtMost(levels)),
         _ => Err("write `full` or a number from 1 to 14".to_owned()),
     }
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let possible = |seconds: &f64| (0.0..=86_400.0).contains(seconds);
+    text.parse().ok().filter(possible).ok_or_else(|| "write a number of seconds, at most a day".to_owned())
 }

@@ -7,7 +7,7 @@ use common::coded::ReceivedFrame;
 use common::wire::run::coded_size;
 use kernels::{Picture, PictureRef, Target};
 
-use super::{Subject, Table, is_planar, medians, ms, open_decoder, open_encoder, psnr_luma};
+use super::{Axes, Limit, Subject, Table, medians, ms, open_decoder, open_encoder};
 use crate::args::{BenchArgs, ComputeArgs};
 use crate::{clip, options};
 
@@ -28,6 +28,13 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "psnr_y_db",
     ]);
     table.note("encode_ms: wall time of the whole encoder; every frame has the same budget".to_owned());
+    table.plot(Axes {
+        title: "Encoder and decoder, stage by stage".to_owned(),
+        values: &["upload_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
+        by: &[],
+        quantity: "time of a frame, ms",
+        logarithmic: true,
+    });
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
         let params = subject.params();
@@ -37,7 +44,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let mut out = Picture::for_stream(params.chroma, params.size);
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
-        let [upload, transform, code, encode, decode, inverse] = medians(args.runs, || {
+        let [upload, transform, code, encode, decode, inverse] = medians(Limit::of(args), || {
             let start = Instant::now();
             let frame = encoder.encode(picture, target)?;
             let whole = start.elapsed();
@@ -48,11 +55,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         })?;
         let backend = encoder.backend();
         let pixels = params.size.pixels();
-        let psnr = if is_planar(subject.info.format) {
-            format!("{:.2}", psnr_luma(&subject.data, out.data(), pixels))
-        } else {
-            "-".to_owned()
-        };
+        let psnr = subject.psnr_luma(out.data()).map_or("-".to_owned(), |decibel| format!("{decibel:.2}"));
         table.push(vec![
             backend.name.to_owned(),
             backend.device.clone(),

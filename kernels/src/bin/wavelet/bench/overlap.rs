@@ -7,7 +7,7 @@ use common::coded::StepIndex;
 use kernels::opencl::{OpenClEncoder, Stage};
 use kernels::{Encoder, PictureRef, Target};
 
-use super::{Subject, Table, medians, ms, require_opencl};
+use super::{Axes, Limit, Subject, Table, medians, ms, require_opencl};
 use crate::args::{BenchArgs, ComputeArgs};
 
 /// A step of 8: one coding pass, at the rate of a good picture.
@@ -31,6 +31,13 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "stages: time in which at least one command of it ran, by the device's clock; one coding pass".to_owned(),
     );
     table.note("wall_ratio: wall time against the channels one after another".to_owned());
+    table.plot(Axes {
+        title: "Channels one after another and overlapping".to_owned(),
+        values: &["wall_ms"],
+        by: &["channels"],
+        quantity: "time of a frame, ms",
+        logarithmic: true,
+    });
     for subject in Subject::all(args)? {
         let params = subject.params();
         let picture = PictureRef::new(subject.info.format, params.size, &subject.data)?;
@@ -39,7 +46,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let mut serial_wall = None;
         for overlap in [false, true] {
             encoder.set_overlap(overlap);
-            let [upload, transform, code, download, span, wall] = medians(args.runs, || {
+            let [upload, transform, code, download, span, wall] = medians(Limit::of(args), || {
                 let start = Instant::now();
                 encoder.encode(picture, target)?;
                 let wall = start.elapsed();

@@ -6,7 +6,8 @@ use anyhow::Result;
 use common::frame::PixelFormat;
 use kernels::opencl::OpenClTransfer;
 
-use super::{Table, medians, require_opencl, sizes};
+use super::sizes::sizes;
+use super::{Axes, Limit, Table, gb_s, medians, require_opencl};
 use crate::args::{BenchArgs, ComputeArgs};
 
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
@@ -14,23 +15,29 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table =
         Table::new(&["device", "size", "bytes", "upload_us", "download_us", "upload_gb_s", "download_gb_s"]);
     table.note("one 4:2:0 frame from and to pinned memory, wall time from the call to the end of the copy".to_owned());
-    for size in sizes(&args.sizes)? {
+    table.plot(Axes {
+        title: "Copies between pinned host memory and the device".to_owned(),
+        values: &["upload_gb_s", "download_gb_s"],
+        by: &[],
+        quantity: "throughput, GB/s",
+        logarithmic: false,
+    });
+    for size in sizes(&args.sizes, "1920x1080")? {
         let bytes = PixelFormat::I420.bytes(size);
         let mut transfer = OpenClTransfer::open(compute.device.as_deref(), bytes)?;
-        let [upload, download] = medians(args.runs, || {
+        let [upload, download] = medians(Limit::of(args), || {
             let times = transfer.run()?;
             Ok([times.upload, times.download])
         })?;
         let us = |duration: Duration| format!("{:.1}", duration.as_secs_f64() * 1e6);
-        let rate = |duration: Duration| format!("{:.2}", bytes as f64 / 1e9 / duration.as_secs_f64().max(1e-9));
         table.push(vec![
             transfer.device().to_owned(),
             size.to_string(),
             bytes.to_string(),
             us(upload),
             us(download),
-            rate(upload),
-            rate(download),
+            gb_s(bytes, upload),
+            gb_s(bytes, download),
         ]);
     }
     Ok(table)

@@ -1,0 +1,65 @@
+//! The pictures that the coder is measured with.
+
+use anyhow::{Result, ensure};
+use common::frame::{FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+
+use super::{scene, sizes::sizes};
+use crate::args::BenchArgs;
+use crate::io::{PictureInfo, Reader};
+use crate::picture;
+
+/// A picture to measure with.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) info: PictureInfo,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Subject {
+    /// The picture asked for, or a synthetic 4:2:0 one of each size.
+    pub(crate) fn all(args: &BenchArgs) -> Result<Vec<Self>> {
+        if let Some(path) = &args.picture {
+            ensure!(args.sizes.is_empty(), "--sizes and --picture cannot be used together");
+            let mut reader = Reader::open(path)?;
+            let data = reader.first(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Ok(vec![Self { name, info: reader.info(), data }]);
+        }
+        sizes(&args.sizes, "1920x1080")?.into_iter().map(Self::synthetic).collect()
+    }
+
+    fn synthetic(size: FrameSize) -> Result<Self> {
+        let data = scene::i420(size);
+        Ok(Self { name: "synthetic".to_owned(), info: scene::info(size)?, data })
+    }
+
+    /// The stream that the picture is coded as.
+    pub(crate) fn params(&self) -> StreamParams {
+        picture::stream_params(&self.info, picture::own_chroma(self.info.format), CodecParams::default())
+    }
+
+    /// Peak signal-to-noise ratio of the luma of a decoded picture, dB; nothing for packed formats.
+    pub(crate) fn psnr_luma(&self, decoded: &[u8]) -> Option<f64> {
+        use PixelFormat::{Grey8, I420, I444, Nv12};
+        let planar = matches!(self.info.format, I420 | I444 | Grey8 | Nv12);
+        planar.then(|| psnr(&self.data, decoded, self.info.size.pixels()))
+    }
+}
+
+/// Peak signal-to-noise ratio of the first `count` samples, dB; infinite if equal.
+fn psnr(a: &[u8], b: &[u8], count: usize) -> f64 {
+    let squares: u64 = a.iter().zip(b).take(count).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
+    10.0 * (255.0 * 255.0 * count as f64 / squares as f64).log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn psnr_of_a_difference_of_one() {
+        assert!((psnr(&[1, 2, 3, 9], &[2, 1, 4, 0], 3) - 48.131).abs() < 1e-3);
+        assert!(psnr(&[7], &[7], 1).is_infinite());
+    }
+}
