@@ -30,10 +30,8 @@ const SOURCES: [&str; 9] = [
 pub(super) struct Device {
     pub(super) id: cl::DeviceId,
     pub(super) info: DeviceInfo,
-    /// Largest single buffer that the driver allows, bytes.
-    max_allocation_bytes: u64,
-    /// Whether its memory is the host's.
-    pub(super) shares_host_memory: bool,
+    /// Largest single buffer, bytes.
+    pub(super) max_allocation_bytes: u64,
     pub(super) tuning: Tuning,
     opened: Mutex<Opened>,
 }
@@ -42,7 +40,8 @@ pub(super) struct Device {
 #[derive(Default)]
 struct Opened {
     context: Option<cl::Context>,
-    programs: Vec<(Boundary, Tuning, cl::Program)>,
+    /// By options and text.
+    programs: Vec<(String, cl::Program)>,
 }
 
 /// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
@@ -103,12 +102,9 @@ fn look() -> Result<Vec<Arc<Device>>, Error> {
                 Ok(cl::DeviceInfoResult::MaxMemAllocSize(bytes)) => bytes,
                 _ => info.memory_bytes / 4,
             };
-            let unified = cl::get_device_info(id, cl::DeviceInfo::HostUnifiedMemory);
-            let unified = matches!(unified, Ok(cl::DeviceInfoResult::HostUnifiedMemory(true)));
-            let shares_host_memory = info.kind == DeviceKind::Cpu || unified;
             let tuning = Tuning::default_for(info.kind);
             let opened = Mutex::default();
-            all.push(Arc::new(Device { id, info, max_allocation_bytes, shares_host_memory, tuning, opened }));
+            all.push(Arc::new(Device { id, info, max_allocation_bytes, tuning, opened }));
         }
     }
     if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
@@ -144,11 +140,6 @@ fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
 }
 
 impl Device {
-    /// Largest single buffer, bytes.
-    pub(super) fn largest_buffer_bytes(&self) -> u64 {
-        self.max_allocation_bytes.min(self.info.memory_bytes)
-    }
-
     /// The device's context, made on first use.
     pub(super) fn context(&self) -> Result<cl::Context, Error> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,21 +157,25 @@ impl Device {
 
     /// The kernels for streams with this boundary, built on first use.
     pub(super) fn program(&self, boundary: Boundary) -> Result<cl::Program, Error> {
+        self.build(&SOURCES, &params::defines(&self.tuning, boundary))
+    }
+
+    /// The program of these texts, one after another, under compiler `options`; built on first use.
+    pub(super) fn build(&self, sources: &[&str], options: &str) -> Result<cl::Program, Error> {
+        let key = [&[options], sources].concat().join("\n");
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_wanted = |(of, tuning, _): &&(Boundary, Tuning, cl::Program)| (*of, tuning) == (boundary, &self.tuning);
-        if let Some((_, _, program)) = opened.programs.iter().find(is_wanted) {
+        if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
             return Ok(program.clone());
         }
         let context = self.context_of(&mut opened)?;
         let text = |string: &str| {
             CString::new(string).map_err(|error| Error::Device { call: "clBuildProgram", reason: error.to_string() })
         };
-        let sources = SOURCES.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
+        let sources = sources.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
         let program =
             cl::create_program_with_source(&context, &sources).map_err(failed("clCreateProgramWithSource"))?;
-        let options = text(&params::defines(&self.tuning, boundary))?;
-        cl::build_program(&program, Some(&[self.id]), &options, None, None).map_err(failed("clBuildProgram"))?;
-        opened.programs.push((boundary, self.tuning.clone(), program.clone()));
+        cl::build_program(&program, Some(&[self.id]), &text(options)?, None, None).map_err(failed("clBuildProgram"))?;
+        opened.programs.push((key, program.clone()));
         Ok(program)
     }
 }
