@@ -30,8 +30,10 @@ const SOURCES: [&str; 9] = [
 pub(super) struct Device {
     pub(super) id: cl::DeviceId,
     pub(super) info: DeviceInfo,
-    /// Largest single buffer, bytes.
-    pub(super) max_allocation_bytes: u64,
+    /// Largest single buffer that the driver allows, bytes.
+    max_allocation_bytes: u64,
+    /// Whether its memory is the host's.
+    pub(super) shares_host_memory: bool,
     pub(super) tuning: Tuning,
     opened: Mutex<Opened>,
 }
@@ -102,9 +104,12 @@ fn look() -> Result<Vec<Arc<Device>>, Error> {
                 Ok(cl::DeviceInfoResult::MaxMemAllocSize(bytes)) => bytes,
                 _ => info.memory_bytes / 4,
             };
+            let unified = cl::get_device_info(id, cl::DeviceInfo::HostUnifiedMemory);
+            let unified = matches!(unified, Ok(cl::DeviceInfoResult::HostUnifiedMemory(true)));
+            let shares_host_memory = info.kind == DeviceKind::Cpu || unified;
             let tuning = Tuning::default_for(info.kind);
             let opened = Mutex::default();
-            all.push(Arc::new(Device { id, info, max_allocation_bytes, tuning, opened }));
+            all.push(Arc::new(Device { id, info, max_allocation_bytes, shares_host_memory, tuning, opened }));
         }
     }
     if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
@@ -140,6 +145,11 @@ fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
 }
 
 impl Device {
+    /// Largest single buffer, bytes.
+    pub(super) fn largest_buffer_bytes(&self) -> u64 {
+        self.max_allocation_bytes.min(self.info.memory_bytes)
+    }
+
     /// The device's context, made on first use.
     pub(super) fn context(&self) -> Result<cl::Context, Error> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
