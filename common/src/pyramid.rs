@@ -6,7 +6,7 @@
 //! except the *root* block at the origin, which holds all smaller bands.
 
 use crate::frame::{Channel, Chroma, FrameSize};
-use crate::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use crate::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 
 /// Side of a block of coefficients.
 pub const BLOCK_SIDE: usize = 32;
@@ -49,12 +49,39 @@ pub struct Pyramid {
     padding: Padding,
 }
 
+/// How many samples to the left of sample 2n the analysis filters begin that make low and high coefficient n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Of the low-pass filter.
+    pub low: usize,
+    /// Of the high-pass filter, whose middle is at 2n + 1.
+    pub high: usize,
+}
+
+impl Reach {
+    /// Cohen-Daubechies-Feauveau 9/7: low coefficients read samples 2n-4 to 2n+4, high ones 2n-2 to 2n+4.
+    pub const CDF97: Self = Self { low: 4, high: 2 };
+}
+
 impl Pyramid {
     /// Geometry for a plane of `plane` under `codec`.
     pub fn new(plane: FrameSize, codec: &CodecParams) -> Self {
+        let Wavelet::Cdf97 = codec.wavelet;
+        Self::with_reach(plane, codec.levels, codec.boundary, codec.padding, Some(Reach::CDF97))
+    }
+
+    /// Geometry for a plane of `plane` under filters that are symmetric about 2n and 2n + 1 and reach that far; `None`
+    /// stands for any other filters, of which nothing is assumed.
+    pub fn with_reach(
+        plane: FrameSize,
+        levels: Levels,
+        boundary: Boundary,
+        padding: Padding,
+        reach: Option<Reach>,
+    ) -> Self {
         let side = plane.width().max(plane.height()).next_power_of_two();
         let full = side.trailing_zeros() as usize;
-        let levels = match codec.levels {
+        let levels = match levels {
             Levels::Full => full,
             Levels::AtMost(levels) => full.min(usize::from(levels)),
         };
@@ -63,12 +90,12 @@ impl Pyramid {
         for level in 1..=levels {
             let half = side >> level;
             let (w, h) = extents[level - 1];
-            let split = |extent| split_extent(extent, half, codec.padding, codec.boundary);
+            let split = |extent| split_extent(extent, half, padding, boundary, reach);
             let ((low_w, high_w), (low_h, high_h)) = (split(w), split(h));
             extents.push((low_w, low_h));
             detail_extents.push((high_w, high_h));
         }
-        Self { plane, side, extents, detail_extents, padding: codec.padding }
+        Self { plane, side, extents, detail_extents, padding }
     }
 
     /// Size of the plane.
@@ -113,14 +140,20 @@ impl Pyramid {
 }
 
 /// Counts of possibly non-zero (low, high) coefficients of a row of which the first `extent` samples can be.
-fn split_extent(extent: usize, half: usize, padding: Padding, boundary: Boundary) -> (usize, usize) {
-    match (padding, boundary) {
-        (Padding::Smooth, _) => (extent.div_ceil(2), extent / 2),
-        (Padding::Zero, Boundary::Periodic) => (half, half),
-        // Low coefficient n reads samples 2n-4 to 2n+4, high coefficient n reads 2n-2 to 2n+4.
-        (Padding::Zero, Boundary::Symmetric | Boundary::Zero) => {
-            (half.min((extent + 3) / 2 + 1), half.min(extent.div_ceil(2) + 1))
+fn split_extent(
+    extent: usize,
+    half: usize,
+    padding: Padding,
+    boundary: Boundary,
+    reach: Option<Reach>,
+) -> (usize, usize) {
+    match (padding, boundary, reach) {
+        (Padding::Smooth, ..) => (extent.div_ceil(2), extent / 2),
+        // The mirror image of zeros is zeros.
+        (Padding::Zero, Boundary::Symmetric | Boundary::Zero, Some(reach)) => {
+            (half.min((extent + reach.low).div_ceil(2)), half.min((extent + reach.high).div_ceil(2)))
         }
+        (Padding::Zero, ..) => (half, half),
     }
 }
 

@@ -24,7 +24,7 @@ use common::units::FrameRate;
 use kernels::reference::quad::{self, Shape};
 use kernels::reference::quantise::Quantiser;
 use kernels::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
-use kernels::{BackendChoice, PictureRef, open_transform};
+use kernels::{BackendChoice, PictureRef, TransformParams, open_transform};
 
 /// Quantiser steps 3 to 64.
 const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];
@@ -67,8 +67,9 @@ fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
         codec: CodecParams::default(),
     };
     let picture = PictureRef::new(PixelFormat::Rgb8, size, picture.as_raw())?;
-    let squares = open_transform(&params, BackendChoice::Cpu, None)?.forward(picture)?;
+    let squares = open_transform(&TransformParams::from(&params), BackendChoice::Cpu, None)?.forward(picture)?;
     let layout = BlockLayout::new(&params);
+    let squares = squares.squares::<f32>(layout.pyramids())?;
     let mut raw_bits = 0;
     for step in STEPS.into_iter().filter_map(StepIndex::new) {
         let quantiser = Quantiser::new(step);

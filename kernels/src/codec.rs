@@ -6,6 +6,7 @@ use std::time::Duration;
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::params::StreamParams;
 
+use crate::transform::{Transform, TransformParams};
 use crate::{Error, Picture, PictureRef, cpu, opencl, reference};
 
 /// Turns pictures into coded frames. All its memory is allocated when it is opened.
@@ -38,19 +39,6 @@ pub trait Decoder: Send {
 
     /// How many blocks since the decoder was opened had bytes that no encoder makes.
     fn damaged_blocks(&self) -> u64;
-}
-
-/// The transform alone, for measurements and tools.
-pub trait Transform: Send {
-    /// Colour conversion, padding and forward transform: one square of coefficients per channel, row by row in
-    /// Mallat layout, side [`common::pyramid::Pyramid::side`].
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error>;
-
-    /// Inverse transform of such squares: one plane per channel, row by row, samples centred at 0 (-128 to 127).
-    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error>;
-
-    /// What computes.
-    fn backend(&self) -> &BackendInfo;
 }
 
 /// How many bits a frame may have.
@@ -191,17 +179,18 @@ pub fn open_decoder(
     })
 }
 
-/// Opens the transform alone. `device` as in [`open_encoder`].
+/// Opens a transform alone. `device` as in [`open_encoder`].
 pub fn open_transform(
-    params: &StreamParams,
+    params: &TransformParams,
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Transform>, Error> {
+    params.check()?;
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
-        Resolved::Cpu => Box::new(cpu::CpuTransform::new(params, reason)),
-        Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)),
+        Resolved::Cpu => Box::new(cpu::CpuTransform::new(params, reason)?),
+        Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)?),
     })
 }
 

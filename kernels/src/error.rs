@@ -3,6 +3,7 @@
 use common::frame::{FrameSize, PixelFormat};
 
 use crate::bank::BankError;
+use crate::wavelet::Element;
 
 /// Why a picture could not be coded, decoded or transformed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -67,6 +68,34 @@ pub enum Error {
         wanted: usize,
         /// Values given.
         given: usize,
+    },
+    /// Arithmetic that a filter does not have.
+    #[error(
+        "{filter} cannot be computed in {element}: cdf53 is reversible and needs i32, all other filters need f32 or f64"
+    )]
+    WrongElement {
+        /// The wavelet, or `a filter bank`.
+        filter: String,
+        /// The arithmetic asked for.
+        element: Element,
+    },
+    /// Values of another element than the transform's.
+    #[error("this transform takes {wanted} values, not {given}")]
+    WrongValues {
+        /// The transform's.
+        wanted: Element,
+        /// What was given.
+        given: Element,
+    },
+    /// A back end that does not compute what was asked for.
+    #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
+    NotOnThisBackend {
+        /// The back end asked for.
+        backend: &'static str,
+        /// The filter, scheme or arithmetic.
+        what: String,
+        /// A back end that does.
+        instead: &'static str,
     },
     /// A device was named for a back end that has none to choose from.
     #[error(

@@ -19,8 +19,9 @@ pub mod transform;
 pub mod wavelet;
 
 pub use codec::{
-    BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target, Transform,
+    BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
     UnknownBackend, devices, open_decoder, open_encoder, open_transform,
 };
 pub use error::Error;
 pub use picture::{Picture, PictureRef};
+pub use transform::{Transform, TransformParams, Values};

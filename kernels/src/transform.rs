@@ -1,11 +1,14 @@
 //! The transform alone, of any wavelet, scheme and precision: for tools, measurements and science.
 
+use std::fmt;
 use std::sync::Arc;
 
 use common::frame::{Chroma, FrameSize};
-use common::params::{Boundary, Levels, Padding};
+use common::params::{self, Boundary, Levels, Padding, StreamParams};
+use common::pyramid::{Pyramid, Reach};
 
 use crate::bank::FilterBank;
+use crate::reference::sample::Sample;
 use crate::wavelet::{Element, Scheme, Wavelet};
 use crate::{BackendInfo, Error, PictureRef};
 
@@ -26,8 +29,57 @@ pub struct TransformParams {
     pub padding: Padding,
     /// Arithmetic; [`Element::I32`] if and only if the wavelet is [`Wavelet::Cdf53`].
     pub element: Element,
-    /// Order of the computation; `None` leaves it to the back end. Only the OpenCL back end has a choice.
+    /// Order of the computation; `None` leaves it to the back end. Only the OpenCL back end has a choice. It changes
+    /// no coefficient beyond rounding, so that any scheme inverts any.
     pub scheme: Option<Scheme>,
+}
+
+impl TransformParams {
+    /// Geometry of each channel, in channel order.
+    pub fn pyramids(&self) -> Vec<Pyramid> {
+        let reach = self.filter.reach();
+        let pyramid = |&channel| {
+            let plane = self.chroma.plane_size(self.size, channel);
+            Pyramid::with_reach(plane, self.levels, self.boundary, self.padding, reach)
+        };
+        self.chroma.channels().iter().map(pyramid).collect()
+    }
+
+    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
+        if reversible == (self.element == Element::I32) {
+            return Ok(());
+        }
+        Err(Error::WrongElement { filter: self.filter.to_string(), element: self.element })
+    }
+
+    /// [`Error::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
+    pub(crate) fn check_scheme(&self, backend: &'static str) -> Result<(), Error> {
+        match self.scheme {
+            Some(scheme) if scheme != Scheme::Separable => {
+                Err(Error::NotOnThisBackend { backend, what: format!("scheme {scheme}"), instead: "opencl" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<&StreamParams> for TransformParams {
+    /// The transform of a stream's pictures.
+    fn from(stream: &StreamParams) -> Self {
+        let params::Wavelet::Cdf97 = stream.codec.wavelet;
+        Self {
+            size: stream.size,
+            chroma: stream.chroma,
+            filter: Filter::Wavelet(Wavelet::Cdf97),
+            levels: stream.codec.levels,
+            boundary: stream.codec.boundary,
+            padding: stream.codec.padding,
+            element: Element::F32,
+            scheme: None,
+        }
+    }
 }
 
 /// What splits rows and columns.
@@ -37,6 +89,27 @@ pub enum Filter {
     Wavelet(Wavelet),
     /// Any filter bank, by convolution.
     Bank(Arc<FilterBank>),
+}
+
+impl Filter {
+    /// How far the analysis filters reach, if they are known to be symmetric.
+    fn reach(&self) -> Option<Reach> {
+        let Self::Wavelet(wavelet) = self else { return None };
+        // A step of n pairs reaches 2n - 1 samples to each side. The last one makes low coefficients of high ones.
+        let reach = |step: &&[f64]| 2 * step.len() - 1;
+        let (last, others) = wavelet.lifting().steps.split_last()?;
+        let others: usize = others.iter().map(reach).sum();
+        Some(Reach { low: others + reach(last), high: others - 1 })
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wavelet(wavelet) => wavelet.fmt(f),
+            Self::Bank(_) => f.write_str("a filter bank"),
+        }
+    }
 }
 
 /// Values of all channels, channel by channel: squares of coefficients in Mallat layout, or planes of samples.
@@ -50,9 +123,50 @@ pub enum Values {
     I32(Vec<Vec<i32>>),
 }
 
+impl Values {
+    /// What the values are.
+    pub fn element(&self) -> Element {
+        match self {
+            Self::F32(_) => Element::F32,
+            Self::F64(_) => Element::F64,
+            Self::I32(_) => Element::I32,
+        }
+    }
+
+    /// The channels, which must be squares of coefficients for `pyramids`; [`Error::WrongValues`] or
+    /// [`Error::ValueCount`] if they are not.
+    pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+        self.checked("coefficients", pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()))
+    }
+
+    /// The channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
+    pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+        self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
+    }
+
+    fn checked<T: Sample>(
+        &self,
+        what: &'static str,
+        counts: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<&[Vec<T>], Error> {
+        let wrong = Error::WrongValues { wanted: T::ELEMENT, given: self.element() };
+        let channels = T::channels(self).ok_or(wrong)?;
+        if channels.len() != counts.len() {
+            let (wanted, given) = (counts.sum(), channels.iter().map(Vec::len).sum());
+            return Err(Error::ValueCount { what, channel: channels.len(), wanted, given });
+        }
+        for (channel, (wanted, values)) in counts.zip(channels).enumerate() {
+            if values.len() != wanted {
+                return Err(Error::ValueCount { what, channel, wanted, given: values.len() });
+            }
+        }
+        Ok(channels)
+    }
+}
+
 /// A transform on some back end, with all its memory allocated.
 pub trait Transform: Send {
-    /// Colour conversion, padding and forward transform: one square of coefficients per channel, row by row in
+    /// Colour conversion, padding and forward transform of a picture of [`TransformParams::size`], in any pixel format: one square of coefficients per channel, row by row in
     /// Mallat layout, side [`common::pyramid::Pyramid::side`].
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error>;
 

@@ -26,7 +26,8 @@ pub enum Wavelet {
 /// ```
 ///
 /// each pair as one fused multiply-add, `fma(c[k], left + right, ..)`, nearest first. Then `s` is multiplied by
-/// `low_scale` and `d` by `high_scale`. A reversible wavelet is not scaled, and its steps round:
+/// `low_scale` and `d` by `high_scale`, whose product is 1. The inverse multiplies `s` by `high_scale` and `d` by
+/// `low_scale` and takes the steps backwards with negated coefficients. A reversible wavelet is not scaled, and its steps round:
 /// `d[n] -= floor((s[n] + s[n+1]) / 2)`, `s[n] += floor((d[n-1] + d[n] + 2) / 4)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lifting {
@@ -73,6 +74,16 @@ impl Wavelet {
     }
 }
 
+impl fmt::Display for Wavelet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cdf97 => "cdf97",
+            Self::Cdf53 => "cdf53",
+            Self::Dd137 => "dd137",
+        })
+    }
+}
+
 /// Arithmetic of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
@@ -82,6 +93,16 @@ pub enum Element {
     F64,
     /// 32-bit integers: the reversible wavelet.
     I32,
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::I32 => "i32",
+        })
+    }
 }
 
 /// Order in which a level of the transform is computed. All give the same coefficients; the lifting ones that keep

@@ -9,7 +9,8 @@ use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
 use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 use kernels::{
-    BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, Transform, open_decoder, open_encoder, open_transform,
+    BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, Transform, Values, open_decoder, open_encoder,
+    open_transform,
 };
 
 const FORMATS: [PixelFormat; 7] = [
@@ -62,12 +63,14 @@ fn picture(format: PixelFormat, size: FrameSize, seed: u64) -> Vec<u8> {
 }
 
 fn transforms(params: &StreamParams) -> [Box<dyn Transform>; 2] {
-    [BackendChoice::Opencl, BackendChoice::Reference].map(|choice| open_transform(params, choice, None).unwrap())
+    [BackendChoice::Opencl, BackendChoice::Reference]
+        .map(|choice| open_transform(&params.into(), choice, None).unwrap())
 }
 
-fn bits(planes: &[Vec<f32>]) -> Vec<Vec<u32>> {
+fn bits(values: &Values) -> Vec<Vec<u32>> {
+    let Values::F32(channels) = values else { panic!("{} instead of f32", values.element()) };
     // Adding zero makes one zero of both.
-    planes.iter().map(|plane| plane.iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
+    channels.iter().map(|plane| plane.iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
 }
 
 #[track_caller]
@@ -82,7 +85,9 @@ fn check_transform(params: &StreamParams, format: PixelFormat) {
         assert_eq!(wrong, None, "forward, channel {channel} of {format:?}, {params:?}");
         assert_eq!(ours.len(), theirs.len());
     }
-    let planes = bits(&reference.inverse(&squares).unwrap());
+    let samples = reference.inverse(&squares).unwrap();
+    assert_eq!(bits(&opencl.forward_planes(&samples).unwrap()), bits(&reference.forward_planes(&samples).unwrap()));
+    let planes = bits(&samples);
     for (channel, (ours, theirs)) in bits(&opencl.inverse(&squares).unwrap()).iter().zip(&planes).enumerate() {
         let wrong = ours.iter().zip(theirs).position(|(a, b)| a != b);
         assert_eq!(wrong, None, "inverse, channel {channel}, {params:?}");

@@ -1,12 +1,12 @@
 //! Forward and inverse transform return the picture, and coefficients lie where the pyramid says.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod pictures;
 
 use common::frame::{Chroma, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding};
 use common::pyramid::{BlockLayout, Pyramid};
-use kernels::{BackendChoice, open_transform};
+use kernels::{BackendChoice, Values, open_transform};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
@@ -32,9 +32,9 @@ fn the_inverse_returns_the_picture() {
             for choice in BACK_ENDS {
                 let params = params(size, Chroma::C444, codec);
                 let picture = picture(PixelFormat::I444, params.size, 5);
-                let mut transform = open_transform(&params, choice, None).unwrap();
+                let mut transform = open_transform(&(&params).into(), choice, None).unwrap();
                 let squares = transform.forward(picture.as_ref()).unwrap();
-                let planes = transform.inverse(&squares).unwrap();
+                let Ok(Values::F32(planes)) = transform.inverse(&squares) else { panic!("no f32 planes") };
                 for (sample, value) in picture.data().iter().zip(planes.iter().flatten()) {
                     let error = (f32::from(*sample) - 128.0 - value).abs();
                     assert!(error < 1e-3, "{size:?} {codec:?} {choice:?}: off by {error}");
@@ -50,9 +50,10 @@ fn every_coefficient_that_is_not_zero_lies_in_one_block() {
         for codec in codecs() {
             let params = params(size, Chroma::C420, codec);
             let picture = picture(PixelFormat::I420, params.size, 2);
-            let squares = open_transform(&params, BackendChoice::Reference, None).unwrap().forward(picture.as_ref());
+            let mut transform = open_transform(&(&params).into(), BackendChoice::Reference, None).unwrap();
+            let Ok(Values::F32(squares)) = transform.forward(picture.as_ref()) else { panic!("no f32 squares") };
             let layout = BlockLayout::new(&params);
-            for (channel, (mut square, pyramid)) in squares.unwrap().into_iter().zip(layout.pyramids()).enumerate() {
+            for (channel, (mut square, pyramid)) in squares.into_iter().zip(layout.pyramids()).enumerate() {
                 for block in layout.blocks().iter().filter(|block| block.channel.index() == channel) {
                     let rect = block.rect;
                     for y in rect.y..rect.y + rect.height {

@@ -112,7 +112,7 @@ multiversion! {
 #[inline(always)]
 fn finish_row_body(to: &mut [u8], from: &[f32]) {
     for (to, &value) in to.iter_mut().zip(from) {
-        // `to_sample`, with the limits first: then a conversion to integers is exact and rounds down.
+        // `Sample::to_byte`, with the limits first: then a conversion to integers is exact and rounds down.
         *to = (value + 128.5).clamp(0.0, 255.0) as i32 as u8;
     }
 }

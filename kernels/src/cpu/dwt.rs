@@ -11,7 +11,8 @@ use rayon::prelude::*;
 
 use super::lines::{Carry, merge_row, merge_rows, split_row, split_rows};
 use super::simd::multiversion;
-use crate::reference;
+use crate::reference::{self, sample::Sample};
+use crate::wavelet::Wavelet;
 
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;
@@ -114,7 +115,7 @@ impl Plane {
     pub(super) fn forward(&mut self) {
         if self.boundary != Boundary::Symmetric {
             let plane = self.gather_samples();
-            let square = reference::dwt::forward(&plane, &self.pyramid, self.boundary);
+            let square = reference::dwt::forward(&plane, &self.pyramid, &f32::steps(Wavelet::Cdf97), self.boundary);
             self.load_square(&square);
             return;
         }
@@ -137,11 +138,8 @@ impl Plane {
     pub(super) fn inverse(&mut self) {
         if self.boundary != Boundary::Symmetric {
             let square = self.store_square();
-            let plane = reference::dwt::inverse(&square, &self.pyramid, self.boundary);
-            let width = self.pyramid.plane().width();
-            for (to, from) in self.low[0].chunks_mut(self.pitch).zip(plane.chunks_exact(width)) {
-                to[..width].copy_from_slice(from);
-            }
+            let plane = reference::dwt::inverse(&square, &self.pyramid, &f32::steps(Wavelet::Cdf97), self.boundary);
+            self.load_samples(&plane);
             return;
         }
         let levels = self.pyramid.levels();
@@ -174,6 +172,14 @@ impl Plane {
         let columns = if self.pyramid.levels() == 0 { plane.width() } else { self.pyramid.transform_extent(1).0 };
         for (y, row) in self.low[0].chunks_mut(self.pitch).enumerate() {
             row[if y < plane.height() { plane.width() } else { 0 }..columns].fill(0.0);
+        }
+    }
+
+    /// Takes the samples from rows without gaps.
+    pub(super) fn load_samples(&mut self, plane: &[f32]) {
+        let width = self.pyramid.plane().width();
+        for (to, from) in self.low[0].chunks_mut(self.pitch).zip(plane.chunks_exact(width)) {
+            to[..width].copy_from_slice(from);
         }
     }
 

@@ -50,7 +50,7 @@ impl CpuEncoder {
 
 impl Encoder for CpuEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
-        check_picture(picture, &self.params)?;
+        check_picture(picture, self.params.size)?;
         let start = Instant::now();
         colour::load(picture, self.params.chroma, &mut self.blocks.planes);
         self.blocks.planes.iter_mut().for_each(Plane::forward);

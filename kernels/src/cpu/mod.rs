@@ -14,10 +14,12 @@ mod simd;
 mod tile;
 
 use common::params::StreamParams;
-use common::pyramid::{BlockLayout, Orientation};
+use common::pyramid::{BlockLayout, Orientation, Pyramid};
 
-use crate::reference::{check_picture, check_squares};
-use crate::{BackendInfo, DeviceInfo, DeviceKind, Error, PictureRef, Transform};
+use crate::reference::check_picture;
+use crate::transform::Filter;
+use crate::wavelet::{Element, Wavelet};
+use crate::{BackendInfo, DeviceInfo, DeviceKind, Error, PictureRef, Transform, TransformParams, Values};
 use dwt::Plane;
 use simd::Simd;
 use tile::Place;
@@ -65,36 +67,51 @@ fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<
 /// Transform of the processor back end.
 #[derive(Debug)]
 pub(crate) struct CpuTransform {
-    params: StreamParams,
-    layout: BlockLayout,
+    params: TransformParams,
+    pyramids: Vec<Pyramid>,
     planes: Vec<Plane>,
     backend: BackendInfo,
 }
 
 impl CpuTransform {
-    /// The transform of a stream's pictures; `reason` says why this back end was chosen.
-    pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
-        let layout = BlockLayout::new(params);
-        let planes = layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
-        Self { params: *params, layout, planes, backend: backend(reason) }
+    /// This transform, or [`Error::NotOnThisBackend`]; `reason` says why this back end was chosen.
+    pub(crate) fn new(params: &TransformParams, reason: String) -> Result<Self, Error> {
+        params.check_scheme("cpu")?;
+        if params.filter != Filter::Wavelet(Wavelet::Cdf97) || params.element != Element::F32 {
+            let what = format!("{} in {}", params.filter, params.element);
+            return Err(Error::NotOnThisBackend { backend: "cpu", what, instead: "reference" });
+        }
+        let pyramids = params.pyramids();
+        let planes = pyramids.iter().map(|pyramid| Plane::new(pyramid, params.boundary)).collect();
+        Ok(Self { params: params.clone(), pyramids, planes, backend: backend(reason) })
+    }
+
+    fn run_forward(&mut self) -> Values {
+        self.planes.iter_mut().for_each(Plane::forward);
+        Values::F32(self.planes.iter().map(Plane::store_square).collect())
     }
 }
 
 impl Transform for CpuTransform {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
-        check_picture(picture, &self.params)?;
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
         colour::load(picture, self.params.chroma, &mut self.planes);
-        self.planes.iter_mut().for_each(Plane::forward);
-        Ok(self.planes.iter().map(Plane::store_square).collect())
+        Ok(self.run_forward())
     }
 
-    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
-        check_squares(squares, &self.layout)?;
-        for (plane, square) in self.planes.iter_mut().zip(squares) {
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        for (plane, samples) in self.planes.iter_mut().zip(planes.planes(&self.pyramids)?) {
+            plane.load_samples(samples);
+        }
+        Ok(self.run_forward())
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        for (plane, square) in self.planes.iter_mut().zip(squares.squares(&self.pyramids)?) {
             plane.load_square(square);
             plane.inverse();
         }
-        Ok(self.planes.iter().map(Plane::gather_samples).collect())
+        Ok(Values::F32(self.planes.iter().map(Plane::gather_samples).collect()))
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -62,6 +62,14 @@ impl ChannelPipeline {
         self.queue.launch(kernel, [self.height, 1], [self.queue.device().tuning.group_size, 1], after)
     }
 
+    /// Plane to bands; notes the commands.
+    pub(super) fn split(&self, recorder: &mut Recorder) -> Result<(), Error> {
+        let mut events = Vec::new();
+        self.transform.run_forward(&self.queue, &mut events)?;
+        events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
+        Ok(())
+    }
+
     /// Bands to plane; notes the commands.
     pub(super) fn invert(&self, recorder: &mut Recorder) -> Result<(), Error> {
         let mut events = Vec::new();
@@ -134,9 +142,7 @@ pub(super) fn forward(
         let event =
             convert(pipeline, &uploaders[index], &uploaders[source.owner].bytes, source.convert, params, &after)?;
         recorder.note(pipeline.channel, Stage::Transform, event);
-        let mut events = Vec::new();
-        pipeline.transform.run_forward(&pipeline.queue, &mut events)?;
-        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        pipeline.split(recorder)?;
         if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
     }
     Ok(())

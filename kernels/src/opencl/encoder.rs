@@ -105,7 +105,7 @@ impl OpenClEncoder {
 
 impl Encoder for OpenClEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
-        check_picture(picture, &self.params)?;
+        check_picture(picture, self.params.size)?;
         let result = self.run(picture, target);
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.

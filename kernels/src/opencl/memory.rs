@@ -117,7 +117,7 @@ pub(super) mod tests {
             assert_eq!(OpenClEncoder::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
             let _decoder = OpenClDecoder::open(&params, None, String::new()).unwrap();
             assert_eq!(OpenClDecoder::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
-            let _transform = OpenClTransform::open(&params, None, String::new()).unwrap();
+            let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
             assert_eq!(OpenClTransform::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
         }
     }

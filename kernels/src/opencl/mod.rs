@@ -31,7 +31,7 @@ pub use self::encoder::OpenClEncoder;
 pub use self::timeline::{Interval, Stage, Timeline};
 pub use self::transfer::{OpenClTransfer, TransferTimes};
 pub use self::transform_only::OpenClTransform;
-use crate::{BackendInfo, Decoder, Encoder, Error, Transform};
+use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
 
 /// [`OpenClEncoder::open`] as the trait object that daemons use.
 pub(crate) fn open_encoder(
@@ -53,7 +53,7 @@ pub(crate) fn open_decoder(
 
 /// [`OpenClTransform::open`] as the trait object that tools use.
 pub(crate) fn open_transform(
-    params: &StreamParams,
+    params: &TransformParams,
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Transform>, Error> {

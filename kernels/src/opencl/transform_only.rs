@@ -1,8 +1,9 @@
 //! The transform without the block coder, for measurements and tools.
 
-use common::frame::PixelFormat;
-use common::params::StreamParams;
+use common::frame::{ColourSpace, PixelFormat};
+use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
+use common::units::FrameRate;
 
 use super::channel::{self, ChannelPipeline, Uploader};
 use super::device::Device;
@@ -12,8 +13,10 @@ use super::queue::Pinned;
 use super::timeline::{Recorder, Stage, Timeline};
 use super::transform::ChannelTransform;
 use super::{backend, device};
-use crate::reference::{check_picture, check_squares};
-use crate::{BackendInfo, Error, PictureRef, Transform};
+use crate::reference::check_picture;
+use crate::transform::Filter;
+use crate::wavelet::{Element, Wavelet};
+use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
 
 /// Transform on an OpenCL device.
 pub struct OpenClTransform {
@@ -23,7 +26,8 @@ pub struct OpenClTransform {
     uploaders: Vec<Uploader>,
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
-    first_forward: FirstRun<PixelFormat>,
+    /// By pixel format; `None` for planes of samples.
+    first_forward: FirstRun<Option<PixelFormat>>,
     first_inverse: FirstRun,
     recorder: Recorder,
     timeline: Timeline,
@@ -31,17 +35,18 @@ pub struct OpenClTransform {
 }
 
 impl OpenClTransform {
-    /// The transform of a stream's pictures on the device whose name contains `device`, or on the best one; `reason`
-    /// says why this back end was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    /// This transform on the device whose name contains `device`, or on the best one; [`Error::NotOnThisBackend`] if it
+    /// is none that OpenCL computes. `reason` says why this back end was chosen.
+    pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let params = as_stream(params)?;
         let device = device::find(device)?;
-        Self::memory(&device, params)?.check(&device)?;
-        let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
-        let uploaders = pipelines.iter().map(|p| Uploader::new(p, params)).collect::<Result<_, _>>()?;
+        Self::memory(&device, &params)?.check(&device)?;
+        let (pipelines, layout) = ChannelPipeline::all(&device, &params)?;
+        let uploaders = pipelines.iter().map(|p| Uploader::new(p, &params)).collect::<Result<_, _>>()?;
         let lens = layout.pyramids().iter().map(ChannelTransform::<f32>::staging_len);
         let staging = pipelines.iter().zip(lens).map(|(p, len)| p.queue.pinned(len)).collect::<Result<_, _>>()?;
         Ok(Self {
-            params: *params,
+            params,
             layout,
             staging,
             pipelines,
@@ -72,12 +77,43 @@ impl OpenClTransform {
 
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
-        let alone = self.first_forward.begin(&picture.format());
+        let alone = self.first_forward.begin(&Some(picture.format()));
         let overlap = alone.is_none();
-        for pipeline in &self.pipelines {
-            pipeline.queue.clear(&pipeline.transform.bands)?;
-        }
+        self.clear_bands()?;
         channel::forward(&self.pipelines, &mut self.uploaders, picture, &self.params, overlap, &mut self.recorder)?;
+        let squares = self.download_squares()?;
+        self.first_forward.done(Some(picture.format()));
+        self.timeline = self.recorder.timeline()?;
+        Ok(squares)
+    }
+
+    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+        self.recorder.clear();
+        let alone = self.first_forward.begin(&None);
+        self.clear_bands()?;
+        for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
+            let (samples, pitch) = pipeline.transform.samples();
+            for (to, from) in staging.values_mut().chunks_mut(pitch).zip(plane.chunks(pipeline.width)) {
+                to[..from.len()].copy_from_slice(from);
+            }
+            let event = pipeline.queue.upload(staging, samples, samples.len())?;
+            self.recorder.note(pipeline.channel, Stage::Upload, event);
+            pipeline.split(&mut self.recorder)?;
+            if alone.is_some() { pipeline.queue.finish()? } else { pipeline.queue.flush()? }
+        }
+        let squares = self.download_squares()?;
+        self.first_forward.done(None);
+        self.timeline = self.recorder.timeline()?;
+        Ok(squares)
+    }
+
+    /// What the transform does not write is zero.
+    fn clear_bands(&self) -> Result<(), Error> {
+        self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
+    }
+
+    /// Brings the coefficients to the host; notes the commands.
+    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, Error> {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
             let event = pipeline.queue.download(bands, 0, staging, bands.len())?;
@@ -90,8 +126,6 @@ impl OpenClTransform {
             let (side, pitch) = (pyramid.side(), pipeline.transform.band_pitch);
             squares.push(rows(staging.values(), side, side, pitch));
         }
-        self.first_forward.done(picture.format());
-        self.timeline = self.recorder.timeline()?;
         Ok(squares)
     }
 
@@ -141,19 +175,44 @@ fn rows(values: &[f32], width: usize, height: usize, pitch: usize) -> Vec<f32> {
 }
 
 impl Transform for OpenClTransform {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
-        check_picture(picture, &self.params)?;
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
         let result = self.run_forward(picture);
-        self.settle(result)
+        self.settle(result).map(Values::F32)
     }
 
-    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
-        check_squares(squares, &self.layout)?;
-        let result = self.run_inverse(squares);
-        self.settle(result)
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        let result = self.run_forward_planes(planes.planes(self.layout.pyramids())?);
+        self.settle(result).map(Values::F32)
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        let result = self.run_inverse(squares.squares(self.layout.pyramids())?);
+        self.settle(result).map(Values::F32)
     }
 
     fn backend(&self) -> &BackendInfo {
         &self.backend
     }
+}
+
+/// The stream whose pictures are transformed like this.
+fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
+    params.check_scheme("opencl")?;
+    let cannot = |what: String| Error::NotOnThisBackend { backend: "opencl", what, instead: "reference" };
+    let (Filter::Wavelet(Wavelet::Cdf97), Element::F32) = (&params.filter, params.element) else {
+        return Err(cannot(format!("{} in {}", params.filter, params.element)));
+    };
+    Ok(StreamParams {
+        size: params.size,
+        frame_rate: FrameRate::new(1, 1).ok_or_else(|| cannot("a picture".to_owned()))?,
+        chroma: params.chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams {
+            levels: params.levels,
+            boundary: params.boundary,
+            padding: params.padding,
+            ..CodecParams::default()
+        },
+    })
 }

@@ -5,6 +5,7 @@
 
 use common::frame::{Channel, Chroma, PixelFormat};
 
+use super::sample::Sample;
 use crate::{Picture, PictureRef};
 
 /// Weights of (red, green, blue) in each channel, and the constant, for centred BT.709 limited range.
@@ -100,13 +101,8 @@ fn sample(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> u8 {
 /// Rounds centred planes to the samples of `out`, whose format is planar.
 pub fn finish(planes: &[Vec<f32>], out: &mut Picture) {
     for (sample, &value) in out.data_mut().iter_mut().zip(planes.iter().flatten()) {
-        *sample = to_sample(value);
+        *sample = value.to_byte();
     }
-}
-
-/// The 8-bit sample nearest to a centred value: `clamp(floor(x + 128.5), 0, 255)`.
-pub fn to_sample(value: f32) -> u8 {
-    (value + 128.5).floor().clamp(0.0, 255.0) as u8
 }
 
 #[cfg(test)]
@@ -157,10 +153,5 @@ mod tests {
             &[&[-127.0, -126.0, -125.0], &[2.0, 2.0, 4.0], &[-8.0, -8.0, -6.0]],
         );
         check(PixelFormat::Grey8, (3, 1), &[1, 2, 3], Chroma::C420, &[&[-127.0, -126.0, -125.0], &[0.0; 2], &[0.0; 2]]);
-    }
-
-    #[test]
-    fn samples_round_and_saturate() {
-        assert_eq!([-200.0, -128.4, 0.49, 0.5, 126.6, 500.0].map(to_sample), [0, 0, 128, 129, 255, 255]);
     }
 }

@@ -5,18 +5,25 @@ pub mod dwt;
 pub mod quad;
 pub mod quantise;
 pub mod rans;
+pub mod sample;
+mod transform;
 
 use std::ops::Range;
 use std::time::Instant;
 
 use common::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
+use common::frame::FrameSize;
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
 use crate::rate::{BlockCoder, RateControl};
-use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform};
+use crate::wavelet::Wavelet;
+use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target};
 use quad::Shape;
 use quantise::Quantiser;
+use sample::Sample;
+
+pub use transform::ReferenceTransform;
 
 fn backend(reason: String) -> BackendInfo {
     BackendInfo { name: "reference", device: "one thread".to_owned(), reason }
@@ -175,54 +182,26 @@ impl Decoder for ReferenceDecoder {
     }
 }
 
-/// Transform of the reference back end.
-#[derive(Debug)]
-pub struct ReferenceTransform {
-    params: StreamParams,
-    layout: BlockLayout,
-    backend: BackendInfo,
-}
-
-impl ReferenceTransform {
-    /// The transform of a stream's pictures; `reason` says why this back end was chosen.
-    pub fn new(params: &StreamParams, reason: String) -> Self {
-        Self { params: *params, layout: BlockLayout::new(params), backend: backend(reason) }
-    }
-}
-
-impl Transform for ReferenceTransform {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
-        forward(picture, &self.params, &self.layout)
-    }
-
-    fn inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
-        check_squares(squares, &self.layout)?;
-        Ok(inverse(squares, &self.params, &self.layout))
-    }
-
-    fn backend(&self) -> &BackendInfo {
-        &self.backend
-    }
-}
-
+/// Forward transform of a picture of a stream.
 fn forward(picture: PictureRef<'_>, params: &StreamParams, layout: &BlockLayout) -> Result<Vec<Vec<f32>>, Error> {
-    check_picture(picture, params)?;
+    check_picture(picture, params.size)?;
+    let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
     let planes = colour::planes(picture, params.chroma);
-    Ok(planes
-        .iter()
-        .zip(layout.pyramids())
-        .map(|(p, pyramid)| dwt::forward(p, pyramid, params.codec.boundary))
-        .collect())
+    let channels = planes.iter().zip(layout.pyramids());
+    Ok(channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, boundary)).collect())
 }
 
+/// Inverse transform of a picture of a stream.
 fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
-    squares.iter().zip(layout.pyramids()).map(|(s, pyramid)| dwt::inverse(s, pyramid, params.codec.boundary)).collect()
+    let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
+    let channels = squares.iter().zip(layout.pyramids());
+    channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, boundary)).collect()
 }
 
 /// [`Error::PictureSize`] unless the picture has the stream's size.
-pub(crate) fn check_picture(picture: PictureRef<'_>, params: &StreamParams) -> Result<(), Error> {
-    if picture.size() != params.size {
-        return Err(Error::PictureSize { wanted: params.size, given: picture.size() });
+pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), Error> {
+    if picture.size() != size {
+        return Err(Error::PictureSize { wanted: size, given: picture.size() });
     }
     Ok(())
 }
@@ -234,7 +213,7 @@ pub(crate) fn check_decode(
     params: &StreamParams,
     layout: &BlockLayout,
 ) -> Result<(), Error> {
-    check_picture(out.as_ref(), params)?;
+    check_picture(out.as_ref(), params.size)?;
     let wanted = params.chroma.planar_format();
     if out.format() != wanted {
         return Err(Error::PictureFormat { wanted, given: out.format() });
@@ -242,22 +221,6 @@ pub(crate) fn check_decode(
     let (wanted, given) = (layout.blocks().len(), frame.block_count());
     if wanted != given {
         return Err(Error::BlockCount { wanted, given });
-    }
-    Ok(())
-}
-
-/// [`Error::ValueCount`] unless there is one square of coefficients per channel.
-pub(crate) fn check_squares(squares: &[Vec<f32>], layout: &BlockLayout) -> Result<(), Error> {
-    let what = "coefficients";
-    let counts = layout.pyramids().iter().map(|pyramid| pyramid.side() * pyramid.side());
-    if squares.len() != layout.pyramids().len() {
-        let (wanted, given) = (counts.sum(), squares.iter().map(Vec::len).sum());
-        return Err(Error::ValueCount { what, channel: squares.len(), wanted, given });
-    }
-    for (channel, (wanted, square)) in counts.zip(squares).enumerate() {
-        if square.len() != wanted {
-            return Err(Error::ValueCount { what, channel, wanted, given: square.len() });
-        }
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
 use common::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
 use common::pyramid::Pyramid;
 use common::units::FrameRate;
-use kernels::PictureRef;
-use kernels::reference::colour::to_sample;
+use kernels::reference::sample::Sample;
+use kernels::{PictureRef, Values};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{ComputeArgs, TransformArgs};
@@ -28,9 +28,11 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     // One array holds all channels, so they must have one size.
     let chroma = if picture::own_chroma(info.format) == Chroma::Grey { Chroma::Grey } else { Chroma::C444 };
     let params = picture::stream_params(&info, chroma, codec);
-    let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut transform =
+        kernels::open_transform(&(&params).into(), options::backend(compute.backend), compute.device.as_deref())?;
     let squares = transform.forward(PictureRef::new(info.format, info.size, &data)?)?;
     let pyramid = Pyramid::new(params.size, &codec);
+    let Values::F32(squares) = squares else { bail!("coefficients are {}, not f32", squares.element()) };
     let side = pyramid.side();
     npy::write(output, &squares, (side, side))?;
     SideFile::describe(&params).write(output)?;
@@ -46,13 +48,15 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     options::check_against(args, &params.codec)?;
     let side = Pyramid::new(params.size, &params.codec).side();
     let squares = npy::read(input, (params.chroma.channels().len(), side, side))?;
-    let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
-    let mut planes = transform.inverse(&squares)?;
+    let mut transform =
+        kernels::open_transform(&(&params).into(), options::backend(compute.backend), compute.device.as_deref())?;
+    let planes = transform.inverse(&Values::F32(squares))?;
+    let Values::F32(mut planes) = planes else { bail!("samples are {}, not f32", planes.element()) };
     if to_array {
         planes.iter_mut().flatten().for_each(|sample| *sample += OFFSET);
         npy::write(output, &planes, (params.size.height(), params.size.width()))?;
     } else {
-        let samples: Vec<u8> = planes.iter().flatten().map(|&value| to_sample(value)).collect();
+        let samples: Vec<u8> = planes.iter().flatten().map(|value| value.to_byte()).collect();
         let mut writer = Writer::create(output, picture::decoded_info(&params))?;
         writer.write(&samples)?;
         writer.finish()?;

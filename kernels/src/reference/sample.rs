@@ -1,0 +1,218 @@
+//! What samples and coefficients can be, and the arithmetic of lifting steps on them.
+
+use std::fmt::Debug;
+
+use crate::transform::Values;
+use crate::wavelet::{Element, Wavelet};
+
+/// A number that planes and squares are made of: `f32`, `f64`, `i32`.
+pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
+    /// Its name.
+    const ELEMENT: Element;
+
+    /// The factor of a pair of neighbours in a lifting step.
+    type Coefficient: Copy + Debug + PartialEq + Send + Sync;
+
+    /// The lifting steps of `wavelet`. Floating-point numbers take those of the reversible wavelet without rounding;
+    /// integers have no other wavelet than the reversible one and give it for any.
+    fn steps(wavelet: Wavelet) -> Steps<Self>;
+
+    /// `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers
+    /// [`Rounded`]. Integers wrap around, so that whatever is lifted can be taken back.
+    fn lift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
+
+    /// `self - coefficient (left + right)`, in the same arithmetic.
+    fn unlift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
+
+    /// `factor self`, rounded once.
+    fn scale(self, factor: Self) -> Self;
+
+    /// The sample for the centred value that colour conversion gives: the value itself, or the nearest integer, halves
+    /// rounded up.
+    fn from_centred(value: f32) -> Self;
+
+    /// The 8-bit sample nearest to a centred value: `clamp(floor(x + 128.5), 0, 255)`.
+    fn to_byte(self) -> u8;
+
+    /// Channels of this element as values of any.
+    fn wrap(channels: Vec<Vec<Self>>) -> Values;
+
+    /// The channels, if their element is this one.
+    fn channels(values: &Values) -> Option<&[Vec<Self>]>;
+}
+
+/// The lifting steps of a wavelet, [`crate::wavelet::Lifting`], rounded once to an element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Steps<T: Sample> {
+    /// Coefficients of each step, predict and update in turn, nearest pair first.
+    pub steps: Vec<Vec<T::Coefficient>>,
+    /// What the forward transform multiplies low coefficients by, and the inverse high ones.
+    pub low_scale: T,
+    /// What the forward transform multiplies high coefficients by, and the inverse low ones.
+    pub high_scale: T,
+}
+
+/// A coefficient of the reversible wavelet: `sign floor((left + right + offset) / 2^shift)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// Whether the step adds the rounded value; it subtracts it otherwise.
+    pub adds: bool,
+    /// Half of the divisor to round to the nearest, or 0 to round down.
+    pub offset: i32,
+    /// Logarithm of the divisor.
+    pub shift: u32,
+}
+
+impl Rounded {
+    /// What a step makes of a pair before its sign.
+    fn of(self, left: i32, right: i32) -> i32 {
+        left.wrapping_add(right).wrapping_add(self.offset) >> self.shift
+    }
+}
+
+macro_rules! float {
+    ($float:ident, $element:ident) => {
+        impl Sample for $float {
+            const ELEMENT: Element = Element::$element;
+
+            type Coefficient = Self;
+
+            fn steps(wavelet: Wavelet) -> Steps<Self> {
+                let lifting = wavelet.lifting();
+                let step = |step: &&[f64]| step.iter().map(|&c| c as Self).collect();
+                let (low_scale, high_scale) = (lifting.low_scale as Self, lifting.high_scale as Self);
+                Steps { steps: lifting.steps.iter().map(step).collect(), low_scale, high_scale }
+            }
+
+            #[inline(always)]
+            fn lift(self, coefficient: Self, left: Self, right: Self) -> Self {
+                coefficient.mul_add(left + right, self)
+            }
+
+            #[inline(always)]
+            fn unlift(self, coefficient: Self, left: Self, right: Self) -> Self {
+                (-coefficient).mul_add(left + right, self)
+            }
+
+            #[inline(always)]
+            fn scale(self, factor: Self) -> Self {
+                factor * self
+            }
+
+            #[inline(always)]
+            fn from_centred(value: f32) -> Self {
+                value.into()
+            }
+
+            #[inline(always)]
+            fn to_byte(self) -> u8 {
+                (self + 128.5).floor().clamp(0.0, 255.0) as u8
+            }
+
+            fn wrap(channels: Vec<Vec<Self>>) -> Values {
+                Values::$element(channels)
+            }
+
+            fn channels(values: &Values) -> Option<&[Vec<Self>]> {
+                match values {
+                    Values::$element(channels) => Some(channels),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+float!(f32, F32);
+float!(f64, F64);
+
+impl Sample for i32 {
+    const ELEMENT: Element = Element::I32;
+
+    type Coefficient = Rounded;
+
+    // ISO/IEC 15444-1, annex F.3.8.2: -1/2 rounded down, then 1/4 rounded to the nearest.
+    fn steps(_: Wavelet) -> Steps<Self> {
+        let predict = Rounded { adds: false, offset: 0, shift: 1 };
+        let update = Rounded { adds: true, offset: 2, shift: 2 };
+        Steps { steps: vec![vec![predict], vec![update]], low_scale: 1, high_scale: 1 }
+    }
+
+    #[inline(always)]
+    fn lift(self, coefficient: Rounded, left: Self, right: Self) -> Self {
+        let rounded = coefficient.of(left, right);
+        if coefficient.adds { self.wrapping_add(rounded) } else { self.wrapping_sub(rounded) }
+    }
+
+    #[inline(always)]
+    fn unlift(self, coefficient: Rounded, left: Self, right: Self) -> Self {
+        self.lift(Rounded { adds: !coefficient.adds, ..coefficient }, left, right)
+    }
+
+    #[inline(always)]
+    fn scale(self, factor: Self) -> Self {
+        factor.wrapping_mul(self)
+    }
+
+    #[inline(always)]
+    fn from_centred(value: f32) -> Self {
+        (value + 0.5).floor() as Self
+    }
+
+    #[inline(always)]
+    fn to_byte(self) -> u8 {
+        self.saturating_add(128).clamp(0, 255) as u8
+    }
+
+    fn wrap(channels: Vec<Vec<Self>>) -> Values {
+        Values::I32(channels)
+    }
+
+    fn channels(values: &Values) -> Option<&[Vec<Self>]> {
+        match values {
+            Values::I32(channels) => Some(channels),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifting::{ALPHA, BETA, DELTA, GAMMA, K, K_INVERSE};
+
+    #[test]
+    fn single_precision_has_the_constants_of_the_codec() {
+        let steps = f32::steps(Wavelet::Cdf97);
+        assert_eq!(steps.steps, [[ALPHA], [BETA], [GAMMA], [DELTA]]);
+        assert_eq!((steps.low_scale, steps.high_scale), (K, K_INVERSE));
+    }
+
+    #[test]
+    fn integer_steps_are_the_wavelet_s_coefficients() {
+        for (rounded, exact) in i32::steps(Wavelet::Cdf53).steps.iter().zip(f64::steps(Wavelet::Cdf53).steps) {
+            let sign = if rounded[0].adds { 1.0 } else { -1.0 };
+            assert_eq!([sign / f64::from(1 << rounded[0].shift)], exact[..]);
+        }
+    }
+
+    #[test]
+    fn integers_round_as_jpeg_2000_does() {
+        let [predict, update] = [0, 1].map(|step| i32::steps(Wavelet::Cdf53).steps[step][0]);
+        assert_eq!([(1, 2), (-1, -2), (-1, 0)].map(|(a, b)| 10.lift(predict, a, b)), [9, 12, 11]);
+        assert_eq!([(1, 0), (1, 1), (-3, 0), (-1, -2)].map(|(a, b)| 10.lift(update, a, b)), [10, 11, 9, 9]);
+        for (value, left, right) in [(i32::MAX, i32::MIN, -1), (i32::MIN, i32::MAX, i32::MAX)] {
+            for step in [predict, update] {
+                assert_eq!(value.lift(step, left, right).unlift(step, left, right), value);
+            }
+        }
+    }
+
+    #[test]
+    fn samples_round_and_saturate() {
+        assert_eq!([-200.0, -128.4, 0.49, 0.5, 126.6, 500.0].map(f64::to_byte), [0, 0, 128, 129, 255, 255]);
+        assert_eq!([-200.0, -128.4, 0.49, 0.5, 126.6, 500.0].map(f32::to_byte), [0, 0, 128, 129, 255, 255]);
+        assert_eq!([i32::MIN, -128, 0, 127, i32::MAX].map(i32::to_byte), [0, 0, 128, 255, 255]);
+        assert_eq!([-0.5, 0.25, 0.5, -1.75].map(i32::from_centred), [0, 0, 1, -2]);
+    }
+}
