@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use common::params::{Boundary, CodecParams, Padding};
+use common::params::{Boundary, Padding};
 use common::pyramid::Pyramid;
 
 use super::{Row, forward, inverse};
@@ -32,11 +32,9 @@ fn worst(params: &TransformParams, boundary: Boundary, padding: Padding) -> Opti
 
 /// Lengths of the rows and columns that are transformed.
 fn lengths(params: &TransformParams, boundary: Boundary, padding: Padding) -> BTreeSet<usize> {
-    let codec = CodecParams { levels: params.levels, boundary, padding, ..Default::default() };
-    let channels = params.chroma.channels().iter();
-    let pyramids = channels.map(|&channel| Pyramid::new(params.chroma.plane_size(params.size, channel), &codec));
+    let params = TransformParams { boundary, padding, ..params.clone() };
     let extents = |pyramid: Pyramid| (1..=pyramid.levels()).map(move |level| pyramid.transform_extent(level));
-    pyramids.flat_map(extents).flat_map(|(w, h)| [w, h]).collect()
+    params.pyramids().into_iter().flat_map(extents).flat_map(|(w, h)| [w, h]).collect()
 }
 
 /// Largest entry of synthesis times analysis minus the identity, for rows of `n` samples.

@@ -2,6 +2,7 @@
 
 use ocl::core as cl;
 
+use super::memory::Memory;
 use super::queue::Buffer;
 use crate::Error;
 
@@ -57,6 +58,21 @@ pub(super) struct Launch {
     pub(super) kernel: cl::Kernel,
     pub(super) groups: [usize; 2],
     pub(super) group_size: [usize; 2],
+    /// Memory of the scheme that the kernel reads: a kernel does not keep its arguments alive.
+    tables: Vec<cl::Mem>,
+}
+
+impl Launch {
+    /// A launch of `groups` groups of `group_size` work-items, both (columns, rows).
+    pub(super) fn new(kernel: cl::Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
+        Self { kernel, groups, group_size, tables: Vec::new() }
+    }
+
+    /// Keeps memory as long as the launch.
+    pub(super) fn keeping(mut self, tables: impl IntoIterator<Item = cl::Mem>) -> Self {
+        self.tables.extend(tables);
+        self
+    }
 }
 
 /// A scheme: how one level is computed.
@@ -65,6 +81,9 @@ pub(super) trait LevelKernels<T> {
     fn scratch(&self, _size: &LevelSize) -> usize {
         0
     }
+
+    /// Adds memory that the launches of a level of this size keep besides.
+    fn memory(&self, _size: &LevelSize, _memory: &mut Memory) {}
 
     /// Launches from samples to coefficients.
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;

@@ -83,7 +83,7 @@ impl Lines<'_> {
         args.extend([Arg::from(lines), Arg::from(n)]);
         let groups = [lines.div_ceil(self.group_size), 1];
         let kernel = kernel(self.program, name, &args)?;
-        Ok(Some(Launch { kernel, groups, group_size: [self.group_size, 1] }))
+        Ok(Some(Launch::new(kernel, groups, [self.group_size, 1])))
     }
 }
 

@@ -5,7 +5,11 @@
 //! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
+#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
+mod address;
 mod channel;
+#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
+mod convolution;
 mod decoder;
 mod device;
 mod encoder;
@@ -15,8 +19,12 @@ mod line;
 mod memory;
 mod params;
 mod queue;
+#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
+mod rowcolumn;
 mod slab;
 mod source;
+#[cfg(test)]
+mod table_tests;
 mod timeline;
 mod transfer;
 mod transform;

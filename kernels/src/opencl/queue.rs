@@ -205,6 +205,11 @@ impl<T> Buffer<T> {
         self.len
     }
 
+    /// The memory itself, which lives as long as any handle.
+    pub(super) fn handle(&self) -> cl::Mem {
+        self.mem.clone()
+    }
+
     /// As a kernel's argument.
     pub(super) fn arg(&self) -> Arg<'_> {
         Arg::Memory(&self.mem)

@@ -54,7 +54,7 @@ impl LevelKernels<f32> for Slab<'_> {
                 rows.into(),
             ],
         )?;
-        Ok(vec![Launch { kernel, groups, group_size: self.group_size() }])
+        Ok(vec![Launch::new(kernel, groups, self.group_size())])
     }
 
     fn inverse(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
@@ -82,6 +82,6 @@ impl LevelKernels<f32> for Slab<'_> {
                 rows.into(),
             ],
         )?;
-        Ok(vec![Launch { kernel, groups, group_size: self.group_size() }])
+        Ok(vec![Launch::new(kernel, groups, self.group_size())])
     }
 }

@@ -96,6 +96,7 @@ impl<T: OclPrm> ChannelTransform<T> {
     ) where
         T: 'a,
     {
+        level_sizes(pyramid).iter().for_each(|size| scheme(size).memory(size, memory));
         let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, scheme);
         memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
     }

@@ -1,0 +1,51 @@
+// One dimension of one level: filters lines and transposes, through local memory, so that reads and writes are both of
+// neighbours in memory (Eskildsen et al., 2012, section 5.2). Twice in a row it is a whole level.
+//
+// Maths: output i of line l is the sum over k of weight[i][k] in[l][at[i][k]], by the address table.
+//   Forward (`inverse` 0) lines are rows of `in`, and output i is row i of `out`: out[i][l].
+//   In the inverse, lines are columns, and line l becomes row l: out[l][i] from in[at][l]. It is the transpose of the
+//   forward kernel, so that the last step forward, the columns, is the first one taken back.
+// ROUNDED: by the rounding formula instead of the sum.
+// Shapes: `outputs` of each of `lines` lines; `in` and `out` are squares, address.cl says how.
+// NDRange: groups of TILE x TILE work-items over (outputs, lines), in the inverse (lines, outputs).
+
+// `line` is a coordinate.
+REAL filtered(SQUARE(in), int line, int i, int outputs, int inverse, __global const int *at,
+              __global const REAL *weight)
+{
+#ifdef ROUNDED
+    int value[TERMS];
+    for (int k = 0; k < TERMS; k++) {
+        int from = at[k * outputs + i];
+        value[k] = from < 0 ? 0 : inverse ? CELL(in, from, line) : CELL(in, line, from);
+    }
+    return rounded(inverse, at[i], value);
+#else
+    REAL sum = 0;
+    for (int k = 0; k < TERMS; k++) {
+        int from = at[k * outputs + i];
+        REAL value = inverse ? CELL(in, from, line) : CELL(in, line, from);
+        sum = fma(weight[k * outputs + i], value, sum);
+    }
+    return sum;
+#endif
+}
+
+__kernel void filter_transposed(SQUARE(in), SQUARE(out), int outputs, int lines, int inverse,
+                                __global const int *restrict at, __global const REAL *restrict weight)
+{
+    __local REAL tile[TILE][TILE + 1];
+    int across = get_local_id(0), down = get_local_id(1);
+    int left = (int)get_group_id(0) * TILE, top = (int)get_group_id(1) * TILE;
+    int width = inverse ? lines : outputs, height = inverse ? outputs : lines;
+    int x = left + across, y = top + down;
+    if (x < width && y < height) {
+        int line = inverse ? COLUMN(in, x) : ROW(in, y);
+        tile[down][across] = filtered(in_low, in_low_pitch, in_rest, in_rest_pitch, in_half, in_low_w, in_low_h, line,
+                                      inverse ? y : x, outputs, inverse, at, weight);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    x = left + down, y = top + across;
+    if (x < width && y < height)
+        CELL(out, ROW(out, x), COLUMN(out, y)) = tile[across][down];
+}

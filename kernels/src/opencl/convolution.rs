@@ -1,0 +1,70 @@
+//! The convolution scheme: two-dimensional filters through address tables, one launch per level (`cl/convolution.cl`).
+
+use std::marker::PhantomData;
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+use ocl::core as cl;
+
+use super::address::{self, Direction, Line, TILE, Table, Tabled};
+use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::memory::Memory;
+use super::queue::{Arg, Queue, kernel};
+use crate::Error;
+use crate::transform::Filter;
+
+/// Any filter, boundary and length.
+pub(super) struct Convolution<T> {
+    queue: Queue,
+    filter: Filter,
+    boundary: Boundary,
+    terms: usize,
+    program: cl::Program,
+    values: PhantomData<T>,
+}
+
+impl<T: Tabled> Convolution<T> {
+    /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
+    pub(super) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+        let terms = address::terms::<T>(filter, boundary, pyramid);
+        let program = address::program::<T>(queue, include_str!("../../cl/convolution.cl"), terms)?;
+        let (queue, filter) = (queue.clone(), filter.clone());
+        Ok(Self { queue, filter, boundary, terms, program, values: PhantomData })
+    }
+
+    fn launch(&self, level: &Level<'_, T>, direction: Direction) -> Result<Vec<Launch>, Error> {
+        let lines = Line::both(&level.size, direction);
+        let table = |line| Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, line, direction);
+        let (x, y) = (table(&lines[0])?, table(&lines[1])?);
+        let samples = address::plain(level.fine.buffer, level.fine.pitch);
+        let coefficients = address::split(level);
+        let (from, to) = match direction {
+            Direction::Forward => (samples, coefficients),
+            Direction::Inverse => (coefficients, samples),
+        };
+        let inverse = Arg::Int((direction == Direction::Inverse).into());
+        let sizes = [x.outputs, y.outputs].map(Arg::from);
+        let args = [&from[..], &to, &sizes, &[inverse], &x.args(), &y.args()].concat();
+        let kernel = kernel(&self.program, "convolve", &args)?;
+        let groups = [x.outputs.div_ceil(TILE), y.outputs.div_ceil(TILE)];
+        Ok(vec![Launch::new(kernel, groups, [TILE, TILE]).keeping([x.keep(), y.keep()].into_iter().flatten())])
+    }
+}
+
+impl<T: Tabled> LevelKernels<T> for Convolution<T> {
+    fn memory(&self, size: &LevelSize, memory: &mut Memory) {
+        for direction in [Direction::Forward, Direction::Inverse] {
+            Line::both(size, direction).iter().for_each(|line| {
+                Table::<T>::memory(self.terms, line, direction, memory);
+            });
+        }
+    }
+
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        self.launch(level, Direction::Forward)
+    }
+
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        self.launch(level, Direction::Inverse)
+    }
+}
