@@ -195,14 +195,14 @@ pub fn open_transform(
 }
 
 /// A back end that is there.
-enum Resolved {
+pub(crate) enum Resolved {
     Opencl(Option<String>),
     Cpu,
     Reference,
 }
 
 /// The back end for `choice`, and the sentence that says why.
-fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), Error> {
+pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), Error> {
     let no_device = |backend| match device {
         Some(name) => Err(Error::DeviceNotApplicable { backend, name: name.to_owned() }),
         None => Ok("asked for".to_owned()),

@@ -10,6 +10,7 @@ pub mod codec;
 mod cpu;
 mod error;
 pub mod lifting;
+pub mod measure;
 pub mod opencl;
 mod picture;
 pub mod rate;

@@ -16,6 +16,7 @@ mod encoder;
 mod first_run;
 mod level;
 mod line;
+mod measure;
 mod memory;
 mod params;
 mod queue;
@@ -32,13 +33,17 @@ mod transform_only;
 mod tuning;
 
 use common::params::StreamParams;
+use common::pyramid::Pyramid;
 
 pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
 pub use self::encoder::OpenClEncoder;
+use self::measure::OpenClMeasure;
 pub use self::timeline::{Interval, Stage, Timeline};
 pub use self::transfer::{OpenClTransfer, TransferTimes};
+use self::transform::ChannelTransform;
 pub use self::transform_only::OpenClTransform;
+use crate::measure::{Measure, Scene};
 use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
 
 /// [`OpenClEncoder::open`] as the trait object that daemons use.
@@ -66,6 +71,18 @@ pub(crate) fn open_transform(
     reason: String,
 ) -> Result<Box<dyn Transform>, Error> {
     Ok(Box::new(OpenClTransform::open(params, device, reason)?))
+}
+
+/// A measurement of a transform, as the trait object that [`crate::measure`] uses.
+pub(crate) fn open_measure(
+    params: &TransformParams,
+    device: Option<&str>,
+    reason: String,
+    scene: &Scene,
+) -> Result<Box<dyn Measure>, Error> {
+    let boundary = transform_only::as_stream(params)?.codec.boundary;
+    let slab = |queue: &queue::Queue, pyramid: &Pyramid| ChannelTransform::slab(queue, boundary, pyramid);
+    Ok(Box::new(OpenClMeasure::<f32>::open(params, device, reason, scene, slab)?))
 }
 
 fn backend(device: &device::Device, reason: String) -> BackendInfo {

@@ -102,15 +102,51 @@ impl Queue {
 
     /// Copies the first `len` values of `from` to the front of `to`.
     pub(super) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<cl::Event, Error> {
-        check_range("clEnqueueWriteBuffer", len, to.len.min(from.buffer.len))?;
+        self.upload_from(from, 0, to, len)
+    }
+
+    /// Copies `len` values of `from`, starting at `at`, to the front of `to`.
+    pub(super) fn upload_from<T: OclPrm>(
+        &self,
+        from: &Pinned<T>,
+        at: usize,
+        to: &Buffer<T>,
+        len: usize,
+    ) -> Result<cl::Event, Error> {
+        check_range("clEnqueueWriteBuffer", at + len, from.buffer.len)?;
+        check_range("clEnqueueWriteBuffer", len, to.len)?;
         let mut event = cl::Event::null();
         // SAFETY: the pinned memory outlives the command (its owner finishes the queue before reuse and drop).
         unsafe {
-            let data = std::slice::from_raw_parts(from.start, len);
+            let data = std::slice::from_raw_parts(from.start.add(at), len);
             cl::enqueue_write_buffer(&self.queue, &to.mem, false, 0, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueWriteBuffer"))?;
         Ok(event)
+    }
+
+    /// Copies `from` to the front of `to`, both in device memory.
+    pub(super) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<cl::Event, Error> {
+        check_range("clEnqueueCopyBuffer", from.len, to.len)?;
+        let mut event = cl::Event::null();
+        cl::enqueue_copy_buffer::<T, _, _, _>(
+            &self.queue,
+            &from.mem,
+            &to.mem,
+            0,
+            0,
+            from.len,
+            NO_WAIT,
+            Some(&mut event),
+        )
+        .map_err(failed("clEnqueueCopyBuffer"))?;
+        Ok(event)
+    }
+
+    /// What is queued from here on runs after `events` of any queue of the device.
+    pub(super) fn wait_for(&self, events: &[cl::Event]) -> Result<(), Error> {
+        cl::enqueue_barrier_with_wait_list(&self.queue, wait_list(events), NO_EVENT, None)
+            .map_err(failed("clEnqueueBarrierWithWaitList"))
     }
 
     /// Copies `values` from any host memory to `to`, starting at `at`, and waits until they have been read.

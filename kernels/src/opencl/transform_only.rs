@@ -197,7 +197,7 @@ impl Transform for OpenClTransform {
 }
 
 /// The stream whose pictures are transformed like this.
-fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
+pub(super) fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
     params.check_scheme("opencl")?;
     let cannot = |what: String| Error::NotOnThisBackend { backend: "opencl", what, instead: "reference" };
     let (Filter::Wavelet(Wavelet::Cdf97), Element::F32) = (&params.filter, params.element) else {

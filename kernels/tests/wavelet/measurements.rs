@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Folder, succeed, wavelet};
+use crate::support::{BACKENDS, Folder, succeed, wavelet};
 
 #[test]
 fn devices_are_listed_for_people_and_programs() {
@@ -25,7 +25,7 @@ fn tables_have_a_row_for_each_size_and_a_plot() {
     let (folder, sizes) = (Folder::new("bench"), "64x48,17x31");
     let [csv, markdown, png] = ["a.csv", "a.md", "a.png"].map(|name| folder.path(name));
     let files = ["--csv", &csv, "--markdown", &markdown, "--plot", &png];
-    for kind in ["dwt", "codec", "transfer", "overlap"] {
+    for kind in ["dwt", "schemes", "codec", "transfer", "overlap"] {
         let measured = ["bench", kind, "--sizes", sizes, "--runs", "1", "--backend", "opencl"];
         let text = succeed(&[&measured[..], &files[..]].concat());
         let (table, document) = (fs::read_to_string(&csv).unwrap(), fs::read_to_string(&markdown).unwrap());
@@ -39,6 +39,31 @@ fn tables_have_a_row_for_each_size_and_a_plot() {
         assert!(fs::read(&png).unwrap().starts_with(b"\x89PNG"));
         fs::remove_file(&png).unwrap();
     }
+}
+
+#[test]
+fn the_transform_is_measured_on_every_back_end() {
+    for backend in BACKENDS {
+        let options = ["--levels", "2", "--boundary", "periodic", "--padding", "zero"];
+        let text = succeed(
+            &[&["bench", "dwt", "--sizes", "37x21", "--runs", "5", "--backend", backend], &options[..]].concat(),
+        );
+        let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        for direction in ["forward", "inverse"] {
+            let row = rows.iter().find(|row| row.contains(&direction)).unwrap();
+            let size = row.iter().position(|cell| *cell == "37x21").unwrap();
+            assert_eq!((row[size + 1], row[size + 2]), ("64", "2"), "{text}");
+            assert_eq!(row[size + 3] == "-", backend != "opencl", "{text}");
+            assert_eq!(row.last(), Some(&"5"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_coder_has_its_own_transform() {
+    let output = wavelet(&["bench", "codec", "--levels", "3"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`dwt` and `schemes`"));
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         bench: BenchArgs,
         #[command(flatten)]
+        transform: TransformArgs,
+        #[command(flatten)]
         compute: ComputeArgs,
     },
     /// Choose work-group shapes for a device
@@ -86,7 +88,7 @@ pub(crate) enum Command {
 }
 
 /// Which transform.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct TransformArgs {
     /// Filter bank [default: cdf97]
     #[arg(long)]
@@ -153,7 +155,8 @@ pub(crate) struct RateArgs {
 /// How to measure.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// hd (852x480 to 7680x4320), square (256x256 to 8192x8192) or WxH, separated by commas [default: 1920x1080]
+    /// hd (852x480 to 7680x4320), square (256x256 to 8192x8192) or WxH, separated by commas [default: square for
+    /// `schemes`, 1920x1080 for others]
     #[arg(long, value_name = "hd|square|WxH,..", value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
     /// Most runs of each measurement
@@ -181,8 +184,10 @@ pub(crate) struct BenchArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BenchKind {
-    /// Forward and inverse transform
+    /// Transform of three planes, forward and inverse, with its copies
     Dwt,
+    /// One level of one plane by each scheme
+    Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
     /// Copies between host and device

@@ -51,7 +51,7 @@ fn run(command: Command) -> Result<String> {
             clip::encode(&input, &output, &coding, &transform, &compute)
         }
         Command::Decode { input, output, drop_levels, compute } => clip::decode(&input, &output, drop_levels, &compute),
-        Command::Bench { kind, bench, compute } => bench::run(kind, &bench, &compute),
+        Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
         Command::Tune { .. } => {
             bail!("tune is not available in this version: the built-in work-group shapes are used")
         }

@@ -5,10 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use common::frame::{Chroma, FrameSize};
 use common::params::StreamParams;
-use kernels::{Decoder, Encoder};
+use kernels::transform::Filter;
+use kernels::wavelet::{Element, Wavelet};
+use kernels::{Decoder, Encoder, TransformParams};
 
-use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs};
+use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs};
 use crate::options;
 use samples::{Limit, medians};
 use subject::Subject;
@@ -20,21 +23,34 @@ mod codec;
 mod dwt;
 mod overlap;
 mod plot;
+mod rounds;
 mod samples;
 mod scene;
+mod schemes;
 mod sizes;
 mod subject;
 mod table;
 mod transfer;
 
 /// Measures and returns the table.
-pub(crate) fn run(kind: BenchKind, args: &BenchArgs, compute: &ComputeArgs) -> Result<String> {
+pub(crate) fn run(
+    kind: BenchKind,
+    args: &BenchArgs,
+    transform: &TransformArgs,
+    compute: &ComputeArgs,
+) -> Result<String> {
+    let free = matches!(kind, BenchKind::Dwt | BenchKind::Schemes);
+    ensure!(
+        free || *transform == TransformArgs::default(),
+        "options of the transform are for `dwt` and `schemes` only"
+    );
     // A file that cannot be written is better known before than after the measurement.
     for path in [&args.csv, &args.markdown, &args.plot].into_iter().flatten() {
         write(path, "")?;
     }
     let table = match kind {
-        BenchKind::Dwt => dwt::run(args, compute)?,
+        BenchKind::Dwt => dwt::run(args, transform, compute)?,
+        BenchKind::Schemes => schemes::run(args, transform, compute)?,
         BenchKind::Codec => codec::run(args, compute)?,
         BenchKind::Transfer => transfer::run(args, compute)?,
         BenchKind::Overlap => overlap::run(args, compute)?,
@@ -49,6 +65,21 @@ pub(crate) fn run(kind: BenchKind, args: &BenchArgs, compute: &ComputeArgs) -> R
         table.figure()?.save(path)?;
     }
     Ok(table.text())
+}
+
+/// The transform asked for, of a picture of this size and these planes.
+fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Result<TransformParams> {
+    let codec = options::codec_params(args)?;
+    Ok(TransformParams {
+        size,
+        chroma,
+        filter: Filter::Wavelet(Wavelet::Cdf97),
+        levels: codec.levels,
+        boundary: codec.boundary,
+        padding: codec.padding,
+        element: Element::F32,
+        scheme: None,
+    })
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -73,6 +104,11 @@ fn open_decoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn 
 /// Milliseconds as text.
 fn ms(duration: Duration) -> String {
     format!("{:.3}", duration.as_secs_f64() * 1e3)
+}
+
+/// Microseconds as text.
+fn us(duration: Duration) -> String {
+    format!("{:.1}", duration.as_secs_f64() * 1e6)
 }
 
 /// Gigabytes a second as text.

@@ -42,6 +42,19 @@ pub(crate) fn i420(size: FrameSize) -> Vec<u8> {
     data
 }
 
+/// The sample of a channel at a column and row, a whole number of -128 to 127: edges and gradients of many sizes, and
+/// noise.
+pub(crate) fn sample(channel: usize, x: usize, y: usize) -> f32 {
+    // The finaliser of MurmurHash3 (Appleby, 2011).
+    let mut noise = (x as u32) ^ (y as u32).rotate_left(16) ^ (channel as u32).rotate_left(8);
+    noise = (noise ^ (noise >> 16)).wrapping_mul(0x85eb_ca6b);
+    noise = (noise ^ (noise >> 13)).wrapping_mul(0xc2b2_ae35);
+    let grain = (noise >> 16) % 7;
+    let gradient = (x + 2 * y) / (2 + channel) % 160;
+    let tiles = ((x >> 5) ^ (y >> 6)) % 8 * 11;
+    (gradient + tiles + grain as usize) as f32 - 128.0
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -53,5 +66,14 @@ mod tests {
             let size = FrameSize::new(width, height).unwrap();
             assert_eq!(i420(size).len(), info(size).unwrap().format.bytes(size));
         }
+    }
+
+    #[test]
+    fn samples_differ_and_are_those_of_a_byte() {
+        let row = |channel, y| (0..64).map(|x| sample(channel, x, y)).collect::<Vec<_>>();
+        assert!(row(0, 0) != row(1, 0) && row(0, 0) != row(0, 8) && row(1, 3) != row(2, 3));
+        let values =
+            (0..3).flat_map(|channel| (0..2000).flat_map(move |x| [sample(channel, x, 0), sample(channel, x, x)]));
+        assert!(values.into_iter().all(|value| (-128.0..=127.0).contains(&value) && value == value.floor()));
     }
 }

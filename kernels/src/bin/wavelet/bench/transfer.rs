@@ -1,13 +1,11 @@
 //! Copies of a 4:2:0 frame between pinned host memory and the device.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use common::frame::PixelFormat;
 use kernels::opencl::OpenClTransfer;
 
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, gb_s, medians, require_opencl};
+use super::{Axes, Limit, Table, gb_s, medians, require_opencl, us};
 use crate::args::{BenchArgs, ComputeArgs};
 
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
@@ -29,7 +27,6 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             let times = transfer.run()?;
             Ok([times.upload, times.download])
         })?;
-        let us = |duration: Duration| format!("{:.1}", duration.as_secs_f64() * 1e6);
         table.push(vec![
             transfer.device().to_owned(),
             size.to_string(),
