@@ -3,7 +3,7 @@
 use common::frame::{FrameSize, PixelFormat};
 
 use crate::bank::BankError;
-use crate::wavelet::Element;
+use crate::wavelet::{Element, Scheme};
 
 /// Why a picture could not be coded, decoded or transformed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -86,6 +86,14 @@ pub enum Error {
         wanted: Element,
         /// What was given.
         given: Element,
+    },
+    /// A scheme of lifting steps for filters that are not lifted.
+    #[error("the scheme {scheme} is made of lifting steps, which {filter} does not have: use rowcolumn or convolution")]
+    WrongScheme {
+        /// The filter.
+        filter: String,
+        /// The scheme asked for.
+        scheme: Scheme,
     },
     /// A back end that does not compute what was asked for.
     #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]

@@ -7,6 +7,7 @@ use common::frame::{Chroma, FrameSize};
 use common::params::{self, Boundary, Levels, Padding, StreamParams};
 use common::pyramid::{Pyramid, Reach};
 
+use crate::address;
 use crate::bank::FilterBank;
 use crate::reference::sample::Sample;
 use crate::wavelet::{Element, Scheme, Wavelet};
@@ -45,13 +46,21 @@ impl TransformParams {
         self.chroma.channels().iter().map(pyramid).collect()
     }
 
-    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has.
+    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has, [`Error::WrongScheme`] if a filter bank
+    /// is to be lifted, [`Error::FilterBank`] if it does not reconstruct all rows and columns.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
-        if reversible == (self.element == Element::I32) {
-            return Ok(());
+        if reversible != (self.element == Element::I32) {
+            return Err(self.wrong_element(self.element));
         }
-        Err(Error::WrongElement { filter: self.filter.to_string(), element: self.element })
+        if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
+            return Err(Error::WrongScheme { filter: self.filter.to_string(), scheme });
+        }
+        Ok(address::check(self)?)
+    }
+
+    pub(crate) fn wrong_element(&self, element: Element) -> Error {
+        Error::WrongElement { filter: self.filter.to_string(), element }
     }
 
     /// [`Error::NotOnThisBackend`] if the scheme is one that only OpenCL computes.

@@ -156,6 +156,11 @@ impl Scheme {
         (Self::Convolution, "convolution"),
     ];
 
+    /// Whether it is made of lifting steps, which a filter bank does not have.
+    pub fn lifts(self) -> bool {
+        !matches!(self, Self::Rowcolumn | Self::Convolution)
+    }
+
     /// Whether it keeps the reference's order of operations, so that all arithmetic agrees to the bit.
     pub fn is_exact(self) -> bool {
         matches!(self, Self::Separable | Self::Slab)

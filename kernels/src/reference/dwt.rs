@@ -11,6 +11,11 @@ use super::sample::{Sample, Steps};
 
 /// Transforms `plane` (row by row, the pyramid's plane size) into a square of coefficients.
 pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boundary: Boundary) -> Vec<T> {
+    forward_by(plane, pyramid, |row| split(row, steps, boundary))
+}
+
+/// [`forward`] with any function that makes the (low, high) halves of a row.
+pub fn forward_by<T: Sample>(plane: &[T], pyramid: &Pyramid, split: impl Fn(&[T]) -> (Vec<T>, Vec<T>)) -> Vec<T> {
     let side = pyramid.side();
     let width = pyramid.plane().width();
     let zero = T::default();
@@ -22,7 +27,7 @@ pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boun
         let (columns, rows) = pyramid.transform_extent(level);
         let half = side >> level;
         for y in 0..rows {
-            let (low, high) = split(&square[y * side..][..columns], steps, boundary);
+            let (low, high) = split(&square[y * side..][..columns]);
             square[y * side..][..low.len()].copy_from_slice(&low);
             square[y * side + half..][..high.len()].copy_from_slice(&high);
             // What neither half covers is a remnant of the samples.
@@ -31,7 +36,7 @@ pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boun
         }
         for x in 0..2 * half {
             let column: Vec<T> = (0..rows).map(|y| square[y * side + x]).collect();
-            let (low, high) = split(&column, steps, boundary);
+            let (low, high) = split(&column);
             for y in 0..half {
                 square[y * side + x] = low.get(y).copied().unwrap_or(zero);
                 square[(half + y) * side + x] = high.get(y).copied().unwrap_or(zero);
@@ -43,6 +48,11 @@ pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boun
 
 /// Transforms a square of coefficients back into its plane.
 pub fn inverse<T: Sample>(square: &[T], pyramid: &Pyramid, steps: &Steps<T>, boundary: Boundary) -> Vec<T> {
+    inverse_by(square, pyramid, |low, high| merge(low, high, steps, boundary))
+}
+
+/// [`inverse`] with any function that makes a row of its (low, high) halves.
+pub fn inverse_by<T: Sample>(square: &[T], pyramid: &Pyramid, merge: impl Fn(&[T], &[T]) -> Vec<T>) -> Vec<T> {
     let side = pyramid.side();
     let mut square = square.to_vec();
     for level in (1..=pyramid.levels()).rev() {
@@ -51,14 +61,14 @@ pub fn inverse<T: Sample>(square: &[T], pyramid: &Pyramid, steps: &Steps<T>, bou
         for x in 0..2 * half {
             let low: Vec<T> = (0..rows.div_ceil(2)).map(|y| square[y * side + x]).collect();
             let high: Vec<T> = (0..rows / 2).map(|y| square[(half + y) * side + x]).collect();
-            for (y, value) in merge(&low, &high, steps, boundary).into_iter().enumerate() {
+            for (y, value) in merge(&low, &high).into_iter().enumerate() {
                 square[y * side + x] = value;
             }
         }
         for y in 0..rows {
             let low = &square[y * side..][..columns.div_ceil(2)];
             let high = &square[y * side + half..][..columns / 2];
-            let row = merge(low, high, steps, boundary);
+            let row = merge(low, high);
             square[y * side..][..columns].copy_from_slice(&row);
         }
     }

@@ -1,6 +1,7 @@
 //! Plain Rust, one function per stage: the specification that the other back ends are held to.
 
 pub mod colour;
+pub mod convolution;
 pub mod dwt;
 pub mod quad;
 pub mod quantise;

@@ -1,8 +1,12 @@
 //! Any transform in plain Rust.
 
+use std::fmt::Debug;
+
+use common::params::Boundary;
 use common::pyramid::Pyramid;
 
-use super::sample::Sample;
+use super::convolution::{Tables, Weighted};
+use super::sample::{Sample, Steps};
 use super::{backend, check_picture, colour, dwt};
 use crate::transform::Filter;
 use crate::wavelet::{Element, Wavelet};
@@ -12,32 +16,48 @@ use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
 #[derive(Debug)]
 pub struct ReferenceTransform {
     params: TransformParams,
-    wavelet: Wavelet,
     pyramids: Vec<Pyramid>,
+    engines: Engines,
     backend: BackendInfo,
+}
+
+/// What transforms the plane of each channel.
+#[derive(Debug)]
+enum Engines {
+    F32(Vec<Box<dyn Engine<f32>>>),
+    F64(Vec<Box<dyn Engine<f64>>>),
+    I32(Vec<Box<dyn Engine<i32>>>),
 }
 
 impl ReferenceTransform {
     /// This transform; `reason` says why this back end was chosen.
     pub fn new(params: &TransformParams, reason: String) -> Result<Self, Error> {
         params.check_scheme("reference")?;
-        let Filter::Wavelet(wavelet) = params.filter else {
-            let what = params.filter.to_string();
-            return Err(Error::NotOnThisBackend { backend: "reference", what, instead: "opencl" });
+        Self::within(params, backend(reason))
+    }
+
+    /// This transform as a part of another back end.
+    pub(crate) fn within(params: &TransformParams, backend: BackendInfo) -> Result<Self, Error> {
+        let pyramids = params.pyramids();
+        let engines = match (&params.filter, params.element) {
+            (Filter::Wavelet(wavelet), Element::F32) => Engines::F32(by_steps(*wavelet, params, &pyramids)),
+            (Filter::Wavelet(wavelet), Element::F64) => Engines::F64(by_steps(*wavelet, params, &pyramids)),
+            (Filter::Wavelet(wavelet), Element::I32) => Engines::I32(by_steps(*wavelet, params, &pyramids)),
+            (Filter::Bank(_), Element::F32) => Engines::F32(by_tables(params, &pyramids)),
+            (Filter::Bank(_), Element::F64) => Engines::F64(by_tables(params, &pyramids)),
+            (Filter::Bank(_), element) => return Err(params.wrong_element(element)),
         };
-        Ok(Self { params: params.clone(), wavelet, pyramids: params.pyramids(), backend: backend(reason) })
+        Ok(Self { params: params.clone(), pyramids, engines, backend })
     }
 
-    fn split<T: Sample>(&self, planes: &[Vec<T>]) -> Values {
-        let steps = T::steps(self.wavelet);
-        let channels = planes.iter().zip(&self.pyramids);
-        T::wrap(channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, self.params.boundary)).collect())
+    fn split<T: Sample>(&self, engines: &[Box<dyn Engine<T>>], planes: &[Vec<T>]) -> Values {
+        let channels = engines.iter().zip(planes).zip(&self.pyramids);
+        T::wrap(channels.map(|((engine, plane), pyramid)| engine.forward(plane, pyramid)).collect())
     }
 
-    fn merge<T: Sample>(&self, squares: &[Vec<T>]) -> Values {
-        let steps = T::steps(self.wavelet);
-        let channels = squares.iter().zip(&self.pyramids);
-        T::wrap(channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, self.params.boundary)).collect())
+    fn merge<T: Sample>(&self, engines: &[Box<dyn Engine<T>>], squares: &[Vec<T>]) -> Values {
+        let channels = engines.iter().zip(squares).zip(&self.pyramids);
+        T::wrap(channels.map(|((engine, square), pyramid)| engine.inverse(square, pyramid)).collect())
     }
 }
 
@@ -45,26 +65,26 @@ impl Transform for ReferenceTransform {
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);
-        Ok(match self.params.element {
-            Element::F32 => self.split(&planes),
-            Element::F64 => self.split(&converted::<f64>(planes)),
-            Element::I32 => self.split(&converted::<i32>(planes)),
+        Ok(match &self.engines {
+            Engines::F32(engines) => self.split(engines, &planes),
+            Engines::F64(engines) => self.split(engines, &converted(planes)),
+            Engines::I32(engines) => self.split(engines, &converted(planes)),
         })
     }
 
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
-        Ok(match self.params.element {
-            Element::F32 => self.split::<f32>(planes.planes(&self.pyramids)?),
-            Element::F64 => self.split::<f64>(planes.planes(&self.pyramids)?),
-            Element::I32 => self.split::<i32>(planes.planes(&self.pyramids)?),
+        Ok(match &self.engines {
+            Engines::F32(engines) => self.split(engines, planes.planes(&self.pyramids)?),
+            Engines::F64(engines) => self.split(engines, planes.planes(&self.pyramids)?),
+            Engines::I32(engines) => self.split(engines, planes.planes(&self.pyramids)?),
         })
     }
 
     fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
-        Ok(match self.params.element {
-            Element::F32 => self.merge::<f32>(squares.squares(&self.pyramids)?),
-            Element::F64 => self.merge::<f64>(squares.squares(&self.pyramids)?),
-            Element::I32 => self.merge::<i32>(squares.squares(&self.pyramids)?),
+        Ok(match &self.engines {
+            Engines::F32(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
+            Engines::F64(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
+            Engines::I32(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
         })
     }
 
@@ -76,4 +96,46 @@ impl Transform for ReferenceTransform {
 /// Planes of what colour conversion gives in another element.
 fn converted<T: Sample>(planes: Vec<Vec<f32>>) -> Vec<Vec<T>> {
     planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect()
+}
+
+/// Transforms a plane into a square of coefficients and back.
+trait Engine<T>: Debug + Send {
+    fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T>;
+    fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T>;
+}
+
+#[derive(Debug)]
+struct Lifting<T: Sample> {
+    steps: Steps<T>,
+    boundary: Boundary,
+}
+
+impl<T: Sample> Engine<T> for Lifting<T> {
+    fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
+        dwt::forward(plane, pyramid, &self.steps, self.boundary)
+    }
+
+    fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
+        dwt::inverse(square, pyramid, &self.steps, self.boundary)
+    }
+}
+
+impl<T: Weighted> Engine<T> for Tables<T> {
+    fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
+        self.forward(plane, pyramid)
+    }
+
+    fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
+        self.inverse(square, pyramid)
+    }
+}
+
+fn by_steps<T: Sample>(wavelet: Wavelet, params: &TransformParams, pyramids: &[Pyramid]) -> Vec<Box<dyn Engine<T>>> {
+    let engine = |_| Lifting { steps: T::steps(wavelet), boundary: params.boundary };
+    pyramids.iter().map(|pyramid| Box::new(engine(pyramid)) as Box<dyn Engine<T>>).collect()
+}
+
+fn by_tables<T: Weighted>(params: &TransformParams, pyramids: &[Pyramid]) -> Vec<Box<dyn Engine<T>>> {
+    let engine = |pyramid| Tables::new(&params.filter, params.boundary, pyramid);
+    pyramids.iter().map(|pyramid| Box::new(engine(pyramid)) as Box<dyn Engine<T>>).collect()
 }

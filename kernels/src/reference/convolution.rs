@@ -1,0 +1,87 @@
+//! Any filter bank, through the address tables of each row length.
+//!
+//! Each output is the sum of its table row's inputs times their weights in the order of the inputs, one fused
+//! multiply-add each, starting from 0.
+
+use std::collections::BTreeMap;
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+
+use super::dwt;
+use super::sample::Sample;
+use crate::address;
+use crate::transform::Filter;
+
+/// A sample that can be weighted.
+pub trait Weighted: Sample {
+    /// The nearest to a number.
+    fn nearest(value: f64) -> Self;
+
+    /// `self + weight value`, rounded once.
+    fn add(self, weight: Self, value: Self) -> Self;
+}
+
+macro_rules! weighted {
+    ($float:ident) => {
+        impl Weighted for $float {
+            fn nearest(value: f64) -> Self {
+                value as Self
+            }
+
+            fn add(self, weight: Self, value: Self) -> Self {
+                weight.mul_add(value, self)
+            }
+        }
+    };
+}
+
+weighted!(f32);
+weighted!(f64);
+
+/// The address tables of all row lengths of a transform.
+#[derive(Clone, Debug)]
+pub struct Tables<T> {
+    forward: BTreeMap<usize, Vec<Row<T>>>,
+    inverse: BTreeMap<usize, Vec<Row<T>>>,
+}
+
+/// Inputs of an output, with their weights.
+type Row<T> = Vec<(usize, T)>;
+
+impl<T: Weighted> Tables<T> {
+    /// The tables for planes of `pyramid`.
+    pub fn new(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Self {
+        let rounded = |rows: Vec<address::Row>| -> Vec<Row<T>> {
+            let term = |&(source, weight): &(usize, f64)| (source, T::nearest(weight));
+            rows.iter().map(|row| row.terms().iter().map(term).collect()).collect()
+        };
+        let extents = (1..=pyramid.levels()).map(|level| pyramid.transform_extent(level));
+        let lengths = extents.flat_map(|(w, h)| [w, h]);
+        let tables =
+            |n| (n, [address::forward(filter, boundary, n), address::inverse(filter, boundary, n)].map(rounded));
+        let tables: BTreeMap<usize, _> = lengths.map(tables).collect();
+        let of = |direction: usize| tables.iter().map(|(&n, rows)| (n, rows[direction].clone())).collect();
+        Self { forward: of(0), inverse: of(1) }
+    }
+
+    /// Transforms a plane into a square of coefficients.
+    pub fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
+        dwt::forward_by(plane, pyramid, |row| {
+            let mut low = weigh(&self.forward, row);
+            let high = low.split_off(row.len().div_ceil(2));
+            (low, high)
+        })
+    }
+
+    /// Transforms a square of coefficients back into its plane.
+    pub fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
+        dwt::inverse_by(square, pyramid, |low, high| weigh(&self.inverse, &[low, high].concat()))
+    }
+}
+
+/// The outputs that the table for rows of this length makes of `inputs`; none if there is no such table.
+fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<Row<T>>>, inputs: &[T]) -> Vec<T> {
+    let sum = |row: &Row<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));
+    tables.get(&inputs.len()).map(|rows| rows.iter().map(sum).collect()).unwrap_or_default()
+}
