@@ -26,10 +26,14 @@ test: ## everything that continuous integration checks
 	cargo test --locked --workspace --lib --bins --tests --examples
 
 .PHONY: bench
-bench: ## time the transform and the coder on every back end
+bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo
-	cargo run --release --locked -p kernels --bin wavelet -- bench dwt
-	cargo run --release --locked -p kernels --bin wavelet -- bench codec
+	cargo build --release --locked -p kernels --bin wavelet
+	$(TARGET)/release/wavelet bench all --seconds 1
+
+.PHONY: bench-device
+bench-device: ## the same for the first OpenCL device, with the program as it is: builds and downloads nothing
+	$(TARGET)/release/wavelet bench all --backend opencl --seconds 1
 
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)

@@ -67,6 +67,22 @@ fn the_coder_has_its_own_transform() {
 }
 
 #[test]
+fn all_measurements_are_one_page_and_its_files() {
+    let folder = Folder::new("bench-all");
+    let out = folder.path("new/results");
+    let options = ["--sizes", "24x16", "--runs", "1", "--seconds", "0", "--backend", "cpu", "--out", &out];
+    let output = wavelet(&[&["bench", "all"], &options[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(String::from_utf8_lossy(&output.stdout).trim()).unwrap();
+    for name in ["dwt-hd", "dwt-square", "codec"] {
+        assert!(page.contains(&format!("## {name}\n")) && page.contains(&format!("({name}.png)")), "{page}");
+        let rows = fs::read_to_string(format!("{out}/{name}.csv")).unwrap();
+        assert!(rows.contains("24x16"), "{rows}");
+        assert!(fs::read(format!("{out}/{name}.png")).unwrap().starts_with(b"\x89PNG"));
+    }
+}
+
+#[test]
 fn files_that_cannot_be_written_are_known_before_measuring() {
     for option in ["--csv", "--markdown", "--plot"] {
         let output = wavelet(&["bench", "transfer", "--backend", "opencl", option, "/nowhere/a"]);

@@ -156,7 +156,7 @@ pub(crate) struct RateArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArgs {
     /// hd (852x480 to 7680x4320), square (256x256 to 8192x8192) or WxH, separated by commas [default: square for
-    /// `schemes`, 1920x1080 for others]
+    /// `schemes`, both for `all`, 1920x1080 for others]
     #[arg(long, value_name = "hd|square|WxH,..", value_delimiter = ',')]
     pub(crate) sizes: Vec<String>,
     /// Most runs of each measurement
@@ -174,6 +174,9 @@ pub(crate) struct BenchArgs {
     /// Also draw the table into FILE, a PNG
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+    /// Folder for the files of `all` [default: bench-results]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Bits per pixel of `codec`
     #[arg(long, value_name = "X", default_value_t = 1.5)]
     pub(crate) bpp: f64,
@@ -194,6 +197,8 @@ pub(crate) enum BenchKind {
     Transfer,
     /// Channels overlapping against one after another
     Overlap,
+    /// All of these, into files
+    All,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -34,6 +34,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         by: &[],
         quantity: "time of a frame, ms",
         logarithmic: true,
+        dashed: |_| None,
     });
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {

@@ -13,7 +13,7 @@ use kernels::wavelet::Element;
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, ms, scene, transform_params};
+use super::{Axes, Limit, Table, describe, ms, scene, transform_params};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
 use crate::options;
 
@@ -57,11 +57,12 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         let on_host = info.name != "opencl";
         let (side, levels) = pyramids.first().map_or((0, 0), |pyramid| (pyramid.side(), pyramid.levels()));
         table.plot(Axes {
-            title: format!("{}, {}, {:?}: {}", params.filter, params.element, params.boundary, info.device),
+            title: format!("{}: {}", describe(&params), info.device),
             values: &["htod_ms", "calc_ms", "dtoh_ms", "total_ms"],
             by: &["direction"],
             quantity: "time of three channels, ms",
             logarithmic: true,
+            dashed: |name| name.strip_prefix("inverse ").map(|part| format!("forward {part}")),
         });
         for (direction, forward) in [("forward", true), ("inverse", false)] {
             let of = |round: &Round| if forward { round.forward } else { round.inverse };

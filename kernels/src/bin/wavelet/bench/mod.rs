@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use common::frame::{Chroma, FrameSize};
 use common::params::StreamParams;
 use kernels::transform::Filter;
@@ -17,6 +17,7 @@ use samples::{Limit, medians};
 use subject::Subject;
 use table::{Axes, Table};
 
+mod all;
 mod axis;
 mod canvas;
 mod codec;
@@ -32,29 +33,22 @@ mod subject;
 mod table;
 mod transfer;
 
-/// Measures and returns the table.
+/// Measures; returns the table, or where all tables are.
 pub(crate) fn run(
     kind: BenchKind,
     args: &BenchArgs,
     transform: &TransformArgs,
     compute: &ComputeArgs,
 ) -> Result<String> {
-    let free = matches!(kind, BenchKind::Dwt | BenchKind::Schemes);
-    ensure!(
-        free || *transform == TransformArgs::default(),
-        "options of the transform are for `dwt` and `schemes` only"
-    );
+    if kind == BenchKind::All {
+        return all::run(args, transform, compute);
+    }
+    ensure!(args.out.is_none(), "--out is for `bench all`: use --csv, --markdown and --plot");
     // A file that cannot be written is better known before than after the measurement.
     for path in [&args.csv, &args.markdown, &args.plot].into_iter().flatten() {
         write(path, "")?;
     }
-    let table = match kind {
-        BenchKind::Dwt => dwt::run(args, transform, compute)?,
-        BenchKind::Schemes => schemes::run(args, transform, compute)?,
-        BenchKind::Codec => codec::run(args, compute)?,
-        BenchKind::Transfer => transfer::run(args, compute)?,
-        BenchKind::Overlap => overlap::run(args, compute)?,
-    };
+    let table = measure(kind, args, transform, compute)?;
     if let Some(path) = &args.csv {
         write(path, &table.csv())?;
     }
@@ -65,6 +59,22 @@ pub(crate) fn run(
         table.figure()?.save(path)?;
     }
     Ok(table.text())
+}
+
+fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
+    let of_stream = || {
+        let default = *transform == TransformArgs::default();
+        ensure!(default, "options of the transform are for `dwt` and `schemes`; a stream has its own");
+        Ok(())
+    };
+    match kind {
+        BenchKind::Dwt => dwt::run(args, transform, compute),
+        BenchKind::Schemes => schemes::run(args, transform, compute),
+        BenchKind::Codec => of_stream().and_then(|()| codec::run(args, compute)),
+        BenchKind::Transfer => of_stream().and_then(|()| transfer::run(args, compute)),
+        BenchKind::Overlap => of_stream().and_then(|()| overlap::run(args, compute)),
+        BenchKind::All => bail!("this is more than one table"),
+    }
 }
 
 /// The transform asked for, of a picture of this size and these planes.
@@ -80,6 +90,12 @@ fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Re
         element: Element::F32,
         scheme: None,
     })
+}
+
+/// What is transformed and how, for the title of a plot.
+fn describe(params: &TransformParams) -> String {
+    let boundary = format!("{:?}", params.boundary).to_lowercase();
+    format!("{} in {}, {boundary}", params.filter, params.element)
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

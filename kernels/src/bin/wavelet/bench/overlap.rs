@@ -37,6 +37,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         by: &["channels"],
         quantity: "time of a frame, ms",
         logarithmic: true,
+        dashed: |_| None,
     });
     for subject in Subject::all(args)? {
         let params = subject.params();

@@ -53,11 +53,13 @@ pub(crate) struct Figure {
     pub(crate) series: Vec<Series>,
 }
 
-/// One line of a plot. A name that ends with a star is the dashed version of the line without.
+/// One line of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Series {
     /// Text in the legend.
     pub(crate) name: String,
+    /// The line is dashed and has the colour of the line of this name.
+    pub(crate) like: Option<String>,
     /// Numbers of pixels and values, all above 0.
     pub(crate) points: Vec<(f64, f64)>,
 }
@@ -136,14 +138,14 @@ impl Figure {
     }
 
     fn styles(&self) -> Vec<Style> {
-        let mut known = BTreeMap::new();
-        let style = |series: &Series| {
-            let base = series.name.strip_suffix('*');
+        let (mut known, mut styles) = (BTreeMap::new(), Vec::new());
+        for Series { name, like, .. } in &self.series {
             let next = known.len();
-            let index = *known.entry(base.unwrap_or(&series.name).to_owned()).or_insert(next);
-            Style { colour: COLOURS[index % COLOURS.len()], dashed: base.is_some(), hollow: index >= COLOURS.len() }
-        };
-        self.series.iter().map(style).collect()
+            let index = *known.entry(like.as_ref().unwrap_or(name)).or_insert(next);
+            let colour = COLOURS[index % COLOURS.len()];
+            styles.push(Style { colour, dashed: like.is_some(), hollow: index >= COLOURS.len() });
+        }
+        styles
     }
 }
 
@@ -192,7 +194,8 @@ mod tests {
 
     fn series(name: &str, height: f64) -> Series {
         let sizes = (8..=13).map(|exponent| f64::from(1 << (2 * exponent)));
-        Series { name: name.to_owned(), points: sizes.map(|x| (x, height * x.log2())).collect() }
+        let like = name.strip_suffix('*').map(str::to_owned);
+        Series { name: name.to_owned(), like, points: sizes.map(|x| (x, height * x.log2())).collect() }
     }
 
     fn figure(series: Vec<Series>) -> Figure {
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_is_the_dashed_line_of_the_same_colour() {
+    fn a_line_like_another_is_dashed_and_has_its_colour() {
         let lines = figure(vec![series("a", 1.0), series("a*", 2.0), series("b", 3.0)]);
         let styles = lines.styles();
         assert_eq!(styles.iter().map(|style| style.dashed).collect::<Vec<_>>(), [false, true, false]);
@@ -237,7 +240,7 @@ mod tests {
 
     #[test]
     fn one_point_and_none_can_be_drawn() {
-        let point = Series { name: "p".to_owned(), points: vec![(2_073_600.0, 3.0)] };
+        let point = Series { name: "p".to_owned(), like: None, points: vec![(2_073_600.0, 3.0)] };
         for (logarithmic, series) in
             [(true, vec![point.clone()]), (false, vec![point]), (true, vec![]), (false, vec![])]
         {

@@ -13,7 +13,7 @@ use super::dwt::{element_bytes, values_moved};
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, gb_s, scene, transform_params, us};
+use super::{Axes, Limit, Table, describe, gb_s, scene, transform_params, us};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
 use crate::options;
 
@@ -105,12 +105,12 @@ fn row(
 }
 
 fn axes(params: &TransformParams, device: &str) -> Axes {
-    let TransformParams { filter, element, boundary, .. } = params;
     Axes {
-        title: format!("{filter}, {element}, {boundary:?}, one level, forward: {device}"),
+        title: format!("One level of {}, forward: {device}", describe(params)),
         values: &["forward_gb_s"],
         by: &["scheme"],
         quantity: "read and written, GB/s",
         logarithmic: false,
+        dashed: |name| name.strip_suffix('*').map(str::to_owned),
     }
 }

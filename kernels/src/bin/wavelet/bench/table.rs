@@ -26,6 +26,8 @@ pub(crate) struct Axes {
     pub(crate) quantity: &'static str,
     /// Whether the vertical axis is logarithmic.
     pub(crate) logarithmic: bool,
+    /// For some names of lines another name, in whose colour the line is drawn, dashed.
+    pub(crate) dashed: fn(&str) -> Option<String>,
 }
 
 impl Table {
@@ -49,6 +51,13 @@ impl Table {
     /// Appends a row of as many cells as there are heads.
     pub(crate) fn push(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// This table with the rows of another that has the same heads.
+    pub(crate) fn followed_by(mut self, other: Self) -> Self {
+        other.notes.into_iter().for_each(|note| self.note(note));
+        self.rows.extend(other.rows);
+        self
     }
 
     /// Aligned columns; text to the left, numbers to the right.
@@ -113,7 +122,7 @@ impl Table {
                 let name = words.join(" ");
                 match series.iter_mut().find(|series| series.name == name) {
                     Some(series) => series.points.push((x, y)),
-                    None => series.push(Series { name, points: vec![(x, y)] }),
+                    None => series.push(Series { like: (axes.dashed)(&name), name, points: vec![(x, y)] }),
                 }
             }
         }
@@ -163,10 +172,28 @@ mod tests {
     }
 
     #[test]
+    fn tables_can_follow_one_another() {
+        let table = |cell| {
+            let mut table = Table::new(&["a"]);
+            table.note("n".to_owned());
+            table.push(row(&[cell]));
+            table
+        };
+        assert_eq!(table("1").followed_by(table("2")).text(), "n\na\n1\n2\n");
+    }
+
+    #[test]
     fn lines_of_a_plot_are_named_by_their_columns() {
         let mut table = Table::new(&["size", "way", "calc_ms", "total_ms"]);
         assert!(table.figure().is_err());
-        let axes = |values, by| Axes { title: "t".to_owned(), values, by, quantity: "time, ms", logarithmic: true };
+        let axes = |values, by| Axes {
+            title: "t".to_owned(),
+            values,
+            by,
+            quantity: "time, ms",
+            logarithmic: true,
+            dashed: |name| name.strip_prefix("back ").map(str::to_owned),
+        };
         for (size, way, calc, total) in
             [("2x3", "there", "1", "2"), ("2x3", "back", "3", "-"), ("4x4", "there", "5", "0")]
         {
@@ -183,6 +210,7 @@ mod tests {
         let total = ("there total".to_owned(), vec![(6.0, 2.0)]);
         let both = lines(&mut table, axes(&["calc_ms", "total_ms"], &["way"]));
         assert_eq!(both, [there("there calc"), back("back calc"), total]);
+        assert_eq!(table.figure().unwrap().series[1].like.as_deref(), Some("calc"));
         table.plot(axes(&["share"], &[]));
         assert!(table.figure().is_err());
     }

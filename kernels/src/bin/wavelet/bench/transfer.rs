@@ -19,6 +19,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         by: &[],
         quantity: "throughput, GB/s",
         logarithmic: false,
+        dashed: |_| None,
     });
     for size in sizes(&args.sizes, "1920x1080")? {
         let bytes = PixelFormat::I420.bytes(size);
