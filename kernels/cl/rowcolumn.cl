@@ -7,45 +7,40 @@
 //   forward kernel, so that the last step forward, the columns, is the first one taken back.
 // ROUNDED: by the rounding formula instead of the sum.
 // Shapes: `outputs` of each of `lines` lines; `in` and `out` are squares, address.cl says how.
-// NDRange: groups of TILE x TILE work-items over (outputs, lines), in the inverse (lines, outputs).
-
-// `line` is a coordinate.
-REAL filtered(SQUARE(in), int line, int i, int outputs, int inverse, __global const int *at,
-              __global const REAL *weight)
-{
-#ifdef ROUNDED
-    int value[TERMS];
-    for (int k = 0; k < TERMS; k++) {
-        int from = at[k * outputs + i];
-        value[k] = from < 0 ? 0 : inverse ? CELL(in, from, line) : CELL(in, line, from);
-    }
-    return rounded(inverse, at[i], value);
-#else
-    REAL sum = 0;
-    for (int k = 0; k < TERMS; k++) {
-        int from = at[k * outputs + i];
-        REAL value = inverse ? CELL(in, from, line) : CELL(in, line, from);
-        sum = fma(weight[k * outputs + i], value, sum);
-    }
-    return sum;
-#endif
-}
+// NDRange: groups of TILE x TILE_ROWS work-items for TILE x TILE of (outputs, lines), in the inverse (lines, outputs).
 
 __kernel void filter_transposed(SQUARE(in), SQUARE(out), int outputs, int lines, int inverse,
                                 __global const int *restrict at, __global const REAL *restrict weight)
 {
     __local REAL tile[TILE][TILE + 1];
-    int across = get_local_id(0), down = get_local_id(1);
+    int across = get_local_id(0);
     int left = (int)get_group_id(0) * TILE, top = (int)get_group_id(1) * TILE;
     int width = inverse ? lines : outputs, height = inverse ? outputs : lines;
-    int x = left + across, y = top + down;
-    if (x < width && y < height) {
-        int line = inverse ? COLUMN(in, x) : ROW(in, y);
-        tile[down][across] = filtered(in_low, in_low_pitch, in_rest, in_rest_pitch, in_half, in_low_w, in_low_h, line,
-                                      inverse ? y : x, outputs, inverse, at, weight);
+    for (int down = get_local_id(1); down < TILE; down += TILE_ROWS) {
+        int x = left + across, y = top + down;
+        if (x >= width || y >= height)
+            continue;
+        int i = inverse ? y : x, line = inverse ? COLUMN(in, x) : ROW(in, y);
+#ifdef ROUNDED
+        int value[TERMS];
+        for (int k = 0; k < TERMS; k++) {
+            int from = at[k * outputs + i];
+            value[k] = from < 0 ? 0 : inverse ? CELL(in, from, line) : CELL(in, line, from);
+        }
+        tile[down][across] = rounded(inverse, at[i], value);
+#else
+        REAL sum = 0;
+        for (int k = 0; k < TERMS; k++) {
+            int from = at[k * outputs + i];
+            sum = fma(weight[k * outputs + i], inverse ? CELL(in, from, line) : CELL(in, line, from), sum);
+        }
+        tile[down][across] = sum;
+#endif
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    x = left + down, y = top + across;
-    if (x < width && y < height)
-        CELL(out, ROW(out, x), COLUMN(out, y)) = tile[across][down];
+    for (int down = get_local_id(1); down < TILE; down += TILE_ROWS) {
+        int x = left + down, y = top + across;
+        if (x < width && y < height)
+            CELL(out, ROW(out, x), COLUMN(out, y)) = tile[across][down];
+    }
 }

@@ -84,3 +84,38 @@ impl Rounded {
     /// The only sample of a row.
     const UNCHANGED: Self = Self::First(Lifted { pair: [None; 2], own: Some(0) });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::dwt;
+    use crate::reference::sample::Sample;
+    use crate::wavelet::Wavelet;
+
+    /// The outputs that `rows` make of `inputs`, with the offset and shift of both lifting steps.
+    fn evaluate(rows: &[Rounded], inputs: &[i32], [(first, by), (second, times)]: [(i32, u32); 2]) -> Vec<i32> {
+        let at = |source: Source| source.map_or(0, |at| inputs[at]);
+        let lifted = |item: Lifted| at(item.own) - ((at(item.pair[0]) + at(item.pair[1]) + first) >> by);
+        let output = |row: &Rounded| match *row {
+            Rounded::First(item) => lifted(item),
+            Rounded::Second { pair, own } => at(own) + ((lifted(pair[0]) + lifted(pair[1]) + second) >> times),
+        };
+        rows.iter().map(output).collect()
+    }
+
+    #[test]
+    fn nested_rounding_equals_lifting() {
+        let steps = i32::steps(Wavelet::Cdf53);
+        for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
+            for n in 1..40 {
+                let row: Vec<i32> = (0..n as i32).map(|i| (i * i * 37 + 11 * i) % 256 - 128).collect();
+                let (low, high) = dwt::split(&row, &steps, boundary);
+                let coefficients = [low, high].concat();
+                let split = evaluate(&Rounded::forward(boundary, n), &row, [(0, 1), (2, 2)]);
+                assert_eq!(split, coefficients, "{boundary:?} {n}");
+                let merged = evaluate(&Rounded::inverse(boundary, n), &coefficients, [(2, 2), (0, 1)]);
+                assert_eq!(merged, row, "{boundary:?} {n}");
+            }
+        }
+    }
+}

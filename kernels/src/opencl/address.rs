@@ -7,7 +7,7 @@ use common::pyramid::Pyramid;
 use ocl::core::{self as cl, OclPrm};
 
 use super::channel::constant;
-use super::level::{Level, LevelSize};
+use super::level::{Launch, Level, LevelSize};
 use super::memory::Memory;
 use super::queue::{Arg, Buffer, Queue};
 use crate::Error;
@@ -16,8 +16,10 @@ use crate::transform::Filter;
 
 /// What the table of the reversible wavelet holds where there is no second lifting step.
 const FIRST: i32 = -2;
-/// Work-items of a group, each way.
-pub(super) const TILE: usize = 16;
+/// Side of the square of outputs that a group makes.
+const TILE: usize = 32;
+/// Rows of them that it makes at once: a work-item makes TILE / TILE_ROWS outputs.
+const TILE_ROWS: usize = 8;
 
 /// A number that is transformed through address tables.
 pub(super) trait Tabled: OclPrm {
@@ -100,8 +102,13 @@ impl Tabled for i32 {
 
 /// The program of `text`, for the filters of a transform: the texts' TERMS is the most inputs an output has.
 pub(super) fn program<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<cl::Program, Error> {
-    let options = format!("{} -DTERMS={terms} -DTILE={TILE} -DFIRST={FIRST}", T::DEFINES);
+    let options = format!("{} -DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}", T::DEFINES);
     queue.device().build(&[include_str!("../../cl/address.cl"), text], &options)
+}
+
+/// A launch of `kernel` for `width` x `height` outputs.
+pub(super) fn launch(kernel: cl::Kernel, width: usize, height: usize) -> Launch {
+    Launch::new(kernel, [width.div_ceil(TILE), height.div_ceil(TILE)], [TILE, TILE_ROWS])
 }
 
 /// Most inputs that an output of any level of `pyramid` has. Not less than in the middle of a long row, so that most

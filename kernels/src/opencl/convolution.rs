@@ -6,7 +6,7 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 use ocl::core as cl;
 
-use super::address::{self, Direction, Line, TILE, Table, Tabled};
+use super::address::{self, Direction, Line, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::memory::Memory;
 use super::queue::{Arg, Queue, kernel};
@@ -46,8 +46,8 @@ impl<T: Tabled> Convolution<T> {
         let sizes = [x.outputs, y.outputs].map(Arg::from);
         let args = [&from[..], &to, &sizes, &[inverse], &x.args(), &y.args()].concat();
         let kernel = kernel(&self.program, "convolve", &args)?;
-        let groups = [x.outputs.div_ceil(TILE), y.outputs.div_ceil(TILE)];
-        Ok(vec![Launch::new(kernel, groups, [TILE, TILE]).keeping([x.keep(), y.keep()].into_iter().flatten())])
+        let launch = address::launch(kernel, x.outputs, y.outputs);
+        Ok(vec![launch.keeping([x.keep(), y.keep()].into_iter().flatten())])
     }
 }
 

@@ -6,7 +6,7 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 use ocl::core as cl;
 
-use super::address::{self, Direction, Line, Square, TILE, Table, Tabled};
+use super::address::{self, Direction, Line, Square, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::memory::Memory;
 use super::queue::{Arg, Queue, kernel};
@@ -48,8 +48,7 @@ impl<T: Tabled> RowColumn<T> {
         let args = [&from[..], &to, &sizes, &[Arg::Int(inverse.into())], &table.args()].concat();
         let kernel = kernel(&self.program, "filter_transposed", &args)?;
         let (width, height) = if inverse { (lines, table.outputs) } else { (table.outputs, lines) };
-        let groups = [width.div_ceil(TILE), height.div_ceil(TILE)];
-        Ok(Launch::new(kernel, groups, [TILE, TILE]).keeping(table.keep()))
+        Ok(address::launch(kernel, width, height).keeping(table.keep()))
     }
 }
 
