@@ -7,7 +7,7 @@ use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::params::StreamParams;
 
 use crate::transform::{Transform, TransformParams};
-use crate::{Error, Picture, PictureRef, cpu, opencl, reference};
+use crate::{Error, Picture, PictureRef, cpu, memory, opencl, reference};
 
 /// Turns pictures into coded frames. All its memory is allocated when it is opened.
 pub trait Encoder: Send {
@@ -186,7 +186,13 @@ pub fn open_transform(
     device: Option<&str>,
 ) -> Result<Box<dyn Transform>, Error> {
     params.check()?;
-    let (backend, reason) = resolve(choice, device)?;
+    memory::check(params.host_bytes())?;
+    let (backend, reason) = match (choice, params.scheme) {
+        (BackendChoice::Auto, Some(scheme)) if params.scheme_needs_opencl() => {
+            (Resolved::Opencl(device.map(str::to_owned)), format!("only OpenCL computes the scheme {scheme}"))
+        }
+        _ => resolve(choice, device)?,
+    };
     Ok(match backend {
         Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
         Resolved::Cpu => Box::new(cpu::CpuTransform::new(params, reason)?),

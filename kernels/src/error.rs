@@ -128,6 +128,14 @@ pub enum Error {
         /// The names there are, separated by commas.
         available: String,
     },
+    /// This machine's memory does not hold the planes and squares.
+    #[error("a transform of this size needs {needed_bytes} bytes of memory, this machine has {there_bytes} left")]
+    OutOfMemory {
+        /// Planes, squares and working copies.
+        needed_bytes: u64,
+        /// What the machine has left.
+        there_bytes: u64,
+    },
     /// The device's memory does not hold the buffers.
     #[error(
         "a picture of this size needs {needed_bytes} bytes of device memory {extent}, the device gives {there_bytes}"

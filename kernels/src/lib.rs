@@ -11,6 +11,7 @@ mod cpu;
 mod error;
 pub mod lifting;
 pub mod measure;
+mod memory;
 pub mod opencl;
 mod picture;
 pub mod rate;

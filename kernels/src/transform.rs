@@ -48,7 +48,7 @@ impl TransformParams {
 
     /// [`Error::WrongElement`] unless the arithmetic is one that the filter has, [`Error::WrongScheme`] if a filter bank
     /// is to be lifted, [`Error::FilterBank`] if it does not reconstruct all rows and columns.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
         if reversible != (self.element == Element::I32) {
             return Err(self.wrong_element(self.element));
@@ -63,11 +63,30 @@ impl TransformParams {
         Error::WrongElement { filter: self.filter.to_string(), element }
     }
 
+    /// Bytes that a call takes at most on this machine: the planes as colour conversion makes them and as they are
+    /// transformed, the squares, and a working copy of the largest of them.
+    pub(crate) fn host_bytes(&self) -> u64 {
+        let pyramids = self.pyramids();
+        let samples: usize = pyramids.iter().map(|pyramid| pyramid.plane().pixels()).sum();
+        let squares = || pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side());
+        let element_bytes = match self.element {
+            Element::F32 | Element::I32 => 4,
+            Element::F64 => 8,
+        };
+        let values = samples + squares().sum::<usize>() + squares().max().unwrap_or(0);
+        (size_of::<f32>() * samples) as u64 + element_bytes * values as u64
+    }
+
+    /// Whether only the OpenCL back end computes the scheme.
+    pub(crate) fn scheme_needs_opencl(&self) -> bool {
+        self.scheme.is_some_and(|scheme| scheme != Scheme::Separable)
+    }
+
     /// [`Error::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
     pub(crate) fn check_scheme(&self, backend: &'static str) -> Result<(), Error> {
         match self.scheme {
-            Some(scheme) if scheme != Scheme::Separable => {
-                Err(Error::NotOnThisBackend { backend, what: format!("scheme {scheme}"), instead: "opencl" })
+            Some(scheme) if self.scheme_needs_opencl() => {
+                Err(Error::NotOnThisBackend { backend, what: format!("the scheme {scheme}"), instead: "opencl" })
             }
             _ => Ok(()),
         }

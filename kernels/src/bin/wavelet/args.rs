@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kernels::wavelet::Scheme;
 
 /// Padded full-decomposition wavelet transform and block coder: pictures to coefficients, coefficients to bytes,
 /// and back.
@@ -25,7 +27,8 @@ pub(crate) enum Command {
     Forward {
         /// Picture: .png, .ppm, .pgm or .y4m
         input: PathBuf,
-        /// Coefficients: .npy, float32; size and options go to OUT.npy.json beside it
+        /// Coefficients: .npy, float32 (int32 for cdf53, float64 with --precision f64); size and options go to
+        /// OUT.npy.json beside it
         output: PathBuf,
         #[command(flatten)]
         transform: TransformArgs,
@@ -36,7 +39,7 @@ pub(crate) enum Command {
     Inverse {
         /// Coefficients written by `forward`, with their .npy.json
         input: PathBuf,
-        /// Picture: .png, .ppm, .pgm or .y4m; .npy keeps the samples as float32 of shape (channels, height, width)
+        /// Picture: .png, .ppm, .pgm or .y4m; .npy keeps the samples unrounded, of shape (channels, height, width)
         output: PathBuf,
         #[command(flatten)]
         transform: TransformArgs,
@@ -90,9 +93,12 @@ pub(crate) enum Command {
 /// Which transform.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct TransformArgs {
-    /// Filter bank [default: cdf97]
+    /// Wavelet [default: cdf97]
     #[arg(long)]
     pub(crate) wavelet: Option<WaveletName>,
+    /// Filters to use instead of a wavelet, in the form of kernels/banks/haar.toml
+    #[arg(long, value_name = "FILE", conflicts_with = "wavelet")]
+    pub(crate) filter_bank: Option<PathBuf>,
     /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]
     #[arg(long, value_name = "full|N", value_parser = parse_levels)]
     pub(crate) levels: Option<common::params::Levels>,
@@ -102,10 +108,10 @@ pub(crate) struct TransformArgs {
     /// How the picture continues in its square [default: smooth]
     #[arg(long)]
     pub(crate) padding: Option<PaddingName>,
-    /// Order of the computation [default: separable]
-    #[arg(long)]
-    pub(crate) scheme: Option<SchemeName>,
-    /// Arithmetic [default: f32]
+    /// Order of the computation, of the same coefficients [default: the fastest]
+    #[arg(long, value_parser = scheme_parser())]
+    pub(crate) scheme: Option<Scheme>,
+    /// Arithmetic; cdf53 is always in 32-bit integers [default: f32]
     #[arg(long)]
     pub(crate) precision: Option<PrecisionName>,
 }
@@ -230,19 +236,6 @@ pub(crate) enum PaddingName {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemeName {
-    Separable,
-    Sweldens,
-    Iwahashi,
-    Explosive,
-    Monolithic,
-    Polyphase,
-    Convolution,
-    Rowcolumn,
-    Slab,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PrecisionName {
     F32,
     F64,
@@ -260,6 +253,11 @@ pub(crate) enum ChromaName {
     C420,
     #[value(name = "444")]
     C444,
+}
+
+/// Lists the names in the help and in the error.
+fn scheme_parser() -> impl TypedValueParser<Value = Scheme> {
+    PossibleValuesParser::new(Scheme::NAMES.map(|(_, name)| name)).try_map(|name| name.parse::<Scheme>())
 }
 
 fn parse_levels(text: &str) -> Result<common::params::Levels, String> {

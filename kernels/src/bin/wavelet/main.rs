@@ -15,6 +15,7 @@ mod devices;
 mod io;
 mod options;
 mod picture;
+mod side_file;
 mod square;
 
 /// Usage, files, configuration.
@@ -65,6 +66,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
             Error::NoOpenClPlatform
             | Error::NoSuchDevice { .. }
             | Error::OutOfDeviceMemory { .. }
+            | Error::OutOfMemory { .. }
             | Error::Device { .. },
         ) => EXIT_DEVICE,
         _ => EXIT_USAGE,

@@ -1,13 +1,20 @@
 //! From the command line's names to checked parameters, or one sentence about what this version does not have.
 
-use anyhow::{Result, bail};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
 use common::coded::StepIndex;
-use common::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet};
-use kernels::BackendChoice;
+use common::frame::{Chroma, FrameSize};
+use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile};
+use kernels::bank::FilterBank;
+use kernels::transform::Filter;
+use kernels::wavelet::{Element, Scheme, Wavelet};
+use kernels::{BackendChoice, TransformParams};
 
 use crate::args::{
-    BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, ProfileName, RateArgs, SchemeName,
-    TransformArgs, WaveletName,
+    BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, ProfileName, RateArgs, TransformArgs,
+    WaveletName,
 };
 
 /// How large a coded frame may be, or how finely it is quantised.
@@ -24,31 +31,103 @@ pub(crate) enum Rate {
 /// The step used when no rate is asked for.
 const DEFAULT_STEP: f64 = 8.0;
 
+/// A transform of pictures of any size.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TransformOptions {
+    pub(crate) filter: Filter,
+    pub(crate) levels: Levels,
+    pub(crate) boundary: Boundary,
+    pub(crate) padding: Padding,
+    pub(crate) element: Element,
+    pub(crate) scheme: Option<Scheme>,
+}
+
+impl TransformOptions {
+    /// This transform of pictures of `size`.
+    pub(crate) fn params(&self, size: FrameSize, chroma: Chroma) -> TransformParams {
+        TransformParams {
+            size,
+            chroma,
+            filter: self.filter.clone(),
+            levels: self.levels,
+            boundary: self.boundary,
+            padding: self.padding,
+            element: self.element,
+            scheme: self.scheme,
+        }
+    }
+}
+
 /// The transform asked for; what is not named is the default.
-pub(crate) fn codec_params(args: &TransformArgs) -> Result<CodecParams> {
-    check_available(args)?;
-    Ok(CodecParams {
-        profile: Profile::Quad,
-        wavelet: Wavelet::Cdf97,
+pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
+    let filter = match &args.filter_bank {
+        Some(path) => Filter::Bank(Arc::new(filter_bank(path)?)),
+        None => Filter::Wavelet(args.wavelet.map_or(Wavelet::Cdf97, wavelet)),
+    };
+    let element = match (&filter, args.precision) {
+        (Filter::Wavelet(Wavelet::Cdf53), None) => Element::I32,
+        (Filter::Wavelet(Wavelet::Cdf53), Some(_)) => {
+            bail!("--precision does not go with --wavelet cdf53, which is reversible in 32-bit integers: leave it out")
+        }
+        (_, asked) => asked.map_or(Element::F32, precision),
+    };
+    Ok(TransformOptions {
+        filter,
         levels: args.levels.unwrap_or(Levels::Full),
         boundary: args.boundary.map_or(Boundary::Symmetric, boundary),
         padding: args.padding.map_or(Padding::Smooth, padding),
+        element,
+        scheme: args.scheme,
     })
 }
 
-/// Checks the options of an inverse transform against `stored`, the parameters the coefficients were made with.
-pub(crate) fn check_against(args: &TransformArgs, stored: &CodecParams) -> Result<()> {
-    check_available(args)?;
-    if args.levels.is_some_and(|levels| levels != stored.levels) {
-        bail!("--levels differs from the levels the coefficients were made with: leave it out");
+/// The transform asked for, if frames can be coded with it.
+pub(crate) fn codec_params(args: &TransformArgs) -> Result<CodecParams> {
+    let options = transform(args)?;
+    if options.filter != Filter::Wavelet(Wavelet::Cdf97) {
+        bail!("frames are not coded with {} in this version: use --wavelet cdf97", options.filter);
     }
-    if args.boundary.is_some_and(|name| boundary(name) != stored.boundary) {
-        bail!("--boundary differs from the boundary the coefficients were made with: leave it out");
+    if options.element != Element::F32 {
+        bail!("frames are not coded in {} in this version: leave --precision out", options.element);
     }
-    if args.padding.is_some_and(|name| padding(name) != stored.padding) {
-        bail!("--padding differs from the padding the coefficients were made with: leave it out");
+    if let Some(scheme) = options.scheme.filter(|scheme| !scheme.is_exact()) {
+        bail!(
+            "frames are not coded with the scheme {scheme}, whose rounding depends on the device: leave --scheme out"
+        );
+    }
+    Ok(CodecParams {
+        profile: Profile::Quad,
+        wavelet: params::Wavelet::Cdf97,
+        levels: options.levels,
+        boundary: options.boundary,
+        padding: options.padding,
+    })
+}
+
+/// Checks the options of an inverse transform against `stored`, the parameters the coefficients were made with. Any
+/// scheme inverts any.
+pub(crate) fn check_against(args: &TransformArgs, stored: &TransformParams) -> Result<()> {
+    let options = transform(&TransformArgs { precision: None, ..args.clone() })?;
+    for (name, differs) in [
+        ("--wavelet", args.wavelet.is_some() && options.filter != stored.filter),
+        ("--filter-bank", args.filter_bank.is_some() && options.filter != stored.filter),
+        ("--levels", args.levels.is_some_and(|levels| levels != stored.levels)),
+        ("--boundary", args.boundary.is_some_and(|name| boundary(name) != stored.boundary)),
+        ("--padding", args.padding.is_some_and(|name| padding(name) != stored.padding)),
+        ("--precision", args.precision.is_some_and(|name| precision(name) != stored.element)),
+    ] {
+        if differs {
+            bail!("{name} differs from what the coefficients were made with: leave it out");
+        }
     }
     Ok(())
+}
+
+/// The filter bank in a TOML file.
+fn filter_bank(path: &Path) -> Result<FilterBank> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
+    FilterBank::from_toml(&text).with_context(|| format!("{name} cannot be used"))
 }
 
 /// The rate asked for.
@@ -95,6 +174,21 @@ fn nearest_step(asked: f64) -> Result<StepIndex> {
     Ok(steps.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(StepIndex::MAX))
 }
 
+fn wavelet(name: WaveletName) -> Wavelet {
+    match name {
+        WaveletName::Cdf97 => Wavelet::Cdf97,
+        WaveletName::Cdf53 => Wavelet::Cdf53,
+        WaveletName::Dd137 => Wavelet::Dd137,
+    }
+}
+
+fn precision(name: PrecisionName) -> Element {
+    match name {
+        PrecisionName::F32 => Element::F32,
+        PrecisionName::F64 => Element::F64,
+    }
+}
+
 fn boundary(name: BoundaryName) -> Boundary {
     match name {
         BoundaryName::Symmetric => Boundary::Symmetric,
@@ -108,22 +202,6 @@ fn padding(name: PaddingName) -> Padding {
         PaddingName::Smooth => Padding::Smooth,
         PaddingName::Zero => Padding::Zero,
     }
-}
-
-fn check_available(args: &TransformArgs) -> Result<()> {
-    match args.wavelet {
-        None | Some(WaveletName::Cdf97) => {}
-        Some(WaveletName::Cdf53) => bail!("--wavelet cdf53 is not available in this version: use cdf97"),
-        Some(WaveletName::Dd137) => bail!("--wavelet dd137 is not available in this version: use cdf97"),
-    }
-    if let Some(scheme) = args.scheme.filter(|scheme| *scheme != SchemeName::Separable) {
-        let name = format!("{scheme:?}").to_lowercase();
-        bail!("--scheme {name} is not available in this version: use separable");
-    }
-    if args.precision == Some(PrecisionName::F64) {
-        bail!("--precision f64 is not available in this version: use f32");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -7,8 +7,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use common::frame::{Chroma, FrameSize};
 use common::params::StreamParams;
-use kernels::transform::Filter;
-use kernels::wavelet::{Element, Wavelet};
 use kernels::{Decoder, Encoder, TransformParams};
 
 use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs};
@@ -79,17 +77,7 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
 
 /// The transform asked for, of a picture of this size and these planes.
 fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Result<TransformParams> {
-    let codec = options::codec_params(args)?;
-    Ok(TransformParams {
-        size,
-        chroma,
-        filter: Filter::Wavelet(Wavelet::Cdf97),
-        levels: codec.levels,
-        boundary: codec.boundary,
-        padding: codec.padding,
-        element: Element::F32,
-        scheme: None,
-    })
+    Ok(options::transform(args)?.params(size, chroma))
 }
 
 /// What is transformed and how, for the title of a plot.

@@ -1,23 +1,83 @@
-//! NumPy arrays of float32 in three dimensions, C order.
+//! NumPy arrays of float32, float64 or int32 in three dimensions, C order.
 //!
-//! Only this one kind of array is read, so that nothing in a file's header can ask for more than the caller expects.
+//! Only arrays of the element and shape that the caller expects are read, so that nothing in a file's header can ask
+//! for more memory than that.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use kernels::Values;
+use kernels::wavelet::Element;
 
 use super::Output;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header that is read; NumPy writes 118 bytes for three dimensions.
 const HEADER_BYTES_MAX: usize = 4096;
+/// Values that are read at once.
+const CHUNK_VALUES: usize = 1 << 16;
 
-/// Writes `planes`, one after another, each of `shape` (rows, columns).
-pub(crate) fn write(path: &Path, planes: &[Vec<f32>], shape: (usize, usize)) -> Result<()> {
-    let (channels, (rows, columns)) = (planes.len(), shape);
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({channels}, {rows}, {columns}), }}");
+/// A number as a file has it, low byte first.
+trait Stored: Copy {
+    /// Bytes of one value.
+    const BYTES: usize;
+
+    /// Appends the value to `bytes`.
+    fn put(self, bytes: &mut Vec<u8>);
+
+    /// The value of [`Self::BYTES`] bytes.
+    fn get(bytes: &[u8]) -> Option<Self>;
+}
+
+macro_rules! stored {
+    ($number:ident) => {
+        impl Stored for $number {
+            const BYTES: usize = size_of::<Self>();
+
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend(self.to_le_bytes());
+            }
+
+            fn get(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self::from_le_bytes)
+            }
+        }
+    };
+}
+
+stored!(f32);
+stored!(f64);
+stored!(i32);
+
+/// NumPy's name of an element, and one for people.
+fn names(element: Element) -> (&'static str, &'static str) {
+    match element {
+        Element::F32 => ("<f4", "float32"),
+        Element::F64 => ("<f8", "float64"),
+        Element::I32 => ("<i4", "int32"),
+    }
+}
+
+/// Writes all channels, one after another, each of `shape` (rows, columns).
+pub(crate) fn write(path: &Path, values: &Values, shape: (usize, usize)) -> Result<()> {
+    match values {
+        Values::F32(channels) => write_channels(path, Element::F32, channels, shape),
+        Values::F64(channels) => write_channels(path, Element::F64, channels, shape),
+        Values::I32(channels) => write_channels(path, Element::I32, channels, shape),
+    }
+}
+
+fn write_channels<T: Stored>(
+    path: &Path,
+    element: Element,
+    channels: &[Vec<T>],
+    (rows, columns): (usize, usize),
+) -> Result<()> {
+    let (descr, _) = names(element);
+    let count = channels.len();
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({count}, {rows}, {columns}), }}");
     // The data start at a multiple of 64.
     let fixed = MAGIC.len() + 4;
     let padded = (fixed + header.len() + 1).next_multiple_of(64) - fixed;
@@ -27,37 +87,66 @@ pub(crate) fn write(path: &Path, planes: &[Vec<f32>], shape: (usize, usize)) -> 
     output.append(&[1, 0])?;
     output.append(&(padded as u16).to_le_bytes())?;
     output.append(header.as_bytes())?;
-    for plane in planes {
-        for row in plane.chunks(columns) {
-            let bytes: Vec<u8> = row.iter().flat_map(|value| value.to_le_bytes()).collect();
-            output.append(&bytes)?;
-        }
+    let mut bytes = Vec::with_capacity(T::BYTES * columns);
+    for row in channels.iter().flat_map(|channel| channel.chunks(columns)) {
+        bytes.clear();
+        row.iter().for_each(|value| value.put(&mut bytes));
+        output.append(&bytes)?;
     }
     output.finish()
 }
 
-/// Reads the planes of the array at `path`, which must be of `shape` (channels, rows, columns).
-pub(crate) fn read(path: &Path, shape: (usize, usize, usize)) -> Result<Vec<Vec<f32>>> {
+/// Reads the array at `path`, which must be of `element` and of `shape` (channels, rows, columns).
+pub(crate) fn read(path: &Path, element: Element, shape: (usize, usize, usize)) -> Result<Values> {
     let name = path.display();
     let mut file = File::open(path).with_context(|| format!("{name} cannot be opened"))?;
     let header = read_header(&mut file).with_context(|| format!("{name} is not a .npy file"))?;
     let fields = fields(&header).with_context(|| format!("{name}: its header cannot be read"))?;
     let (channels, rows, columns) = shape;
-    if fields.descr != "<f4" || fields.fortran_order {
-        bail!("{name}: the array must be float32 ('<f4') in C order, not '{}'", fields.descr);
+    let (descr, element_name) = names(element);
+    if fields.descr != descr || fields.fortran_order {
+        let order = if fields.fortran_order { "Fortran" } else { "C" };
+        let given = fields.descr;
+        bail!("{name}: the array must be {element_name} ('{descr}') in C order, not '{given}' in {order} order");
     }
     let expected = format!("{channels},{rows},{columns}");
     if fields.shape != expected {
         bail!("{name}: the array's shape is ({}), not ({expected})", fields.shape);
     }
-    let mut planes = Vec::with_capacity(channels);
-    for _ in 0..channels {
-        let mut bytes = vec![0; 4 * rows * columns];
-        file.read_exact(&mut bytes).with_context(|| format!("{name} ends in the middle of the array"))?;
-        let values = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-        planes.push(values.collect());
+    let mut read = ChannelReader { file, path, channels, values: rows * columns };
+    Ok(match element {
+        Element::F32 => Values::F32(read.all()?),
+        Element::F64 => Values::F64(read.all()?),
+        Element::I32 => Values::I32(read.all()?),
+    })
+}
+
+/// The data of an array, still to be read.
+struct ChannelReader<'a> {
+    file: File,
+    path: &'a Path,
+    channels: usize,
+    /// Of one channel.
+    values: usize,
+}
+
+impl ChannelReader<'_> {
+    fn all<T: Stored>(&mut self) -> Result<Vec<Vec<T>>> {
+        (0..self.channels).map(|_| self.one()).collect()
     }
-    Ok(planes)
+
+    fn one<T: Stored>(&mut self) -> Result<Vec<T>> {
+        // Memory is taken as bytes come, not for what the side file says.
+        let mut values = Vec::new();
+        let mut buffer = vec![0; T::BYTES * CHUNK_VALUES];
+        while values.len() < self.values {
+            let chunk = &mut buffer[..T::BYTES * CHUNK_VALUES.min(self.values - values.len())];
+            let ends = || format!("{} ends in the middle of the array", self.path.display());
+            self.file.read_exact(chunk).with_context(ends)?;
+            values.extend(chunk.chunks_exact(T::BYTES).filter_map(T::get));
+        }
+        Ok(values)
+    }
 }
 
 struct Fields {
