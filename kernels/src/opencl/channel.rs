@@ -9,6 +9,7 @@ use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
 use ocl::core as cl;
 
+use super::choice::Schemes;
 use super::device::Device;
 use super::memory::Memory;
 use super::queue::{Arg, Buffer, Pinned, Queue, kernel, set};
@@ -46,13 +47,17 @@ impl ChannelPipeline {
         memory: &mut Memory,
     ) -> Result<(), Error> {
         let boundary = params.codec.boundary;
-        layout.pyramids().iter().try_for_each(|p| ChannelTransform::slab_memory(device, boundary, p, memory))
+        layout.pyramids().iter().try_for_each(|pyramid| {
+            ChannelTransform::memory(pyramid, &Schemes::stream(device, boundary, pyramid)?, memory);
+            Ok(())
+        })
     }
 
     fn new(device: &Arc<Device>, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
         let queue = Queue::new(device)?;
         let program = device.program(params.codec.boundary)?;
-        let transform = ChannelTransform::slab(&queue, params.codec.boundary, pyramid)?;
+        let transform =
+            ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, params.codec.boundary, pyramid)?)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
         Ok(Self { channel, queue, program, transform, width, height })
     }

@@ -17,10 +17,10 @@ use crate::{DeviceInfo, DeviceKind, Error};
 const SOURCES: [&str; 9] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/colour.cl"),
+    include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
     include_str!("../../cl/dwt.cl"),
     include_str!("../../cl/idwt.cl"),
-    include_str!("../../cl/dwt_line.cl"),
     include_str!("../../cl/quad.cl"),
     include_str!("../../cl/quad_encode.cl"),
     include_str!("../../cl/quad_decode.cl"),

@@ -1,5 +1,7 @@
 //! One level of a channel's transform: what it reads and writes, and what a scheme makes of it.
 
+use common::params::Boundary;
+use common::pyramid::{Orientation, Pyramid};
 use ocl::core as cl;
 
 use super::memory::Memory;
@@ -40,6 +42,43 @@ pub(super) struct LevelSize {
     pub(super) half_side: usize,
 }
 
+impl LevelSize {
+    /// Sizes of all levels of `pyramid`, the finest first.
+    pub(super) fn all(pyramid: &Pyramid) -> Vec<Self> {
+        (1..=pyramid.levels()).map(|level| Self::new(pyramid, level)).collect()
+    }
+
+    /// Sizes of level `level`, 1 to [`Pyramid::levels`].
+    fn new(pyramid: &Pyramid, level: usize) -> Self {
+        let (in_w, in_h) = if level == 1 {
+            (pyramid.plane().width(), pyramid.plane().height())
+        } else {
+            let finer = pyramid.band(level - 1, Orientation::LL);
+            (finer.width, finer.height)
+        };
+        let (w, h) = pyramid.transform_extent(level);
+        let (low, high) = (pyramid.band(level, Orientation::LL), pyramid.band(level, Orientation::HH));
+        Self {
+            in_w,
+            in_h,
+            w,
+            h,
+            low_w: low.width,
+            low_h: low.height,
+            high_w: high.width,
+            high_h: high.height,
+            half_side: pyramid.side() >> level,
+        }
+    }
+
+    /// Whether rows or columns of odd length wrap around. Their seam lies between two low coefficients, and no extension of
+    /// the samples gives what wrapping in every lifting step gives.
+    pub(super) fn is_odd_ring(&self, boundary: Boundary) -> bool {
+        let odd = |n: usize| n > 1 && n % 2 == 1;
+        boundary == Boundary::Periodic && (odd(self.w) || odd(self.h))
+    }
+}
+
 /// One level: its sizes, and its memory.
 pub(super) struct Level<'a, T> {
     pub(super) size: LevelSize,
@@ -77,6 +116,11 @@ impl Launch {
 
 /// A scheme: how one level is computed.
 pub(super) trait LevelKernels<T> {
+    /// Whether it computes levels of this size; [`super::line::Lines`] computes those that are left.
+    fn takes(&self, _size: &LevelSize) -> bool {
+        true
+    }
+
     /// Values of scratch memory that a level of this size needs.
     fn scratch(&self, _size: &LevelSize) -> usize {
         0

@@ -1,15 +1,27 @@
 //! Rows, then columns, one work-item per row or column (`cl/dwt_line.cl`): slow, and right for any length and boundary.
 
+use common::params::Boundary;
 use ocl::core as cl;
 
+use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::params;
 use super::queue::{Arg, Buffer, kernel};
 use crate::Error;
+use crate::wavelet::{Element, Wavelet};
 
-/// The CDF 9/7 in f32.
-pub(super) struct Lines<'a> {
-    pub(super) program: &'a cl::Program,
-    pub(super) group_size: usize,
+/// After [`params::wavelet_text`].
+const KERNELS: [&str; 4] = [
+    include_str!("../../cl/common.cl"),
+    include_str!("../../cl/boundary.cl"),
+    include_str!("../../cl/integer.cl"),
+    include_str!("../../cl/dwt_line.cl"),
+];
+
+/// Any wavelet in any element.
+pub(super) struct Lines {
+    program: cl::Program,
+    group_size: usize,
 }
 
 /// A set of parallel lines in a buffer: where it starts, and the steps from line to line and along a line.
@@ -69,7 +81,14 @@ impl<'a> Lined<'a> {
     }
 }
 
-impl Lines<'_> {
+impl Lines {
+    /// Builds the kernels.
+    pub(super) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+        let group_size = device.tuning.group_size;
+        let text = params::wavelet_text(&wavelet.lifting(), element, boundary, group_size);
+        Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
+    }
+
     /// One launch over `lines` lines of `n` samples; none if there is no line.
     fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, Error> {
         if lines == 0 {
@@ -82,17 +101,17 @@ impl Lines<'_> {
         }
         args.extend([Arg::from(lines), Arg::from(n)]);
         let groups = [lines.div_ceil(self.group_size), 1];
-        let kernel = kernel(self.program, name, &args)?;
+        let kernel = kernel(&self.program, name, &args)?;
         Ok(Some(Launch::new(kernel, groups, [self.group_size, 1])))
     }
 }
 
-impl LevelKernels<f32> for Lines<'_> {
+impl<T> LevelKernels<T> for Lines {
     fn scratch(&self, size: &LevelSize) -> usize {
         size.w * size.h
     }
 
-    fn forward(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
@@ -102,7 +121,7 @@ impl LevelKernels<f32> for Lines<'_> {
         Ok(launches.into_iter().flatten().collect())
     }
 
-    fn inverse(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = Vec::new();

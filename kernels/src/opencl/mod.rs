@@ -10,6 +10,7 @@ mod address;
 mod channel;
 #[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
 mod convolution;
+mod choice;
 mod decoder;
 mod device;
 mod encoder;
@@ -22,6 +23,8 @@ mod params;
 mod queue;
 #[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
 mod rowcolumn;
+#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
+mod scheme;
 mod slab;
 mod source;
 #[cfg(test)]

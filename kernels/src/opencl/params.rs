@@ -6,6 +6,7 @@ use common::params::Boundary;
 use common::pyramid::BLOCK_SIDE;
 
 use super::tuning::Tuning;
+use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 
 /// Symbols of a block: its peak, a drop per quad and one per coefficient, each of which may be escaped.
@@ -38,11 +39,7 @@ pub(super) fn decoder_table() -> Vec<u32> {
 
 /// Compiler options that define every constant of the kernels.
 pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
-    let boundary = match boundary {
-        Boundary::Symmetric => "SYMMETRIC",
-        Boundary::Periodic => "PERIODIC",
-        Boundary::Zero => "ZERO",
-    };
+    let boundary = boundary_name(boundary);
     let mut out = format!("-D SYMMETRIC=0 -D PERIODIC=1 -D ZERO=2 -D BOUNDARY={boundary}");
     let mut integer = |name: &str, value: usize| {
         let _ = write!(out, " -D {name}={value}");
@@ -73,10 +70,56 @@ pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
         ("KAPPA", lifting::K),
         ("KAPPA_INVERSE", lifting::K_INVERSE),
     ] {
-        // Nine digits after the point name every f32.
-        let _ = write!(out, " -D {name}={value:.9e}f");
+        let _ = write!(out, " -D {name}={}", literal(Element::F32, value.into()));
     }
     out
+}
+
+/// Text before the kernels of a transform of any wavelet and element: their types and constants. `group_size` is that of
+/// `cl/dwt_line.cl`.
+pub(super) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> String {
+    let real = match element {
+        Element::F32 => "typedef float real;",
+        Element::F64 => "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\ntypedef double real;",
+        Element::I32 => "typedef int real;",
+    };
+    let pairs = lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0);
+    let step = |step: &&[f64]| {
+        let taps = (0..pairs).map(|k| literal(element, step.get(k).copied().unwrap_or(0.0)));
+        format!("{{{}}}", taps.collect::<Vec<_>>().join(", "))
+    };
+    let table = lifting.steps.iter().map(step).collect::<Vec<_>>().join(", ");
+    let mut out = format!("{real}\n#define SYMMETRIC 0\n#define PERIODIC 1\n#define ZERO 2\n");
+    let mut define = |name: &str, value: String| {
+        let _ = writeln!(out, "#define {name} {value}");
+    };
+    define("BOUNDARY", boundary_name(boundary).to_owned());
+    define("LSIZE", group_size.to_string());
+    define("REVERSIBLE", u8::from(lifting.reversible).to_string());
+    define("STEPS", lifting.steps.len().to_string());
+    define("PAIRS", pairs.to_string());
+    define("LOW_SCALE", literal(element, lifting.low_scale));
+    define("HIGH_SCALE", literal(element, lifting.high_scale));
+    let _ = writeln!(out, "__constant real LIFTING[STEPS][PAIRS] = {{{table}}};");
+    out
+}
+
+/// A number as OpenCL C has it, with every bit of the element's type.
+pub(super) fn literal(element: Element, value: f64) -> String {
+    match element {
+        // Nine digits after the point name every f32, seventeen every f64.
+        Element::F32 => format!("{:.9e}f", value as f32),
+        Element::F64 => format!("{value:.17e}"),
+        Element::I32 => format!("{}", value as i32),
+    }
+}
+
+fn boundary_name(boundary: Boundary) -> &'static str {
+    match boundary {
+        Boundary::Symmetric => "SYMMETRIC",
+        Boundary::Periodic => "PERIODIC",
+        Boundary::Zero => "ZERO",
+    }
 }
 
 #[cfg(test)]

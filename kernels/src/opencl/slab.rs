@@ -1,39 +1,52 @@
 //! The slab scheme: rows in local memory, columns by a window that slides down a strip (`cl/dwt.cl`, `cl/idwt.cl`).
 
+use common::params::Boundary;
 use ocl::core as cl;
 
 use super::device::Device;
-use super::level::{Launch, Level, LevelKernels};
+use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::queue::kernel;
+use super::tuning::Tuning;
 use crate::Error;
 
-/// The CDF 9/7 in f32; any boundary but periodic ends of odd length.
-pub(super) struct Slab<'a> {
-    pub(super) device: &'a Device,
-    pub(super) program: &'a cl::Program,
+/// The CDF 9/7 in f32.
+pub(super) struct Slab {
+    program: cl::Program,
+    boundary: Boundary,
+    tuning: Tuning,
+    compute_units: usize,
 }
 
-impl Slab<'_> {
+impl Slab {
+    /// Builds the kernels.
+    pub(super) fn new(device: &Device, boundary: Boundary) -> Result<Self, Error> {
+        let compute_units = device.info.compute_units as usize;
+        Ok(Self { program: device.program(boundary)?, boundary, tuning: device.tuning.clone(), compute_units })
+    }
+
     /// Groups for `pairs_w` column pairs and `pairs_h` row pairs, and the row pairs of one segment.
     fn groups(&self, pairs_w: usize, pairs_h: usize) -> ([usize; 2], usize) {
-        let tuning = &self.device.tuning;
-        let strips = pairs_w.div_ceil(tuning.strip);
-        let wanted = tuning.groups_per_unit * self.device.info.compute_units as usize;
-        let rows = pairs_h.div_ceil(wanted.div_ceil(strips)).max(tuning.min_segment.min(pairs_h));
+        let strips = pairs_w.div_ceil(self.tuning.strip);
+        let wanted = self.tuning.groups_per_unit * self.compute_units;
+        let rows = pairs_h.div_ceil(wanted.div_ceil(strips)).max(self.tuning.min_segment.min(pairs_h));
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
     fn group_size(&self) -> [usize; 2] {
-        [self.device.tuning.group_size, 1]
+        [self.tuning.group_size, 1]
     }
 }
 
-impl LevelKernels<f32> for Slab<'_> {
+impl LevelKernels<f32> for Slab {
+    fn takes(&self, size: &LevelSize) -> bool {
+        !size.is_odd_ring(self.boundary)
+    }
+
     fn forward(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.low_w, size.low_h);
         let kernel = kernel(
-            self.program,
+            &self.program,
             "dwt_level",
             &[
                 level.fine.buffer.arg(),
@@ -61,7 +74,7 @@ impl LevelKernels<f32> for Slab<'_> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         let kernel = kernel(
-            self.program,
+            &self.program,
             "idwt_level",
             &[
                 level.coarse.buffer.arg(),

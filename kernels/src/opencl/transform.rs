@@ -1,15 +1,12 @@
 //! The wavelet transform of one channel: its planes and bands on the device, and the launches of each level.
 
-use common::params::Boundary;
-use common::pyramid::{Orientation, Pyramid};
+use common::pyramid::Pyramid;
 use ocl::core::{self as cl, OclPrm};
 
-use super::device::Device;
-use super::level::{Launch, Level, LevelKernels, LevelSize, Place};
-use super::line::Lines;
+use super::choice::Schemes;
+use super::level::{Launch, Level, LevelSize, Place};
 use super::memory::Memory;
 use super::queue::{Buffer, Queue};
-use super::slab::Slab;
 use crate::Error;
 
 /// Device memory and launches of one channel's transform.
@@ -32,38 +29,6 @@ fn pitch(width: usize) -> usize {
     if lines >= 256 && lines.is_multiple_of(256) { lines + 16 } else { lines }
 }
 
-impl ChannelTransform<f32> {
-    /// The transform of the streams: CDF 9/7 by [`Slab`], and by [`Lines`] where that is not possible.
-    pub(super) fn slab(queue: &Queue, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
-        with_slab(queue.device(), boundary, |scheme| Self::new(queue, pyramid, scheme))
-    }
-
-    /// Adds what [`Self::slab`] allocates.
-    pub(super) fn slab_memory(
-        device: &Device,
-        boundary: Boundary,
-        pyramid: &Pyramid,
-        memory: &mut Memory,
-    ) -> Result<(), Error> {
-        with_slab(device, boundary, |scheme| {
-            Self::memory(pyramid, scheme, memory);
-            Ok(())
-        })
-    }
-}
-
-/// Calls `make` with the scheme of the streams: how a level of a size is computed.
-fn with_slab<R>(
-    device: &Device,
-    boundary: Boundary,
-    make: impl for<'a> FnOnce(&dyn Fn(&LevelSize) -> &'a dyn LevelKernels<f32>) -> Result<R, Error>,
-) -> Result<R, Error> {
-    let program = &device.program(boundary)?;
-    let slab = Slab { device, program };
-    let lines = Lines { program, group_size: device.tuning.group_size };
-    make(&|size| if odd_ring(boundary, size) { &lines } else { &slab })
-}
-
 /// How many values each buffer of a transform holds.
 struct Lengths {
     plane: usize,
@@ -74,30 +39,24 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn new<'a, T: 'a>(pyramid: &Pyramid, scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>) -> Self {
-        let sizes = level_sizes(pyramid);
+    fn new<T>(pyramid: &Pyramid, schemes: &Schemes<T>) -> Self {
+        let sizes = LevelSize::all(pyramid);
         let low =
             |index: usize| if index + 1 < sizes.len() { pitch(sizes[index].low_w) * sizes[index].low_h } else { 0 };
         Self {
             plane: pitch(pyramid.plane().width()) * pyramid.plane().height(),
             bands: pitch(pyramid.side()) * pyramid.side(),
             lows: [low(0), low(1)],
-            scratch: sizes.iter().map(|size| scheme(size).scratch(size)).max().unwrap_or(0),
+            scratch: sizes.iter().map(|size| schemes.of(size).scratch(size)).max().unwrap_or(0),
         }
     }
 }
 
 impl<T: OclPrm> ChannelTransform<T> {
     /// Adds what [`Self::new`] allocates.
-    pub(super) fn memory<'a>(
-        pyramid: &Pyramid,
-        scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>,
-        memory: &mut Memory,
-    ) where
-        T: 'a,
-    {
-        level_sizes(pyramid).iter().for_each(|size| scheme(size).memory(size, memory));
-        let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, scheme);
+    pub(super) fn memory(pyramid: &Pyramid, schemes: &Schemes<T>, memory: &mut Memory) {
+        LevelSize::all(pyramid).iter().for_each(|size| schemes.of(size).memory(size, memory));
+        let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, schemes);
         memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
     }
 
@@ -107,18 +66,10 @@ impl<T: OclPrm> ChannelTransform<T> {
         plane.max(pitch(pyramid.side()) * pyramid.side())
     }
 
-    /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device; `scheme` says how a level is
-    /// computed.
-    pub(super) fn new<'a>(
-        queue: &Queue,
-        pyramid: &Pyramid,
-        scheme: impl Fn(&LevelSize) -> &'a dyn LevelKernels<T>,
-    ) -> Result<Self, Error>
-    where
-        T: 'a,
-    {
-        let sizes = level_sizes(pyramid);
-        let lengths = Lengths::new(pyramid, &scheme);
+    /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
+    pub(super) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
+        let sizes = LevelSize::all(pyramid);
+        let lengths = Lengths::new(pyramid, schemes);
         let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
         let (plane, bands) = (queue.buffer(lengths.plane)?, queue.buffer(lengths.bands)?);
         queue.clear(&bands)?;
@@ -132,8 +83,8 @@ impl<T: OclPrm> ChannelTransform<T> {
             let last = index + 1 == sizes.len();
             let coarse = if last { all_bands } else { Place { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
             let level = Level { size, fine, coarse, bands: all_bands, scratch: &scratch };
-            forward.extend(scheme(&size).forward(&level)?);
-            inverse.push(scheme(&size).inverse(&level)?);
+            forward.extend(schemes.of(&size).forward(&level)?);
+            inverse.push(schemes.of(&size).inverse(&level)?);
             fine = coarse;
         }
         let inverse = inverse.into_iter().rev().flatten().collect();
@@ -162,39 +113,4 @@ fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<cl::Event>) -> Resul
         events.push(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
     }
     Ok(())
-}
-
-/// Sizes of all levels, the finest first.
-fn level_sizes(pyramid: &Pyramid) -> Vec<LevelSize> {
-    (1..=pyramid.levels()).map(|level| level_size(pyramid, level)).collect()
-}
-
-/// Sizes of level `level`, 1 to [`Pyramid::levels`].
-fn level_size(pyramid: &Pyramid, level: usize) -> LevelSize {
-    let (in_w, in_h) = if level == 1 {
-        (pyramid.plane().width(), pyramid.plane().height())
-    } else {
-        let finer = pyramid.band(level - 1, Orientation::LL);
-        (finer.width, finer.height)
-    };
-    let (w, h) = pyramid.transform_extent(level);
-    let (low, high) = (pyramid.band(level, Orientation::LL), pyramid.band(level, Orientation::HH));
-    LevelSize {
-        in_w,
-        in_h,
-        w,
-        h,
-        low_w: low.width,
-        low_h: low.height,
-        high_w: high.width,
-        high_h: high.height,
-        half_side: pyramid.side() >> level,
-    }
-}
-
-/// Whether this level wraps rows or columns of odd length, whose seam lies between two low coefficients: no extension
-/// of the samples gives what wrapping in every lifting step gives.
-fn odd_ring(boundary: Boundary, size: &LevelSize) -> bool {
-    let odd = |n: usize| n > 1 && n % 2 == 1;
-    boundary == Boundary::Periodic && (odd(size.w) || odd(size.h))
 }

@@ -13,6 +13,8 @@ pub(super) struct Tuning {
     pub(super) groups_per_unit: usize,
     /// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
     pub(super) min_segment: usize,
+    /// Work-items in a group of a generated scheme, columns and rows: a tile of quadruples with its halo.
+    pub(super) tile: [usize; 2],
     /// Work-items in a group that codes one block.
     pub(super) block_group_size: usize,
 }
@@ -20,10 +22,10 @@ pub(super) struct Tuning {
 impl Tuning {
     /// For processors: one work-item, so that the compiler vectorises the inner loops.
     pub(super) const CPU: Self =
-        Self { group_size: 1, strip: 128, groups_per_unit: 4, min_segment: 24, block_group_size: 1 };
+        Self { group_size: 1, strip: 128, groups_per_unit: 4, min_segment: 24, tile: [64, 16], block_group_size: 1 };
     /// For graphics cards: a strip with its halo of 4 is one pass of the group.
     pub(super) const GPU: Self =
-        Self { group_size: 64, strip: 60, groups_per_unit: 4, min_segment: 24, block_group_size: 32 };
+        Self { group_size: 64, strip: 60, groups_per_unit: 4, min_segment: 24, tile: [32, 16], block_group_size: 32 };
 
     /// The built-in settings for a device of this kind.
     pub(super) fn default_for(kind: DeviceKind) -> Self {
