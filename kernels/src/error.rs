@@ -95,6 +95,18 @@ pub enum Error {
         /// The scheme asked for.
         scheme: Scheme,
     },
+    /// A scheme that does not compute this filter.
+    #[error("scheme {scheme} does not compute {filter} in {element}: use scheme {instead}")]
+    SchemeNotFor {
+        /// The scheme asked for.
+        scheme: Scheme,
+        /// The wavelet, or `a filter bank`.
+        filter: String,
+        /// The arithmetic.
+        element: Element,
+        /// A scheme that does.
+        instead: Scheme,
+    },
     /// A back end that does not compute what was asked for.
     #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
     NotOnThisBackend {

@@ -3,12 +3,19 @@
 use common::params::Boundary;
 use common::pyramid::Pyramid;
 
+use super::address::Tabled;
+use super::convolution::Convolution;
 use super::device::Device;
 use super::level::{LevelKernels, LevelSize};
 use super::line::Lines;
+use super::queue::Queue;
+use super::rowcolumn::RowColumn;
+use super::scheme::Tiles;
 use super::slab::Slab;
-use crate::Error;
-use crate::wavelet::{Element, Wavelet};
+use crate::reference::sample::Sample;
+use crate::transform::Filter;
+use crate::wavelet::{Element, Scheme, Wavelet};
+use crate::{Error, TransformParams};
 
 /// A scheme, and [`Lines`] for the levels that it does not take.
 pub(super) struct Schemes<T> {
@@ -19,12 +26,54 @@ pub(super) struct Schemes<T> {
 impl Schemes<f32> {
     /// For streams: the CDF 9/7 by [`Slab`].
     pub(super) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
-        let slab = Box::new(Slab::new(device, boundary)?);
-        Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))
+        Self::slab(device, boundary, pyramid)
+    }
+}
+
+impl<T: Sample + Tabled> Schemes<T> {
+    /// As the parameters ask, or what suits them best; [`Error::SchemeNotFor`] or [`Error::NotOnThisBackend`] if there is no
+    /// such thing.
+    pub(super) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
+        let (device, filter, boundary, element) = (queue.device(), &params.filter, params.boundary, T::ELEMENT);
+        if element == Element::F64 && !device.has_doubles() {
+            let what = format!("{element} on this device");
+            return Err(Error::NotOnThisBackend { backend: "opencl", what, instead: "cpu" });
+        }
+        let default = match filter {
+            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => Scheme::Slab,
+            Filter::Wavelet(_) => Scheme::Separable,
+            Filter::Bank(_) => Scheme::Convolution,
+        };
+        let scheme = params.scheme.unwrap_or(default);
+        match (scheme, filter) {
+            (Scheme::Convolution, _) => {
+                Ok(Self::all(Box::new(Convolution::<T>::new(queue, filter, boundary, pyramid)?)))
+            }
+            (Scheme::Rowcolumn, _) => Ok(Self::all(Box::new(RowColumn::<T>::new(queue, filter, boundary, pyramid)?))),
+            (Scheme::Slab, _) if default == Scheme::Slab => Self::slab(device, boundary, pyramid),
+            (Scheme::Slab, _) | (_, Filter::Bank(_)) => {
+                let filter = filter.to_string();
+                Err(Error::SchemeNotFor { scheme, filter, element, instead: default })
+            }
+            (_, &Filter::Wavelet(wavelet)) => {
+                let tiles = Box::new(Tiles::new(device, scheme, wavelet, element, boundary)?);
+                Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))
+            }
+        }
     }
 }
 
 impl<T> Schemes<T> {
+    fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+        let slab = Box::new(Slab::new(device, boundary)?);
+        Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))
+    }
+
+    /// All levels by `scheme`, which takes any size.
+    pub(super) fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
+        Self { scheme, lines: None }
+    }
+
     /// `lines` is called if there is a level that `scheme` does not take.
     fn new(
         scheme: Box<dyn LevelKernels<T>>,

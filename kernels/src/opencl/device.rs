@@ -165,6 +165,12 @@ impl Device {
         Ok(context)
     }
 
+    /// Whether it computes in f64.
+    pub(super) fn has_doubles(&self) -> bool {
+        let extensions = text(cl::get_device_info(self.id, cl::DeviceInfo::Extensions));
+        extensions.split_whitespace().any(|extension| extension == "cl_khr_fp64")
+    }
+
     /// The kernels for streams with this boundary, built on first use.
     pub(super) fn program(&self, boundary: Boundary) -> Result<cl::Program, Error> {
         self.build(&SOURCES, &params::defines(&self.tuning, boundary))

@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use common::pyramid::Pyramid;
 use ocl::core::{self as cl, OclPrm};
 
+use super::address::Tabled;
+use super::choice::Schemes;
 use super::first_run::FirstRun;
 use super::queue::{Pinned, Queue, ran};
 use super::transform::ChannelTransform;
@@ -33,20 +34,19 @@ pub(super) struct OpenClMeasure<T: OclPrm> {
     backend: BackendInfo,
 }
 
-impl<T: Sample + OclPrm + Into<f64>> OpenClMeasure<T> {
+impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     /// Allocates and prepares everything; the pictures show `scene`.
     pub(super) fn open(
         params: &TransformParams,
         device: Option<&str>,
         reason: String,
         scene: &Scene,
-        transform: impl Fn(&Queue, &Pyramid) -> Result<ChannelTransform<T>, Error>,
     ) -> Result<Self, Error> {
         let device = device::find(device)?;
         let mut channels = Vec::new();
         for (index, pyramid) in params.pyramids().iter().enumerate() {
             let queue = Queue::new(&device)?;
-            let transform = transform(&queue, pyramid)?;
+            let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
             let (width, (samples, pitch)) = (pyramid.plane().width(), transform.samples());
             let (samples, bands) = (samples.len(), transform.bands.len());
             let mut taller = queue.pinned(samples + (PICTURES - 1) * SHIFT_ROWS * pitch)?;
@@ -172,7 +172,7 @@ impl<T: Sample + OclPrm + Into<f64>> OpenClMeasure<T> {
     }
 }
 
-impl<T: Sample + OclPrm + Into<f64>> Measure for OpenClMeasure<T> {
+impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
     fn round(&mut self, picture: usize) -> Result<Round, Error> {
         let round = self.forward(picture).and_then(|forward| Ok((forward, self.inverse()?)));
         // Nothing of a failed round may still use the pinned memory.

@@ -5,12 +5,10 @@
 //! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
-#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
 mod address;
 mod channel;
-#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
-mod convolution;
 mod choice;
+mod convolution;
 mod decoder;
 mod device;
 mod encoder;
@@ -20,10 +18,9 @@ mod line;
 mod measure;
 mod memory;
 mod params;
+mod planes;
 mod queue;
-#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
 mod rowcolumn;
-#[cfg_attr(not(test), allow(dead_code, reason = "OpenClTransform has no schemes yet"))]
 mod scheme;
 mod slab;
 mod source;
@@ -36,17 +33,17 @@ mod transform_only;
 mod tuning;
 
 use common::params::StreamParams;
-use common::pyramid::Pyramid;
 
 pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
 pub use self::encoder::OpenClEncoder;
 use self::measure::OpenClMeasure;
+use self::planes::OpenClPlanes;
 pub use self::timeline::{Interval, Stage, Timeline};
 pub use self::transfer::{OpenClTransfer, TransferTimes};
-use self::transform::ChannelTransform;
 pub use self::transform_only::OpenClTransform;
 use crate::measure::{Measure, Scene};
+use crate::wavelet::Element;
 use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
 
 /// [`OpenClEncoder::open`] as the trait object that daemons use.
@@ -73,7 +70,14 @@ pub(crate) fn open_transform(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Transform>, Error> {
-    Ok(Box::new(OpenClTransform::open(params, device, reason)?))
+    if transform_only::is_stream(params) {
+        return Ok(Box::new(OpenClTransform::open(params, device, reason)?));
+    }
+    Ok(match params.element {
+        Element::F32 => Box::new(OpenClPlanes::<f32>::open(params, device, reason)?),
+        Element::F64 => Box::new(OpenClPlanes::<f64>::open(params, device, reason)?),
+        Element::I32 => Box::new(OpenClPlanes::<i32>::open(params, device, reason)?),
+    })
 }
 
 /// A measurement of a transform, as the trait object that [`crate::measure`] uses.
@@ -83,9 +87,11 @@ pub(crate) fn open_measure(
     reason: String,
     scene: &Scene,
 ) -> Result<Box<dyn Measure>, Error> {
-    let boundary = transform_only::as_stream(params)?.codec.boundary;
-    let slab = |queue: &queue::Queue, pyramid: &Pyramid| ChannelTransform::slab(queue, boundary, pyramid);
-    Ok(Box::new(OpenClMeasure::<f32>::open(params, device, reason, scene, slab)?))
+    Ok(match params.element {
+        Element::F32 => Box::new(OpenClMeasure::<f32>::open(params, device, reason, scene)?),
+        Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, reason, scene)?),
+        Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, reason, scene)?),
+    })
 }
 
 fn backend(device: &device::Device, reason: String) -> BackendInfo {

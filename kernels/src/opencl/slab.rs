@@ -37,12 +37,12 @@ impl Slab {
     }
 }
 
-impl LevelKernels<f32> for Slab {
+impl<T> LevelKernels<T> for Slab {
     fn takes(&self, size: &LevelSize) -> bool {
         !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.low_w, size.low_h);
         let kernel = kernel(
@@ -70,7 +70,7 @@ impl LevelKernels<f32> for Slab {
         Ok(vec![Launch::new(kernel, groups, self.group_size())])
     }
 
-    fn inverse(&self, level: &Level<'_, f32>) -> Result<Vec<Launch>, Error> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         let kernel = kernel(

@@ -5,6 +5,7 @@ use common::pyramid::Pyramid;
 
 use super::address::Tabled;
 use super::channel::constant;
+use super::choice::Schemes;
 use super::convolution::Convolution;
 use super::device;
 use super::level::LevelKernels;
@@ -17,13 +18,13 @@ use crate::transform::Filter;
 use crate::wavelet::Wavelet;
 
 fn run<T: Tabled + Sample>(
-    scheme: &dyn LevelKernels<T>,
+    schemes: &Schemes<T>,
     queue: &Queue,
     pyramid: &Pyramid,
     plane: &[T],
     square: &[T],
 ) -> (Vec<T>, Vec<T>) {
-    let t = ChannelTransform::<T>::new(queue, pyramid, |_| scheme).unwrap();
+    let t = ChannelTransform::<T>::new(queue, pyramid, schemes).unwrap();
     let (w, side) = (pyramid.plane().width(), pyramid.side());
     let mut events = Vec::new();
     let put = |buffer: &super::queue::Buffer<T>, pitch: usize, values: &[T], width: usize| {
@@ -68,8 +69,10 @@ fn check<T: Tabled + Sample>(
             (0..(size.0 * size.1) as i32).map(|n| sample((n * n % 1009 * 37 + 11 * n) % 256 - 128)).collect();
         let steps = T::steps(wavelet);
         let square = dwt::forward(&plane, &pyramid, &steps, boundary);
-        for (name, scheme) in [("convolution", &convolution as &dyn LevelKernels<T>), ("rowcolumn", &rowcolumn)] {
-            let (forward, inverse) = run(scheme, queue, &pyramid, &plane, &square);
+        for (name, scheme) in
+            [("convolution", Box::new(convolution) as Box<dyn LevelKernels<T>>), ("rowcolumn", Box::new(rowcolumn))]
+        {
+            let (forward, inverse) = run(&Schemes::all(scheme), queue, &pyramid, &plane, &square);
             let worst =
                 |a: &[T], b: &[T]| a.iter().zip(b).map(|(&a, &b)| (value(a) - value(b)).abs()).fold(0.0, f64::max);
             let peak = square.iter().map(|&c| value(c).abs()).fold(0.0, f64::max);

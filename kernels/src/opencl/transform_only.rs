@@ -15,7 +15,7 @@ use super::transform::ChannelTransform;
 use super::{backend, device};
 use crate::reference::check_picture;
 use crate::transform::Filter;
-use crate::wavelet::{Element, Wavelet};
+use crate::wavelet::{Element, Scheme, Wavelet};
 use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
 
 /// Transform on an OpenCL device.
@@ -196,13 +196,18 @@ impl Transform for OpenClTransform {
     }
 }
 
+/// Whether this is the transform of some stream.
+pub(super) fn is_stream(params: &TransformParams) -> bool {
+    let wavelet = (&params.filter, params.element) == (&Filter::Wavelet(Wavelet::Cdf97), Element::F32);
+    wavelet && matches!(params.scheme, None | Some(Scheme::Slab))
+}
+
 /// The stream whose pictures are transformed like this.
-pub(super) fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
-    params.check_scheme("opencl")?;
+fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
     let cannot = |what: String| Error::NotOnThisBackend { backend: "opencl", what, instead: "reference" };
-    let (Filter::Wavelet(Wavelet::Cdf97), Element::F32) = (&params.filter, params.element) else {
-        return Err(cannot(format!("{} in {}", params.filter, params.element)));
-    };
+    if !is_stream(params) {
+        return Err(cannot(format!("pictures to {} in {}", params.filter, params.element)));
+    }
     Ok(StreamParams {
         size: params.size,
         frame_rate: FrameRate::new(1, 1).ok_or_else(|| cannot("a picture".to_owned()))?,

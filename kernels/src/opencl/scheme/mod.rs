@@ -43,14 +43,14 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// Builds the kernels of `scheme`; none if it is not generated.
+    /// Builds the kernels of `scheme`; [`Error::SchemeNotFor`] if it is not generated.
     pub(super) fn new(
         device: &Device,
         scheme: Scheme,
         wavelet: Wavelet,
         element: Element,
         boundary: Boundary,
-    ) -> Result<Option<Self>, Error> {
+    ) -> Result<Self, Error> {
         let lifting = wavelet.lifting();
         let function = |name, direction| {
             let steps = step::steps(scheme, &lifting, boundary, direction)?;
@@ -58,13 +58,16 @@ impl Tiles {
         };
         let functions =
             function("forward_steps", Direction::Forward).zip(function("inverse_steps", Direction::Inverse));
-        let Some((forward, inverse)) = functions else { return Ok(None) };
+        let Some((forward, inverse)) = functions else {
+            let (filter, instead) = (wavelet.to_string(), Scheme::Separable);
+            return Err(Error::SchemeNotFor { scheme, filter, element, instead });
+        };
         let tile = device.tuning.tile;
         let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
         text += &tile_text(tile, &forward, &inverse);
         let functions = [forward.text.as_str(), inverse.text.as_str()];
         let program = device.build(&[&[text.as_str()], &KERNELS[..], &functions].concat(), "")?;
-        Ok(Some(Self { program, boundary, tile, forward: forward.reach, inverse: inverse.reach }))
+        Ok(Self { program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
     }
 
     /// Groups that write `w` x `h` quadruples.

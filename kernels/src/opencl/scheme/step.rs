@@ -11,7 +11,7 @@ use crate::wavelet::{Lifting, Scheme};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// Multiplies quadruples by a polyphase matrix.
-    Linear(Matrix),
+    Linear(Box<Matrix>),
     /// Lifts one or several times; a quadruple computes all that it needs of others' intermediate values itself.
     Lifts(Vec<Lift>),
     /// Multiplies LL, HL, LH and HH by these.
@@ -68,7 +68,7 @@ pub(super) fn linear(scheme: Scheme, lifting: &Lifting, direction: Direction) ->
     if direction == Direction::Inverse {
         matrices.reverse();
     }
-    let lifts = matrices.into_iter().flatten().map(Step::Linear).collect();
+    let lifts = matrices.into_iter().flatten().map(|matrix| Step::Linear(Box::new(matrix))).collect();
     Some(scaled(lifts, lifting, direction))
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     fn product(steps: &[Step]) -> Matrix {
         steps.iter().fold(Matrix::identity(), |product, step| match step {
-            Step::Linear(matrix) => matrix * &product,
+            Step::Linear(matrix) => &**matrix * &product,
             _ => product,
         })
     }

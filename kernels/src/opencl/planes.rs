@@ -1,0 +1,167 @@
+//! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of streams
+//! have a faster way, [`super::OpenClTransform`].
+
+use std::sync::Arc;
+
+use common::pyramid::Pyramid;
+use ocl::core as cl;
+
+use super::address::Tabled;
+use super::backend;
+use super::choice::Schemes;
+use super::device::{self, Device};
+use super::first_run::FirstRun;
+use super::memory::Memory;
+use super::queue::{Buffer, Pinned, Queue};
+use super::transform::ChannelTransform;
+use crate::reference::sample::Sample;
+use crate::reference::{check_picture, colour};
+use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+
+/// Transform of planes of `T` on an OpenCL device.
+pub(super) struct OpenClPlanes<T: Tabled> {
+    params: TransformParams,
+    pyramids: Vec<Pyramid>,
+    channels: Vec<Channel<T>>,
+    /// Forward and inverse.
+    first: [FirstRun; 2],
+    backend: BackendInfo,
+}
+
+/// A channel's queue and memory.
+struct Channel<T: Tabled> {
+    queue: Queue,
+    transform: ChannelTransform<T>,
+    staging: Pinned<T>,
+}
+
+impl<T: Sample + Tabled> OpenClPlanes<T> {
+    /// This transform on the device whose name contains `device`, or on the best one; `reason` says why this back end was
+    /// chosen.
+    pub(super) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let pyramids = params.pyramids();
+        Self::memory(&device, params, &pyramids)?.check(&device)?;
+        let channel = |pyramid| Channel::new(Queue::new(&device)?, params, pyramid);
+        Ok(Self {
+            params: params.clone(),
+            channels: pyramids.iter().map(channel).collect::<Result<_, _>>()?,
+            pyramids,
+            first: Default::default(),
+            backend: backend(&device, reason),
+        })
+    }
+
+    /// What [`Self::open`] allocates.
+    fn memory(device: &Arc<Device>, params: &TransformParams, pyramids: &[Pyramid]) -> Result<Memory, Error> {
+        let (queue, mut memory) = (Queue::new(device)?, Memory::default());
+        for pyramid in pyramids {
+            ChannelTransform::memory(pyramid, &Schemes::<T>::open(&queue, params, pyramid)?, &mut memory);
+            memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
+        }
+        Ok(memory)
+    }
+
+    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let alone = self.first[0].begin(&()).is_some();
+        for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
+            let Channel { queue, transform, staging } = channel;
+            queue.clear(&transform.bands)?;
+            let (samples, pitch) = transform.samples();
+            upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
+            transform.run_forward(queue, &mut Vec::new())?;
+            queue.download(&transform.bands, 0, staging, transform.bands.len())?;
+            if alone { queue.finish()? } else { queue.flush()? }
+        }
+        let results = self
+            .channels
+            .iter()
+            .zip(&self.pyramids)
+            .map(|(channel, pyramid)| channel.result(channel.transform.band_pitch, pyramid.side(), pyramid.side()));
+        let squares = results.collect::<Result<_, _>>()?;
+        self.first[0].done(());
+        Ok(squares)
+    }
+
+    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        let alone = self.first[1].begin(&()).is_some();
+        for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
+            let Channel { queue, transform, staging } = channel;
+            upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
+            transform.run_inverse(queue, &mut Vec::new())?;
+            let (samples, _) = transform.samples();
+            queue.download(samples, 0, staging, samples.len())?;
+            if alone { queue.finish()? } else { queue.flush()? }
+        }
+        let results = self.channels.iter().zip(&self.pyramids).map(|(channel, pyramid)| {
+            channel.result(channel.transform.samples().1, pyramid.plane().width(), pyramid.plane().height())
+        });
+        let planes = results.collect::<Result<_, _>>()?;
+        self.first[1].done(());
+        Ok(planes)
+    }
+
+    /// Nothing of a failed call may still use the staging memory when the next one fills it.
+    fn settle(&self, result: Result<Vec<Vec<T>>, Error>) -> Result<Values, Error> {
+        if result.is_err() {
+            for channel in &self.channels {
+                let _ = channel.queue.finish();
+            }
+        }
+        result.map(T::wrap)
+    }
+}
+
+impl<T: Sample + Tabled> Channel<T> {
+    fn new(queue: Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
+        let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
+        let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
+        Ok(Self { queue, transform, staging })
+    }
+
+    /// Waits; the first `width` values of the first `height` rows that came to the host.
+    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>, Error> {
+        self.queue.finish()?;
+        Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
+    }
+}
+
+/// Copies rows of `width` values to a buffer of rows of `pitch`.
+fn upload<T: Tabled>(
+    queue: &Queue,
+    staging: &mut Pinned<T>,
+    to: &Buffer<T>,
+    pitch: usize,
+    values: &[T],
+    width: usize,
+) -> Result<cl::Event, Error> {
+    for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
+        to[..from.len()].copy_from_slice(from);
+    }
+    queue.upload(staging, to, to.len())
+}
+
+impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
+        let planes = colour::planes(picture, self.params.chroma);
+        let planes: Vec<Vec<T>> =
+            planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect();
+        let result = self.run_forward(&planes);
+        self.settle(result)
+    }
+
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        let result = self.run_forward(planes.planes(&self.pyramids)?);
+        self.settle(result)
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        let result = self.run_inverse(squares.squares(&self.pyramids)?);
+        self.settle(result)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}

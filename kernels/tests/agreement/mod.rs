@@ -1,0 +1,148 @@
+//! A scheme on an OpenCL device against the reference: shared by `tests/schemes.rs` and `examples/agreement.rs`.
+#![allow(dead_code, unreachable_pub, reason = "each user needs a part")]
+
+use common::frame::{Chroma, FrameSize};
+use common::params::{Boundary, Levels, Padding};
+use kernels::transform::{Filter, TransformParams, Values};
+use kernels::wavelet::{Element, Scheme, Wavelet};
+use kernels::{BackendChoice, Error, open_transform};
+
+pub const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
+
+/// Every wavelet in every arithmetic that it has.
+pub const FILTERS: [(Wavelet, Element); 5] = [
+    (Wavelet::Cdf97, Element::F32),
+    (Wavelet::Cdf53, Element::I32),
+    (Wavelet::Dd137, Element::F32),
+    (Wavelet::Cdf97, Element::F64),
+    (Wavelet::Dd137, Element::F64),
+];
+
+/// What is transformed.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub wavelet: Wavelet,
+    pub element: Element,
+    pub boundary: Boundary,
+    pub padding: Padding,
+    pub size: FrameSize,
+}
+
+impl Case {
+    /// The schemes that compute it.
+    pub fn schemes(self) -> impl Iterator<Item = Scheme> {
+        let slab = (self.wavelet, self.element) == (Wavelet::Cdf97, Element::F32);
+        Scheme::NAMES.into_iter().map(|(scheme, _)| scheme).filter(move |scheme| slab || *scheme != Scheme::Slab)
+    }
+
+    fn params(self, scheme: Option<Scheme>) -> TransformParams {
+        TransformParams {
+            size: self.size,
+            chroma: Chroma::Grey,
+            filter: Filter::Wavelet(self.wavelet),
+            levels: Levels::Full,
+            boundary: self.boundary,
+            padding: self.padding,
+            element: self.element,
+            scheme,
+        }
+    }
+}
+
+/// What the reference makes of a case.
+pub struct Reference {
+    case: Case,
+    planes: Values,
+    squares: Values,
+    back: Values,
+}
+
+impl Reference {
+    /// Transforms a plane of waves and noise there and back.
+    pub fn new(case: Case) -> Result<Self, Error> {
+        let planes = planes(case);
+        let mut transform = open_transform(&case.params(None), BackendChoice::Reference, None)?;
+        let squares = transform.forward_planes(&planes)?;
+        let back = transform.inverse(&squares)?;
+        Ok(Self { case, planes, squares, back })
+    }
+
+    /// Whether the plane came back as it was.
+    pub fn is_perfect(&self) -> bool {
+        self.back == self.planes
+    }
+
+    /// The same by `scheme` on the device whose name contains `device`.
+    pub fn compare(&self, scheme: Scheme, device: Option<&str>) -> Result<Agreement, Error> {
+        let mut transform = open_transform(&self.case.params(Some(scheme)), BackendChoice::Opencl, device)?;
+        let squares = transform.forward_planes(&self.planes)?;
+        let back = transform.inverse(&self.squares)?;
+        // The least fault counts where no error is allowed: that of -0 for 0 is none.
+        Ok(Agreement {
+            forward: error(&squares, &self.squares),
+            inverse: error(&back, &self.back),
+            bound: bound(scheme, self.case.element),
+            is_equal: squares == self.squares && back == self.back,
+        })
+    }
+}
+
+/// How near a scheme comes to the reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Agreement {
+    /// Largest error of a coefficient, relative to the largest coefficient.
+    pub forward: f64,
+    /// The same of samples.
+    pub inverse: f64,
+    /// Largest error allowed.
+    pub bound: f64,
+    /// Whether all values are equal.
+    pub is_equal: bool,
+}
+
+impl Agreement {
+    pub fn is_good(&self) -> bool {
+        if self.bound == 0.0 { self.is_equal } else { self.forward <= self.bound && self.inverse <= self.bound }
+    }
+}
+
+/// Integers and the schemes that keep the order of operations have no error.
+fn bound(scheme: Scheme, element: Element) -> f64 {
+    match element {
+        Element::I32 => 0.0,
+        _ if scheme.is_exact() => 0.0,
+        Element::F32 => 2e-5,
+        Element::F64 => 1e-10,
+    }
+}
+
+fn planes(case: Case) -> Values {
+    let mut state = 1_u32;
+    let sample = |index: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (x, y) = ((index % case.size.width()) as f64, (index / case.size.width()) as f64);
+        (70.0 * (x / 9.0).sin() * (y / 23.0).cos() + f64::from(state >> 24) / 4.0 - 32.0).round()
+    };
+    let plane: Vec<f64> = (0..case.size.pixels()).map(sample).collect();
+    match case.element {
+        Element::F32 => Values::F32(vec![plane.iter().map(|&v| v as f32).collect()]),
+        Element::F64 => Values::F64(vec![plane]),
+        Element::I32 => Values::I32(vec![plane.iter().map(|&v| v as i32).collect()]),
+    }
+}
+
+/// Largest difference relative to the largest value; NaN if there is any.
+fn error(values: &Values, wanted: &Values) -> f64 {
+    let (values, wanted) = (numbers(values), numbers(wanted));
+    let peak = wanted.iter().fold(f64::MIN_POSITIVE, |peak, v| peak.max(v.abs()));
+    let differences = values.iter().zip(&wanted).map(|(a, b)| (a - b).abs());
+    differences.fold(0.0, |worst: f64, d| if d > worst || d.is_nan() { d } else { worst }) / peak
+}
+
+fn numbers(values: &Values) -> Vec<f64> {
+    match values {
+        Values::F32(channels) => channels.iter().flatten().map(|&v| v.into()).collect(),
+        Values::F64(channels) => channels.concat(),
+        Values::I32(channels) => channels.iter().flatten().map(|&v| v.into()).collect(),
+    }
+}
