@@ -67,6 +67,11 @@ impl Reference {
         Ok(Self { case, planes, squares, back })
     }
 
+    /// Whether the wavelet gives back every bit.
+    pub fn must_be_perfect(&self) -> bool {
+        self.case.element == Element::I32
+    }
+
     /// Whether the plane came back as it was.
     pub fn is_perfect(&self) -> bool {
         self.back == self.planes
@@ -77,7 +82,6 @@ impl Reference {
         let mut transform = open_transform(&self.case.params(Some(scheme)), BackendChoice::Opencl, device)?;
         let squares = transform.forward_planes(&self.planes)?;
         let back = transform.inverse(&self.squares)?;
-        // The least fault counts where no error is allowed: that of -0 for 0 is none.
         Ok(Agreement {
             forward: error(&squares, &self.squares),
             inverse: error(&back, &self.back),
@@ -101,6 +105,16 @@ pub struct Agreement {
 }
 
 impl Agreement {
+    /// The larger errors of both.
+    pub fn worse(self, other: Self) -> Self {
+        Self {
+            forward: self.forward.max(other.forward),
+            inverse: self.inverse.max(other.inverse),
+            bound: self.bound,
+            is_equal: self.is_equal && other.is_equal,
+        }
+    }
+
     pub fn is_good(&self) -> bool {
         if self.bound == 0.0 { self.is_equal } else { self.forward <= self.bound && self.inverse <= self.bound }
     }
