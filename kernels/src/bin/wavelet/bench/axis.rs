@@ -22,14 +22,15 @@ impl Axis {
         Self { range: f64::from(first).exp2() / margin..f64::from(last).exp2() * margin, ticks, logarithmic: true }
     }
 
-    /// Logarithmic, for values above 0; ticks at 1, 2 and 5 or at powers of ten.
+    /// Logarithmic, for values above 0; from one tick to another, which are at 1, 2 and 5 or at powers of ten.
     pub(crate) fn decades(values: &Range<f64>) -> Self {
-        let first = values.start.log10().floor() as i32;
-        let last = (values.end.log10().ceil() as i32).max(first + 1);
+        let (first, last) = (values.start.log10().floor() as i32, values.end.log10().floor() as i32 + 1);
         let digits: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let ticks = (first..=last).flat_map(|exponent| digits.iter().map(move |digit| digit * 10_f64.powi(exponent)));
-        let end = 10_f64.powi(last);
-        Self { range: 10_f64.powi(first)..end, ticks: ticks.filter(|&tick| tick <= end).collect(), logarithmic: true }
+        let all = (first..=last).flat_map(|exponent| digits.iter().map(move |digit| digit * 10_f64.powi(exponent)));
+        let all: Vec<f64> = all.collect();
+        let below = all.iter().rposition(|tick| *tick <= values.start).unwrap_or(0);
+        let above = all.iter().position(|tick| *tick > values.end).unwrap_or(all.len() - 1);
+        Self { range: all[below]..all[above], ticks: all[below..=above].to_vec(), logarithmic: true }
     }
 
     /// Linear, from 0, for values above 0; four to eight ticks at round numbers.
@@ -76,8 +77,10 @@ mod tests {
         assert_eq!(Axis::from_zero(&(3.0..2700.0)).ticks, [0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0]);
         let near =
             |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a / b - 1.0).abs() < 1e-9);
-        assert!(near(&Axis::decades(&(0.3..7.0)).ticks, &[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]));
-        assert!(near(&Axis::decades(&(0.3..7000.0)).ticks, &[0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0]));
+        let decades = |values| Axis::decades(&values).ticks;
+        assert!(near(&decades(0.3..7.0), &[0.2, 0.5, 1.0, 2.0, 5.0, 10.0]));
+        assert!(near(&decades(0.3..7000.0), &[0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0]));
+        assert!(near(&decades(1.0..1.0), &[1.0, 2.0]) && near(&decades(3.0..4.0), &[2.0, 5.0]));
     }
 
     #[test]

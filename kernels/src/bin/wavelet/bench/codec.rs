@@ -28,14 +28,6 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "psnr_y_db",
     ]);
     table.note("encode_ms: wall time of the whole encoder; every frame has the same budget".to_owned());
-    table.plot(Axes {
-        title: "Encoder and decoder, stage by stage".to_owned(),
-        values: &["upload_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
-        by: &[],
-        quantity: "time of a frame, ms",
-        logarithmic: true,
-        dashed: |_| None,
-    });
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
         let params = subject.params();
@@ -57,6 +49,14 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let backend = encoder.backend();
         let pixels = params.size.pixels();
         let psnr = subject.psnr_luma(out.data()).map_or("-".to_owned(), |decibel| format!("{decibel:.2}"));
+        table.plot(Axes {
+            title: format!("Encoder and decoder, stage by stage: {}", backend.device),
+            values: &["upload_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
+            by: &[],
+            quantity: "time of a frame, ms",
+            logarithmic: true,
+            dashed: |_| None,
+        });
         table.push(vec![
             backend.name.to_owned(),
             backend.device.clone(),

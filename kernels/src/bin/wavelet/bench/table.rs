@@ -112,7 +112,9 @@ impl Table {
         for value in axes.values {
             let at = column(value)?;
             for row in &self.rows {
-                let (Some(x), Some(y)) = (pixels(&row[size]), row[at].parse().ok().filter(|y| *y > 0.0)) else {
+                let (Some(x), Some(y)) =
+                    (pixels(&row[size]), row[at].parse().ok().filter(|y: &f64| y.is_finite() && *y > 0.0))
+                else {
                     continue;
                 };
                 let mut words: Vec<&str> = by.iter().map(|&column| row[column].as_str()).collect();
@@ -195,7 +197,7 @@ mod tests {
             dashed: |name| name.strip_prefix("back ").map(str::to_owned),
         };
         for (size, way, calc, total) in
-            [("2x3", "there", "1", "2"), ("2x3", "back", "3", "-"), ("4x4", "there", "5", "0")]
+            [("2x3", "there", "1", "2"), ("2x3", "back", "3", "inf"), ("4x4", "there", "5", "0")]
         {
             table.push(row(&[size, way, calc, total]));
         }

@@ -13,14 +13,6 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table =
         Table::new(&["device", "size", "bytes", "upload_us", "download_us", "upload_gb_s", "download_gb_s"]);
     table.note("one 4:2:0 frame from and to pinned memory, wall time from the call to the end of the copy".to_owned());
-    table.plot(Axes {
-        title: "Copies between pinned host memory and the device".to_owned(),
-        values: &["upload_gb_s", "download_gb_s"],
-        by: &[],
-        quantity: "throughput, GB/s",
-        logarithmic: false,
-        dashed: |_| None,
-    });
     for size in sizes(&args.sizes, "1920x1080")? {
         let bytes = PixelFormat::I420.bytes(size);
         let mut transfer = OpenClTransfer::open(compute.device.as_deref(), bytes)?;
@@ -28,6 +20,14 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             let times = transfer.run()?;
             Ok([times.upload, times.download])
         })?;
+        table.plot(Axes {
+            title: format!("Copies between pinned host memory and the device: {}", transfer.device()),
+            values: &["upload_gb_s", "download_gb_s"],
+            by: &[],
+            quantity: "throughput, GB/s",
+            logarithmic: false,
+            dashed: |_| None,
+        });
         table.push(vec![
             transfer.device().to_owned(),
             size.to_string(),
