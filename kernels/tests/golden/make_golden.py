@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the pictures and coefficients in this folder from scikit-image's `camera` picture.
 
-Needs numpy, PyWavelets, scikit-image. Writes NAME.pgm and NAME.PADDING.npy (float32, shape (1, N, N)).
+Needs numpy, PyWavelets, scikit-image. Writes NAME.pgm and NAME.PADDING.npy (float64, shape (1, N, N)).
 """
 
 import os
@@ -16,4 +16,4 @@ for name, picture in {"camera_64x64": camera[100:164, 180:244], "camera_37x21": 
     with open(f"{HERE}/{name}.pgm", "wb") as file:
         file.write(b"P5\n%d %d\n255\n" % picture.shape[::-1] + picture.tobytes())
     for padding in ["smooth", "zero"]:
-        np.save(f"{HERE}/{name}.{padding}.npy", forward(picture, padding)[None].astype(np.float32))
+        np.save(f"{HERE}/{name}.{padding}.npy", forward(picture, padding)[None])

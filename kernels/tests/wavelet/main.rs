@@ -4,5 +4,6 @@
 mod clips;
 mod errors;
 mod measurements;
+mod oracles;
 mod squares;
 mod support;

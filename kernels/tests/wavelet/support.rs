@@ -7,6 +7,12 @@ use std::process::{Command, Output};
 /// Every back end; on a machine without an OpenCL device the tests fail.
 pub(crate) const BACKENDS: [&str; 3] = ["reference", "cpu", "opencl"];
 
+/// Back ends that compute every wavelet in every precision.
+pub(crate) const COMPLETE_BACKENDS: [&str; 1] = ["reference"];
+
+/// Every boundary.
+pub(crate) const BOUNDARIES: [&str; 3] = ["symmetric", "periodic", "zero"];
+
 /// A folder that disappears with the value.
 pub(crate) struct Folder(PathBuf);
 
@@ -58,12 +64,31 @@ pub(crate) fn golden(name: &str) -> String {
 
 /// Shape, as NumPy writes it, and values of a float32 array.
 pub(crate) fn read_npy(path: &str) -> (String, Vec<f32>) {
+    let (shape, values) = read_npy_of("<f4", path);
+    (shape, values.into_iter().map(|value| value as f32).collect())
+}
+
+/// Shape, as NumPy writes it, and values of an array whose element NumPy calls `<f4`, `<f8` or `<i4`.
+pub(crate) fn read_npy_of(element: &str, path: &str) -> (String, Vec<f64>) {
     let bytes = fs::read(path).unwrap();
     let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = std::str::from_utf8(&bytes[10..data]).unwrap();
-    assert!(header.contains("'descr': '<f4'") && header.contains("'fortran_order': False"), "{header}");
+    assert!(header.contains(&format!("'descr': '{element}'")) && header.contains("'fortran_order': False"), "{header}");
     let shape = header.split_once("'shape': (").unwrap().1.split_once(')').unwrap().0.to_owned();
-    (shape, bytes[data..].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+    let data = &bytes[data..];
+    let values = match element {
+        "<f4" => data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+        "<i4" => data.chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+        _ => data.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
+    };
+    (shape, values)
+}
+
+/// A binary PGM with texture.
+pub(crate) fn pgm(width: usize, height: usize) -> Vec<u8> {
+    let mut bytes = format!("P5\n{width} {height}\n255\n").into_bytes();
+    bytes.extend((0..width * height).map(|at| (at * at * 37 + at * 11 + at / width * 5) as u8));
+    bytes
 }
 
 /// A binary PPM of a smooth coloured picture with some texture.
