@@ -33,7 +33,7 @@ bench: ## time the transform and the coder on the device that would be used; tab
 
 .PHONY: bench-device
 bench-device: ## the same for the first OpenCL device, with the program as it is: builds and downloads nothing
-	$(TARGET)/release/wavelet bench all --backend opencl --seconds 1
+	$(TARGET)/release/wavelet bench all --backend opencl --seconds 0.5
 
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)

@@ -1,20 +1,26 @@
 //! The transform between pinned host memory and the device's, its parts one after another and each timed alone; the
 //! channels run side by side.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ocl::core::{self as cl, OclPrm};
 
 use super::address::Tabled;
+use super::backend;
 use super::choice::Schemes;
+use super::device::{self, Device};
 use super::first_run::FirstRun;
+use super::memory::Memory;
 use super::queue::{Pinned, Queue, ran};
 use super::transform::ChannelTransform;
-use super::{backend, device};
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
 use crate::reference::sample::Sample;
 use crate::transform::TransformParams;
 use crate::{BackendInfo, Error};
+
+/// Rows of the taller plane beyond those of a picture.
+const MORE_ROWS: usize = (PICTURES - 1) * SHIFT_ROWS;
 
 /// One channel: its queue, its memory on both sides.
 struct Channel<T: OclPrm> {
@@ -43,18 +49,31 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         scene: &Scene,
     ) -> Result<Self, Error> {
         let device = device::find(device)?;
+        Self::memory(&device, params)?.check(&device)?;
         let mut channels = Vec::new();
         for (index, pyramid) in params.pyramids().iter().enumerate() {
             let queue = Queue::new(&device)?;
             let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
             let (width, (samples, pitch)) = (pyramid.plane().width(), transform.samples());
             let (samples, bands) = (samples.len(), transform.bands.len());
-            let mut taller = queue.pinned(samples + (PICTURES - 1) * SHIFT_ROWS * pitch)?;
+            let mut taller = queue.pinned(ChannelTransform::<T>::taller_len(pyramid, MORE_ROWS))?;
             fill(taller.values_mut(), width, pitch, index, scene);
             let result = queue.pinned(samples.max(bands))?;
             channels.push(Channel { queue, transform, scene: taller, result, width });
         }
         Ok(Self { channels, first: Default::default(), backend: backend(&device, reason) })
+    }
+
+    /// What [`Self::open`] allocates, and the plane of [`Measure::copies`].
+    fn memory(device: &Arc<Device>, params: &TransformParams) -> Result<Memory, Error> {
+        let (queue, mut memory) = (Queue::new(device)?, Memory::default());
+        for pyramid in params.pyramids() {
+            ChannelTransform::memory(&pyramid, &Schemes::<T>::open(&queue, params, &pyramid)?, &mut memory);
+            let taller = ChannelTransform::<T>::taller_len(&pyramid, MORE_ROWS);
+            memory.pinned::<T>(&[taller, ChannelTransform::<T>::staging_len(&pyramid)]);
+            memory.buffers::<T>(&[taller]);
+        }
+        Ok(memory)
     }
 
     /// The planes of picture `picture` to coefficients in `result`.

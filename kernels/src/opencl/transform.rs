@@ -66,6 +66,11 @@ impl<T: OclPrm> ChannelTransform<T> {
         plane.max(pitch(pyramid.side()) * pyramid.side())
     }
 
+    /// Values of a plane that goes on for `rows` more rows.
+    pub(super) fn taller_len(pyramid: &Pyramid, rows: usize) -> usize {
+        pitch(pyramid.plane().width()) * (pyramid.plane().height() + rows)
+    }
+
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
     pub(super) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
         let sizes = LevelSize::all(pyramid);

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
             let params = TransformParams { scheme: Some(scheme), ..params.clone() };
             let mut measure = match measure::open(&params, backend, compute.device.as_deref(), &scene::sample) {
                 Ok(measure) => measure,
-                Err(error @ Error::NotOnThisBackend { .. }) => {
+                Err(error @ (Error::NotOnThisBackend { .. } | Error::SchemeNotFor { .. })) => {
                     table.note(format!("{name} left out: {error}"));
                     continue;
                 }
@@ -110,7 +110,7 @@ fn axes(params: &TransformParams, device: &str) -> Axes {
         values: &["forward_gb_s"],
         by: &["scheme"],
         quantity: "read and written, GB/s",
-        logarithmic: false,
+        logarithmic: true,
         dashed: |name| name.strip_suffix('*').map(str::to_owned),
     }
 }
