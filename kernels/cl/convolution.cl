@@ -22,6 +22,7 @@ __kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, int inver
         int rows[TERMS], outer[TERMS], inner[TERMS];
         for (int r = 0; r < TERMS; r++)
             rows[r] = y_at[r * height + y];
+#pragma unroll 1
         for (int i = 0; i < TERMS; i++) {
             for (int j = 0; j < TERMS; j++) {
                 int row = inverse ? rows[j] : rows[i], column = inverse ? columns[i] : columns[j];
@@ -33,6 +34,7 @@ __kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, int inver
         REAL value = rounded(inverse, inverse ? columns[0] : rows[0], outer);
 #else
         REAL value = 0;
+#pragma unroll 1
         for (int r = 0; r < TERMS; r++) {
             int row = y_at[r * height + y];
             REAL sum = 0;

@@ -62,8 +62,13 @@ struct Unchecked {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BankError {
     /// The text is no TOML, or lacks keys or has others.
-    #[error("not a filter bank: {0}")]
-    Text(String),
+    #[error("line {line} is wrong: {reason}")]
+    Text {
+        /// Line of the text, from 1.
+        line: usize,
+        /// What the parser says.
+        reason: String,
+    },
     /// No tap, or too many.
     #[error("the {filter} filter has {count} taps: 1 to {MAX_TAPS} are possible")]
     TapCount {
@@ -140,7 +145,12 @@ impl FilterBank {
 
     /// Reads a bank in the form of `banks/*.toml`.
     pub fn from_toml(text: &str) -> Result<Self, BankError> {
-        toml::from_str(text).map_err(|error| BankError::Text(error.to_string().trim_end().to_owned()))
+        let unchecked: Unchecked = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = 1 + text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
+            BankError::Text { line, reason: error.message().replace('\n', ", ") }
+        })?;
+        Self::try_from(unchecked)
     }
 
     /// The bank that the linear part of a wavelet's lifting steps amounts to.
@@ -288,9 +298,10 @@ mod tests {
 
     #[test]
     fn what_does_not_reconstruct_is_refused_with_the_residual() {
-        // The same text is found on the way through the reader.
-        let error = FilterBank::from_toml(&haar("[1, 0.75]")).unwrap_err().to_string();
-        assert!(error.contains("do not reconstruct") && error.contains("1.250e-1"), "{error}");
+        let error = FilterBank::from_toml(&haar("[1, 0.75]")).unwrap_err();
+        assert_eq!(error, BankError::NotPerfect { residual: 0.125 });
+        let text = error.to_string();
+        assert!(text.contains("do not reconstruct") && text.contains("1.250e-1"), "{text}");
         let halves = Taps { first: 0, taps: vec![0.5, 0.5] };
         let pair = Pair { low: halves.clone(), high: halves };
         assert_eq!(FilterBank::new(pair.clone(), pair), Err(BankError::NotPerfect { residual: 0.5 }));
@@ -316,9 +327,12 @@ mod tests {
         }
         for wrong in ["first = 99999999999", "first = 0\ncolour = 1"] {
             let text = haar("[1, 1]").replace("first = 0", wrong);
-            assert!(matches!(FilterBank::from_toml(&text), Err(BankError::Text(_))), "{wrong}");
+            assert!(matches!(FilterBank::from_toml(&text), Err(BankError::Text { line: 2.., .. })), "{wrong}");
         }
-        assert!(matches!(FilterBank::from_toml("[analysis]"), Err(BankError::Text(_))));
+        for text in ["", "[analysis]", "1", "\u{0}"] {
+            let error = FilterBank::from_toml(text).unwrap_err();
+            assert!(matches!(error, BankError::Text { line: 1, .. }), "{error}");
+        }
     }
 
     #[test]
