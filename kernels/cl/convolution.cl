@@ -6,7 +6,7 @@
 // Shapes: width x height outputs; `in` and `out` are squares, address.cl says how.
 // NDRange: groups of TILE x TILE_ROWS work-items for TILE x TILE outputs.
 
-__kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, int inverse, __global const int *restrict x_at,
+__kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, __global const int *restrict x_at,
                        __global const REAL *restrict x_weight, __global const int *restrict y_at,
                        __global const REAL *restrict y_weight)
 {
@@ -25,13 +25,13 @@ __kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, int inver
 #pragma unroll 1
         for (int i = 0; i < TERMS; i++) {
             for (int j = 0; j < TERMS; j++) {
-                int row = inverse ? rows[j] : rows[i], column = inverse ? columns[i] : columns[j];
-                inner[j] = row < 0 || column < 0 ? 0 : CELL(in, row, column);
+                int row = INVERSE ? rows[j] : rows[i], column = INVERSE ? columns[i] : columns[j];
+                inner[j] = row < 0 || column < 0 ? 0 : IN(row, column);
             }
-            int lifted = rounded(inverse, inverse ? rows[0] : columns[0], inner);
-            outer[i] = (inverse ? columns[i] : rows[i]) < 0 ? 0 : lifted;
+            int lifted = rounded(INVERSE ? rows[0] : columns[0], inner);
+            outer[i] = (INVERSE ? columns[i] : rows[i]) < 0 ? 0 : lifted;
         }
-        REAL value = rounded(inverse, inverse ? columns[0] : rows[0], outer);
+        REAL value = rounded(INVERSE ? columns[0] : rows[0], outer);
 #else
         REAL value = 0;
 #pragma unroll 1
@@ -39,10 +39,10 @@ __kernel void convolve(SQUARE(in), SQUARE(out), int width, int height, int inver
             int row = y_at[r * height + y];
             REAL sum = 0;
             for (int c = 0; c < TERMS; c++)
-                sum = fma(weights[c], CELL(in, row, columns[c]), sum);
+                sum = fma(weights[c], IN(row, columns[c]), sum);
             value = fma(y_weight[r * height + y], sum, value);
         }
 #endif
-        CELL(out, ROW(out, y), COLUMN(out, x)) = value;
+        OUT(OUT_ROW(y), OUT_COLUMN(x)) = value;
     }
 }

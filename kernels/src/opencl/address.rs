@@ -100,10 +100,27 @@ impl Tabled for i32 {
     }
 }
 
-/// The program of `text`, for the filters of a transform: the texts' TERMS is the most inputs an output has.
-pub(super) fn program<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<cl::Program, Error> {
-    let options = format!("{} -DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}", T::DEFINES);
-    queue.device().build(&[include_str!("../../cl/address.cl"), text], &options)
+/// The programs of a scheme's `text`, forward and inverse, whose outputs have at most `terms` inputs.
+pub(super) struct Programs([cl::Program; 2]);
+
+impl Programs {
+    /// Builds both.
+    pub(super) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self, Error> {
+        let build = |inverse: u8| {
+            let sizes = format!("-DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}");
+            let options = format!("{} -DINVERSE={inverse} {sizes}", T::DEFINES);
+            queue.device().build(&[include_str!("../../cl/address.cl"), text], &options)
+        };
+        Ok(Self([build(0)?, build(1)?]))
+    }
+
+    /// The one of a direction.
+    pub(super) fn of(&self, direction: Direction) -> &cl::Program {
+        match direction {
+            Direction::Forward => &self.0[0],
+            Direction::Inverse => &self.0[1],
+        }
+    }
 }
 
 /// A launch of `kernel` for `width` x `height` outputs.

@@ -4,9 +4,8 @@ use std::marker::PhantomData;
 
 use common::params::Boundary;
 use common::pyramid::Pyramid;
-use ocl::core as cl;
 
-use super::address::{self, Direction, Line, Table, Tabled};
+use super::address::{self, Direction, Line, Programs, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::memory::Memory;
 use super::queue::{Arg, Queue, kernel};
@@ -19,7 +18,7 @@ pub(super) struct Convolution<T> {
     filter: Filter,
     boundary: Boundary,
     terms: usize,
-    program: cl::Program,
+    programs: Programs,
     values: PhantomData<T>,
 }
 
@@ -27,9 +26,9 @@ impl<T: Tabled> Convolution<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
     pub(super) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
         let terms = address::terms::<T>(filter, boundary, pyramid);
-        let program = address::program::<T>(queue, include_str!("../../cl/convolution.cl"), terms)?;
+        let programs = Programs::new::<T>(queue, include_str!("../../cl/convolution.cl"), terms)?;
         let (queue, filter) = (queue.clone(), filter.clone());
-        Ok(Self { queue, filter, boundary, terms, program, values: PhantomData })
+        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
     fn launch(&self, level: &Level<'_, T>, direction: Direction) -> Result<Vec<Launch>, Error> {
@@ -42,10 +41,9 @@ impl<T: Tabled> Convolution<T> {
             Direction::Forward => (samples, coefficients),
             Direction::Inverse => (coefficients, samples),
         };
-        let inverse = Arg::Int((direction == Direction::Inverse).into());
         let sizes = [x.outputs, y.outputs].map(Arg::from);
-        let args = [&from[..], &to, &sizes, &[inverse], &x.args(), &y.args()].concat();
-        let kernel = kernel(&self.program, "convolve", &args)?;
+        let args = [&from[..], &to, &sizes, &x.args(), &y.args()].concat();
+        let kernel = kernel(self.programs.of(direction), "convolve", &args)?;
         let launch = address::launch(kernel, x.outputs, y.outputs);
         Ok(vec![launch.keeping([x.keep(), y.keep()].into_iter().flatten())])
     }

@@ -4,9 +4,8 @@ use std::marker::PhantomData;
 
 use common::params::Boundary;
 use common::pyramid::Pyramid;
-use ocl::core as cl;
 
-use super::address::{self, Direction, Line, Square, Table, Tabled};
+use super::address::{self, Direction, Line, Programs, Square, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::memory::Memory;
 use super::queue::{Arg, Queue, kernel};
@@ -19,7 +18,7 @@ pub(super) struct RowColumn<T> {
     filter: Filter,
     boundary: Boundary,
     terms: usize,
-    program: cl::Program,
+    programs: Programs,
     values: PhantomData<T>,
 }
 
@@ -35,19 +34,21 @@ impl<T: Tabled> RowColumn<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
     pub(super) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
         let terms = address::terms::<T>(filter, boundary, pyramid);
-        let program = address::program::<T>(queue, include_str!("../../cl/rowcolumn.cl"), terms)?;
+        let programs = Programs::new::<T>(queue, include_str!("../../cl/rowcolumn.cl"), terms)?;
         let (queue, filter) = (queue.clone(), filter.clone());
-        Ok(Self { queue, filter, boundary, terms, program, values: PhantomData })
+        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
     fn launch(&self, pass: Pass<'_>, direction: Direction) -> Result<Launch, Error> {
         let Pass { from, to, line, lines } = pass;
         let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
-        let inverse = direction == Direction::Inverse;
         let sizes = [table.outputs, lines].map(Arg::from);
-        let args = [&from[..], &to, &sizes, &[Arg::Int(inverse.into())], &table.args()].concat();
-        let kernel = kernel(&self.program, "filter_transposed", &args)?;
-        let (width, height) = if inverse { (lines, table.outputs) } else { (table.outputs, lines) };
+        let args = [&from[..], &to, &sizes, &table.args()].concat();
+        let kernel = kernel(self.programs.of(direction), "filter_transposed", &args)?;
+        let (width, height) = match direction {
+            Direction::Forward => (table.outputs, lines),
+            Direction::Inverse => (lines, table.outputs),
+        };
         Ok(address::launch(kernel, width, height).keeping(table.keep()))
     }
 }
