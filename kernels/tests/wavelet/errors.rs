@@ -8,7 +8,7 @@ use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
 
 /// The command must fail with `code` and one line that has all of `words`.
 #[track_caller]
-fn fail(arguments: &[&str], code: i32, words: &[&str]) {
+pub(crate) fn fail(arguments: &[&str], code: i32, words: &[&str]) {
     let output = wavelet(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "wavelet {}: {stderr}", arguments.join(" "));

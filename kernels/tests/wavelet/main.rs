@@ -1,6 +1,7 @@
 //! The `wavelet` command as its users run it: files in, files out, exit codes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod banks;
 mod clips;
 mod errors;
 mod measurements;

@@ -1,5 +1,7 @@
 //! From the command line's names to checked parameters, or one sentence about what this version does not have.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ pub(crate) enum Rate {
     Step(StepIndex),
 }
 
+/// Longest file of a filter bank: four filters of 64 taps take a tenth of it.
+const BANK_BYTES_MAX: u64 = 65_536;
 /// The step used when no rate is asked for.
 const DEFAULT_STEP: f64 = 8.0;
 
@@ -126,7 +130,11 @@ pub(crate) fn check_against(args: &TransformArgs, stored: &TransformParams) -> R
 /// The filter bank in a TOML file.
 fn filter_bank(path: &Path) -> Result<FilterBank> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("{name} cannot be read"))?;
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(BANK_BYTES_MAX + 1).read_to_string(&mut text));
+    if read.with_context(|| format!("{name} cannot be read"))? as u64 > BANK_BYTES_MAX {
+        bail!("{name} cannot be used: it is longer than any filter bank, {BANK_BYTES_MAX} bytes");
+    }
     FilterBank::from_toml(&text).with_context(|| format!("{name} cannot be used"))
 }
 
