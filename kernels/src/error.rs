@@ -87,14 +87,6 @@ pub enum Error {
         /// What was given.
         given: Element,
     },
-    /// A scheme of lifting steps for filters that are not lifted.
-    #[error("the scheme {scheme} is made of lifting steps, which {filter} does not have: use rowcolumn or convolution")]
-    WrongScheme {
-        /// The filter.
-        filter: String,
-        /// The scheme asked for.
-        scheme: Scheme,
-    },
     /// A scheme that does not compute this filter.
     #[error("scheme {scheme} does not compute {filter} in {element}: use scheme {instead}")]
     SchemeNotFor {

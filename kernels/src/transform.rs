@@ -46,7 +46,7 @@ impl TransformParams {
         self.chroma.channels().iter().map(pyramid).collect()
     }
 
-    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has, [`Error::WrongScheme`] if a filter bank
+    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has, [`Error::SchemeNotFor`] if a filter bank
     /// is to be lifted, [`Error::FilterBank`] if it does not reconstruct all rows and columns.
     pub fn check(&self) -> Result<(), Error> {
         let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
@@ -54,7 +54,8 @@ impl TransformParams {
             return Err(self.wrong_element(self.element));
         }
         if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
-            return Err(Error::WrongScheme { filter: self.filter.to_string(), scheme });
+            let (filter, element, instead) = (self.filter.to_string(), self.element, Scheme::Rowcolumn);
+            return Err(Error::SchemeNotFor { scheme, filter, element, instead });
         }
         Ok(address::check(self)?)
     }

@@ -42,7 +42,7 @@ impl<T: Sample + Tabled> Schemes<T> {
         let default = match filter {
             Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => Scheme::Slab,
             Filter::Wavelet(_) => Scheme::Separable,
-            Filter::Bank(_) => Scheme::Convolution,
+            Filter::Bank(_) => Scheme::Rowcolumn,
         };
         let scheme = params.scheme.unwrap_or(default);
         match (scheme, filter) {
@@ -70,7 +70,7 @@ impl<T> Schemes<T> {
     }
 
     /// All levels by `scheme`, which takes any size.
-    pub(super) fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
+    fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
         Self { scheme, lines: None }
     }
 

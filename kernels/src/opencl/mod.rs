@@ -24,8 +24,6 @@ mod rowcolumn;
 mod scheme;
 mod slab;
 mod source;
-#[cfg(test)]
-mod table_tests;
 mod timeline;
 mod transfer;
 mod transform;

@@ -6,7 +6,7 @@ use crate::errors::fail;
 use crate::support::{Folder, golden, read_npy, samples, succeed};
 
 /// The back ends that have filter banks.
-const BACKENDS: [&str; 1] = ["reference"];
+const BACKENDS: [&str; 2] = ["reference", "opencl"];
 
 /// A bank that comes with the crate.
 fn bank(name: &str) -> String {
