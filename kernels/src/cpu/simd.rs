@@ -57,7 +57,40 @@ impl Simd {
 
 /// Defines `fn $name` that runs `$body`, an `#[inline(always)]` function of the same arguments, compiled for the
 /// best instruction set there is. Fused multiply-adds in the body become single instructions.
+///
+/// A body with a type parameter gets the instruction set ([`super::vector::Isa`]) as its first one.
 macro_rules! multiversion {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident<$type:ident: $bound:path>($($arg:ident: $ty:ty),* $(,)?) = $body:ident;) => {
+        $(#[$meta])*
+        #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+        $vis fn $name<$type: $bound>($($arg: $ty),*) {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use $crate::cpu::vector::x86::{Avx2, Avx512};
+                #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx512<$type: $bound>($($arg: $ty),*) {
+                    $body::<Avx512, $type>($($arg),*)
+                }
+                #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                fn avx2<$type: $bound>($($arg: $ty),*) {
+                    $body::<Avx2, $type>($($arg),*)
+                }
+                match $crate::cpu::simd::Simd::detect() {
+                    // SAFETY: `detect` found every feature that the function is compiled with.
+                    $crate::cpu::simd::Simd::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::cpu::simd::Simd::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::cpu::simd::Simd::Baseline => {}
+                }
+            }
+            #[cfg(target_arch = "aarch64")]
+            $body::<$crate::cpu::vector::neon::Neon, $type>($($arg),*);
+            #[cfg(not(target_arch = "aarch64"))]
+            $body::<$crate::cpu::vector::Portable, $type>($($arg),*);
+        }
+    };
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:path;) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]

@@ -1,0 +1,80 @@
+//! Geometry of one level: its size, its strips and tasks, and where its bands lie.
+
+use std::ops::Range;
+
+use common::params::Boundary;
+
+/// Bytes of a row of a strip: so many that a window of rows stays in a first-level cache of 32 KiB.
+const STRIP_BYTES: usize = 2048;
+/// Samples of a level below which a second thread costs more than it saves.
+const PARALLEL_SAMPLES: usize = 1 << 15;
+
+/// Size and boundary of the low band that a level splits or makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Level {
+    /// Samples in a row.
+    pub(super) columns: usize,
+    /// Rows.
+    pub(super) rows: usize,
+    /// Extension at the ends of rows and columns.
+    pub(super) boundary: Boundary,
+}
+
+impl Level {
+    /// Columns of a half in one strip, for rows of so many samples of type `T`.
+    pub(super) fn strip_columns<T>(columns: usize, boundary: Boundary) -> usize {
+        let all = columns.div_ceil(2);
+        match boundary {
+            Boundary::Symmetric => all.min(STRIP_BYTES / 2 / size_of::<T>()),
+            // Both ends of a row are needed at once.
+            Boundary::Periodic | Boundary::Zero => all,
+        }
+    }
+
+    /// The columns of the low half, strip by strip.
+    #[inline(always)]
+    pub(super) fn strips<T>(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let (all, step) = (self.columns.div_ceil(2), Self::strip_columns::<T>(self.columns, self.boundary));
+        (0..all).step_by(step).map(move |start| start..(start + step).min(all))
+    }
+
+    /// How many pairs of rows each thread takes.
+    pub(super) fn pairs_per_task(&self, threads: usize) -> usize {
+        let pairs = self.rows.div_ceil(2);
+        if self.columns * self.rows < PARALLEL_SAMPLES { pairs } else { pairs.div_ceil(threads) }
+    }
+
+    /// Whether rows beyond the ends are not those of a plane that goes on: what continues an odd number of rows
+    /// periodically is even rows after an even one.
+    pub(super) fn has_separate_ends(&self) -> bool {
+        self.boundary == Boundary::Periodic && self.rows % 2 == 1 && self.rows > 1
+    }
+}
+
+/// Where the detail of a level lies in the coefficients.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// From one row to the next.
+    pub(super) pitch: usize,
+    /// Column at which HL and HH start.
+    pub(super) right: usize,
+    /// Index at which LH starts.
+    pub(super) below: usize,
+}
+
+/// Rows to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a, T> {
+    /// Row after row.
+    pub(super) data: &'a [T],
+    /// From one row to the next.
+    pub(super) pitch: usize,
+}
+
+impl<'a, T> Rows<'a, T> {
+    /// Row `y` and what follows.
+    #[inline(always)]
+    pub(super) fn row(&self, y: usize) -> &'a [T] {
+        &self.data[y * self.pitch..]
+    }
+}

@@ -1,0 +1,106 @@
+//! One plane of a stream's pictures and its coefficients, as the block coder takes them.
+
+use common::params::Boundary;
+use common::pyramid::{Orientation, Pyramid};
+
+use super::level::Rows;
+use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use crate::wavelet::Wavelet;
+
+/// One plane and its coefficients.
+#[derive(Debug)]
+pub(super) struct Plane {
+    pyramid: Pyramid,
+    pitch: usize,
+    transform: PlaneTransform<f32>,
+    samples: Vec<f32>,
+    /// All bands of the last level and the detail of the others, compact.
+    bands: Vec<f32>,
+}
+
+impl Plane {
+    /// Buffers for planes of the pyramid's size.
+    pub(super) fn new(pyramid: &Pyramid, boundary: Boundary) -> Self {
+        let (columns, rows) = extent(pyramid);
+        let pitch = padded_pitch(columns);
+        Self {
+            pyramid: pyramid.clone(),
+            pitch,
+            transform: PlaneTransform::new(pyramid, Wavelet::Cdf97, boundary),
+            samples: vec![0.0; rows * pitch],
+            bands: vec![0.0; rows * pitch],
+        }
+    }
+
+    /// Floats from one row to the next, in the plane and in the bands.
+    pub(super) fn pitch(&self) -> usize {
+        self.pitch
+    }
+
+    /// The samples, to be written before [`Self::forward`].
+    pub(super) fn samples_mut(&mut self) -> &mut [f32] {
+        &mut self.samples
+    }
+
+    /// The samples after [`Self::inverse`].
+    pub(super) fn samples(&self) -> &[f32] {
+        &self.samples
+    }
+
+    /// The coefficients, compact.
+    pub(super) fn bands(&self) -> &[f32] {
+        &self.bands
+    }
+
+    /// The coefficients, compact, to be written.
+    pub(super) fn bands_mut(&mut self) -> &mut [f32] {
+        &mut self.bands
+    }
+
+    /// Where in the compact bands the coefficient (x, y) of the square lies; `None` if it is always zero.
+    pub(super) fn compact(&self, x: usize, y: usize) -> Option<usize> {
+        let levels = self.pyramid.levels();
+        let level = (1..=levels).find(|&level| x.max(y) >= self.pyramid.side() >> level);
+        let (level, orientation) = match level {
+            None => (levels, Orientation::LL),
+            Some(level) => {
+                let half = self.pyramid.side() >> level;
+                let orientation = match (x >= half, y >= half) {
+                    (true, true) => Orientation::HH,
+                    (true, false) => Orientation::HL,
+                    _ => Orientation::LH,
+                };
+                (level, orientation)
+            }
+        };
+        let band = self.pyramid.band(level, orientation);
+        let (x, y) = (x - band.x, y - band.y);
+        let inside = x < band.width && y < band.height;
+        inside.then(|| self.band_start(level, orientation) + y * self.pitch + x)
+    }
+
+    /// Where in the compact bands a band starts.
+    pub(super) fn band_start(&self, level: usize, orientation: Orientation) -> usize {
+        if orientation == Orientation::LL {
+            return 0;
+        }
+        let place = Layout::Compact(self.pitch).place(&self.pyramid, level);
+        match orientation {
+            Orientation::LL => 0,
+            Orientation::HL => place.right,
+            Orientation::LH => place.below,
+            Orientation::HH => place.below + place.right,
+        }
+    }
+
+    /// Samples to coefficients.
+    pub(super) fn forward(&mut self) {
+        let samples = Rows { data: &self.samples, pitch: self.pitch };
+        self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
+    }
+
+    /// Coefficients to samples.
+    pub(super) fn inverse(&mut self) {
+        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), &mut self.samples, self.pitch);
+    }
+}

@@ -1,0 +1,171 @@
+//! The wavelet transform of one plane, level by level.
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+
+use super::arithmetic::{Filter, Sample};
+use super::level::{Level, Place, Rows};
+use super::line::Line;
+use super::merge_level::{Bands, merge_level};
+use super::short::SHORT;
+use super::split_level::split_level;
+use super::window::Window;
+use crate::wavelet::Wavelet;
+
+/// Where coefficients lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// At each level the high half follows the low half without a gap, rows this far apart: only what can be non-zero
+    /// takes memory, and rows are not a power of two apart.
+    Compact(usize),
+    /// The square in Mallat layout.
+    Square,
+}
+
+impl Layout {
+    /// Where the detail of a level lies.
+    pub(super) fn place(self, pyramid: &Pyramid, level: usize) -> Place {
+        match self {
+            Self::Compact(pitch) => {
+                let (columns, rows) = pyramid.transform_extent(level);
+                Place { pitch, right: columns.div_ceil(2), below: rows.div_ceil(2) * pitch }
+            }
+            Self::Square => {
+                let (pitch, half) = (pyramid.side(), pyramid.side() >> level);
+                Place { pitch, right: half, below: half * pitch }
+            }
+        }
+    }
+
+    fn pitch(self, pyramid: &Pyramid) -> usize {
+        match self {
+            Self::Compact(pitch) => pitch,
+            Self::Square => pyramid.side(),
+        }
+    }
+}
+
+/// Values of a row so far apart that rows start on cache lines and are not a power of two apart.
+pub(super) fn padded_pitch(columns: usize) -> usize {
+    columns.next_multiple_of(16) + 16
+}
+
+/// Columns and rows that the transform of a plane reads and writes: the plane's, or with zero padding the square's.
+pub(super) fn extent(pyramid: &Pyramid) -> (usize, usize) {
+    if pyramid.levels() == 0 {
+        (pyramid.plane().width(), pyramid.plane().height())
+    } else {
+        pyramid.transform_extent(1)
+    }
+}
+
+/// The transform of planes of one size, with all the memory that it needs between samples and coefficients.
+#[derive(Debug)]
+pub(super) struct PlaneTransform<T: Sample> {
+    pyramid: Pyramid,
+    boundary: Boundary,
+    forward: Filter<T>,
+    inverse: Filter<T>,
+    /// Low bands after odd and after even levels.
+    low: [Vec<T>; 2],
+    low_pitches: [usize; 2],
+    windows: Vec<Window<T>>,
+    ends: Vec<Line<T>>,
+}
+
+impl<T: Sample> PlaneTransform<T> {
+    /// The transform of planes of the pyramid's size.
+    pub(super) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
+        let forward = Filter::forward(wavelet);
+        let low_extents = [1, 2].map(|level| match pyramid.levels() {
+            levels if level <= levels => {
+                let (columns, rows) = pyramid.transform_extent(level);
+                (columns.div_ceil(2), rows.div_ceil(2))
+            }
+            _ => (0, 0),
+        });
+        let low_pitches = low_extents.map(|(columns, _)| padded_pitch(columns));
+        let low = [0, 1].map(|n| vec![T::default(); low_extents[n].1 * low_pitches[n]]);
+        let columns = Level::strip_columns::<T>(extent(pyramid).0, boundary);
+        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(columns, forward.taps)).collect();
+        let ends = if boundary == Boundary::Periodic { SHORT } else { 0 };
+        Self {
+            pyramid: pyramid.clone(),
+            boundary,
+            forward,
+            inverse: Filter::inverse(wavelet),
+            low,
+            low_pitches,
+            windows,
+            ends: (0..ends).map(|_| Line::new(columns)).collect(),
+        }
+    }
+
+    fn level(&self, level: usize) -> Level {
+        let (columns, rows) = self.pyramid.transform_extent(level);
+        Level { columns, rows, boundary: self.boundary }
+    }
+
+    /// Size of the last low band.
+    fn low_extent(&self) -> (usize, usize) {
+        if self.pyramid.levels() == 0 {
+            return extent(&self.pyramid);
+        }
+        let (columns, rows) = self.pyramid.transform_extent(self.pyramid.levels());
+        (columns.div_ceil(2), rows.div_ceil(2))
+    }
+
+    /// Samples, of [`extent`], to coefficients. What the layout leaves between bands is not written.
+    pub(super) fn forward(&mut self, samples: Rows<'_, T>, bands: &mut [T], layout: Layout) {
+        let levels = self.pyramid.levels();
+        for number in 1..=levels {
+            let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
+            let [odd, even] = &mut self.low;
+            let [odd_pitch, even_pitch] = self.low_pitches;
+            let (from, to) = if number % 2 == 1 {
+                (Rows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
+            } else {
+                (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
+            };
+            let from = if number == 1 { samples } else { from };
+            split_level(&level, &self.forward, from, to, bands, place, &mut self.windows, &mut self.ends);
+        }
+        let (columns, rows) = self.low_extent();
+        let low = if levels == 0 { samples } else { self.low_rows(levels) };
+        for (y, to) in bands.chunks_mut(layout.pitch(&self.pyramid)).enumerate().take(rows) {
+            to[..columns].copy_from_slice(&low.row(y)[..columns]);
+        }
+    }
+
+    /// Coefficients to samples, of [`extent`], rows `pitch` apart.
+    pub(super) fn inverse(&mut self, bands: &[T], layout: Layout, samples: &mut [T], pitch: usize) {
+        let levels = self.pyramid.levels();
+        let band_rows = Rows { data: bands, pitch: layout.pitch(&self.pyramid) };
+        if levels == 0 {
+            let (columns, rows) = self.low_extent();
+            for (y, to) in samples.chunks_mut(pitch).enumerate().take(rows) {
+                to[..columns].copy_from_slice(&band_rows.row(y)[..columns]);
+            }
+        }
+        for number in (1..=levels).rev() {
+            let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
+            let [odd, even] = &mut self.low;
+            let [odd_pitch, even_pitch] = self.low_pitches;
+            let (low, to) = if number % 2 == 1 {
+                (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
+            } else {
+                (Rows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
+            };
+            let low = if number == levels { band_rows } else { low };
+            let to = if number == 1 { (&mut *samples, pitch) } else { to };
+            let bands = Bands { low, detail: bands, place };
+            merge_level(&level, &self.inverse, bands, to, &mut self.windows, &mut self.ends);
+        }
+    }
+
+    /// The low band after `levels` levels, at least one.
+    fn low_rows(&self, levels: usize) -> Rows<'_, T> {
+        let index = 1 - levels % 2;
+        Rows { data: &self.low[index], pitch: self.low_pitches[index] }
+    }
+}

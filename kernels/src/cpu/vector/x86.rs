@@ -1,0 +1,223 @@
+//! Vectors of AVX2 with FMA, and of AVX-512.
+//!
+//! SAFETY of this file: the functions are called only where the instruction set was found (`simd::multiversion`), and
+//! their callers vouch for the memory behind the pointers. Loads and stores need no alignment.
+#![allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all, above")]
+
+use std::arch::x86_64::*;
+
+use super::super::arithmetic::RoundedTap;
+use super::{Isa, Vector};
+
+/// AVX2 and FMA.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Avx2;
+
+impl Isa for Avx2 {
+    type F32 = F32x8;
+    type F64 = F64x4;
+    type I32 = I32x8;
+}
+
+/// AVX-512 F, BW, DQ, VL.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Avx512;
+
+impl Isa for Avx512 {
+    type F32 = F32x16;
+    type F64 = F64x8;
+    type I32 = I32x16;
+}
+
+/// Defines a vector: bodies of the functions of [`Vector`].
+macro_rules! vector {
+    ($(#[$meta:meta])* $name:ident($inner:ty), $element:ty, $lanes:literal, $tap:ty;
+     splat($value:ident) $splat:block
+     load($from:ident) $load:block
+     store($this:ident, $to:ident) $store:block
+     load_pairs($from2:ident) $load_pairs:block
+     store_pairs($even:ident, $odd:ident, $to2:ident) $store_pairs:block
+     delayed($now:ident, $before:ident) $delayed:block
+     lift($target:ident, $a:ident, $b:ident, $t:ident) $lift:block
+     scaled($x:ident, $by:ident) $scaled:block
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug)]
+        pub(in super::super) struct $name($inner);
+
+        impl Vector for $name {
+            type Element = $element;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn splat($value: $element) -> Self { unsafe { Self($splat) } }
+            #[inline(always)]
+            unsafe fn load($from: *const $element) -> Self { unsafe { Self($load) } }
+            #[inline(always)]
+            unsafe fn store(self, $to: *mut $element) { let $this = self.0; unsafe { $store } }
+            #[inline(always)]
+            unsafe fn load_pairs($from2: *const $element) -> (Self, Self) {
+                let (even, odd) = unsafe { $load_pairs };
+                (Self(even), Self(odd))
+            }
+            #[inline(always)]
+            unsafe fn store_pairs(even: Self, odd: Self, $to2: *mut $element) {
+                let ($even, $odd) = (even.0, odd.0);
+                unsafe { $store_pairs }
+            }
+            #[inline(always)]
+            unsafe fn delayed(self, before: Self) -> Self {
+                let ($now, $before) = (self.0, before.0);
+                unsafe { Self($delayed) }
+            }
+            #[inline(always)]
+            unsafe fn lift(self, a: Self, b: Self, $t: $tap) -> Self {
+                let ($target, $a, $b) = (self.0, a.0, b.0);
+                unsafe { Self($lift) }
+            }
+            #[inline(always)]
+            unsafe fn scaled(self, $by: $element) -> Self { let $x = self.0; unsafe { Self($scaled) } }
+        }
+    };
+}
+
+vector! {
+    /// Eight single precision numbers.
+    F32x8(__m256), f32, 8, f32;
+    splat(value) { _mm256_set1_ps(value) }
+    load(from) { _mm256_loadu_ps(from) }
+    store(this, to) { _mm256_storeu_ps(to, this) }
+    load_pairs(from) {
+        // Samples 0 to 3 and 8 to 11; 4 to 7 and 12 to 15: then even and odd ones are one shuffle away.
+        let outer = _mm256_loadu2_m128(from.add(8), from);
+        let inner = _mm256_loadu2_m128(from.add(12), from.add(4));
+        (_mm256_shuffle_ps::<0b10_00_10_00>(outer, inner), _mm256_shuffle_ps::<0b11_01_11_01>(outer, inner))
+    }
+    store_pairs(even, odd, to) {
+        let (outer, inner) = (_mm256_unpacklo_ps(even, odd), _mm256_unpackhi_ps(even, odd));
+        _mm256_storeu_ps(to, _mm256_permute2f128_ps::<0x20>(outer, inner));
+        _mm256_storeu_ps(to.add(8), _mm256_permute2f128_ps::<0x31>(outer, inner));
+    }
+    delayed(now, before) {
+        let middle = _mm256_castps_si256(_mm256_permute2f128_ps::<0x21>(before, now));
+        _mm256_castsi256_ps(_mm256_alignr_epi8::<12>(_mm256_castps_si256(now), middle))
+    }
+    lift(target, a, b, tap) { _mm256_fmadd_ps(_mm256_set1_ps(tap), _mm256_add_ps(a, b), target) }
+    scaled(x, by) { _mm256_mul_ps(x, _mm256_set1_ps(by)) }
+}
+
+vector! {
+    /// Four double precision numbers.
+    F64x4(__m256d), f64, 4, f64;
+    splat(value) { _mm256_set1_pd(value) }
+    load(from) { _mm256_loadu_pd(from) }
+    store(this, to) { _mm256_storeu_pd(to, this) }
+    load_pairs(from) {
+        let outer = _mm256_loadu2_m128d(from.add(4), from);
+        let inner = _mm256_loadu2_m128d(from.add(6), from.add(2));
+        (_mm256_unpacklo_pd(outer, inner), _mm256_unpackhi_pd(outer, inner))
+    }
+    store_pairs(even, odd, to) {
+        let (outer, inner) = (_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd));
+        _mm256_storeu_pd(to, _mm256_permute2f128_pd::<0x20>(outer, inner));
+        _mm256_storeu_pd(to.add(4), _mm256_permute2f128_pd::<0x31>(outer, inner));
+    }
+    delayed(now, before) { _mm256_shuffle_pd::<0b0101>(_mm256_permute2f128_pd::<0x21>(before, now), now) }
+    lift(target, a, b, tap) { _mm256_fmadd_pd(_mm256_set1_pd(tap), _mm256_add_pd(a, b), target) }
+    scaled(x, by) { _mm256_mul_pd(x, _mm256_set1_pd(by)) }
+}
+
+vector! {
+    /// Eight integers.
+    I32x8(__m256i), i32, 8, RoundedTap;
+    splat(value) { _mm256_set1_epi32(value) }
+    load(from) { _mm256_loadu_si256(from.cast()) }
+    store(this, to) { _mm256_storeu_si256(to.cast(), this) }
+    load_pairs(from) {
+        let (even, odd) = F32x8::load_pairs(from.cast());
+        (_mm256_castps_si256(even.0), _mm256_castps_si256(odd.0))
+    }
+    store_pairs(even, odd, to) {
+        F32x8::store_pairs(F32x8(_mm256_castsi256_ps(even)), F32x8(_mm256_castsi256_ps(odd)), to.cast());
+    }
+    delayed(now, before) { _mm256_alignr_epi8::<12>(now, _mm256_permute2x128_si256::<0x21>(before, now)) }
+    lift(target, a, b, tap) {
+        let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(tap.offset));
+        let rounded = _mm256_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
+        let sign = _mm256_set1_epi32(tap.sign);
+        _mm256_add_epi32(target, _mm256_sub_epi32(_mm256_xor_si256(rounded, sign), sign))
+    }
+    scaled(x, _by) { x }
+}
+
+vector! {
+    /// Sixteen single precision numbers.
+    F32x16(__m512), f32, 16, f32;
+    splat(value) { _mm512_set1_ps(value) }
+    load(from) { _mm512_loadu_ps(from) }
+    store(this, to) { _mm512_storeu_ps(to, this) }
+    load_pairs(from) {
+        let (a, b) = (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16)));
+        let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+        let odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+        (_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b))
+    }
+    store_pairs(even, odd, to) {
+        let first = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+        let second = _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8);
+        _mm512_storeu_ps(to, _mm512_permutex2var_ps(even, first, odd));
+        _mm512_storeu_ps(to.add(16), _mm512_permutex2var_ps(even, second, odd));
+    }
+    delayed(now, before) {
+        _mm512_castsi512_ps(_mm512_alignr_epi32::<15>(_mm512_castps_si512(now), _mm512_castps_si512(before)))
+    }
+    lift(target, a, b, tap) { _mm512_fmadd_ps(_mm512_set1_ps(tap), _mm512_add_ps(a, b), target) }
+    scaled(x, by) { _mm512_mul_ps(x, _mm512_set1_ps(by)) }
+}
+
+vector! {
+    /// Eight double precision numbers.
+    F64x8(__m512d), f64, 8, f64;
+    splat(value) { _mm512_set1_pd(value) }
+    load(from) { _mm512_loadu_pd(from) }
+    store(this, to) { _mm512_storeu_pd(to, this) }
+    load_pairs(from) {
+        let (a, b) = (_mm512_loadu_pd(from), _mm512_loadu_pd(from.add(8)));
+        let (even, odd) = (_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1));
+        (_mm512_permutex2var_pd(a, even, b), _mm512_permutex2var_pd(a, odd, b))
+    }
+    store_pairs(even, odd, to) {
+        let first = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0);
+        let second = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+        _mm512_storeu_pd(to, _mm512_permutex2var_pd(even, first, odd));
+        _mm512_storeu_pd(to.add(8), _mm512_permutex2var_pd(even, second, odd));
+    }
+    delayed(now, before) {
+        _mm512_castsi512_pd(_mm512_alignr_epi64::<7>(_mm512_castpd_si512(now), _mm512_castpd_si512(before)))
+    }
+    lift(target, a, b, tap) { _mm512_fmadd_pd(_mm512_set1_pd(tap), _mm512_add_pd(a, b), target) }
+    scaled(x, by) { _mm512_mul_pd(x, _mm512_set1_pd(by)) }
+}
+
+vector! {
+    /// Sixteen integers.
+    I32x16(__m512i), i32, 16, RoundedTap;
+    splat(value) { _mm512_set1_epi32(value) }
+    load(from) { _mm512_loadu_si512(from.cast()) }
+    store(this, to) { _mm512_storeu_si512(to.cast(), this) }
+    load_pairs(from) {
+        let (even, odd) = F32x16::load_pairs(from.cast());
+        (_mm512_castps_si512(even.0), _mm512_castps_si512(odd.0))
+    }
+    store_pairs(even, odd, to) {
+        F32x16::store_pairs(F32x16(_mm512_castsi512_ps(even)), F32x16(_mm512_castsi512_ps(odd)), to.cast());
+    }
+    delayed(now, before) { _mm512_alignr_epi32::<15>(now, before) }
+    lift(target, a, b, tap) {
+        let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_set1_epi32(tap.offset));
+        let rounded = _mm512_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
+        let sign = _mm512_set1_epi32(tap.sign);
+        _mm512_add_epi32(target, _mm512_sub_epi32(_mm512_xor_si512(rounded, sign), sign))
+    }
+    scaled(x, _by) { x }
+}
