@@ -195,7 +195,7 @@ pub fn open_transform(
     };
     Ok(match backend {
         Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
-        Resolved::Cpu => Box::new(cpu::CpuTransform::new(params, reason)?),
+        Resolved::Cpu => cpu::open_transform(params, reason)?,
         Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)?),
     })
 }

@@ -173,6 +173,18 @@ impl Values {
         self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
     }
 
+    /// [`Self::squares`], to be written.
+    pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+        self.squares::<T>(pyramids)?;
+        Ok(T::channels_mut(self).unwrap_or_default())
+    }
+
+    /// [`Self::planes`], to be written.
+    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+        self.planes::<T>(pyramids)?;
+        Ok(T::channels_mut(self).unwrap_or_default())
+    }
+
     fn checked<T: Sample>(
         &self,
         what: &'static str,
@@ -202,8 +214,20 @@ pub trait Transform: Send {
     /// The same of planes of samples centred at 0, one per channel, of the channel's size, row by row.
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error>;
 
+    /// [`Self::forward_planes`] into memory that is there: as many values as it returns.
+    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), Error> {
+        *squares = self.forward_planes(planes)?;
+        Ok(())
+    }
+
     /// Inverse transform of such squares: one plane per channel, row by row, samples centred at 0 (-128 to 127).
     fn inverse(&mut self, squares: &Values) -> Result<Values, Error>;
+
+    /// [`Self::inverse`] into memory that is there: as many values as it returns.
+    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), Error> {
+        *planes = self.inverse(squares)?;
+        Ok(())
+    }
 
     /// What computes.
     fn backend(&self) -> &BackendInfo;

@@ -4,9 +4,11 @@
 mod pictures;
 
 use common::coded::{ReceivedFrame, StepIndex};
-use common::frame::{Chroma, PixelFormat};
+use common::frame::{Chroma, FrameSize, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding};
-use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder, open_transform};
+use kernels::transform::{Filter, TransformParams};
+use kernels::wavelet::{Element, Wavelet};
+use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
 use pictures::{params, picture};
 
 /// Two frames, the second without its middle blocks, through both back ends.
@@ -79,4 +81,121 @@ fn every_step_agrees() {
 fn camera_sizes_agree_under_a_budget() {
     check((640, 360), PixelFormat::Yuyv, Chroma::C420, CodecParams::default(), Target::Bytes(30_000));
     check((1919, 1079), PixelFormat::Rgb8, Chroma::C420, CodecParams::default(), Target::Bytes(250_000));
+}
+
+/// Numbers of all magnitudes that samples have, the same for the same seed.
+fn noise(count: usize, seed: u64) -> impl Iterator<Item = f64> {
+    let mut state = seed;
+    (0..count).map(move |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1_u32 << 23) - 128.0
+    })
+}
+
+fn values(element: Element, counts: &[usize]) -> Values {
+    let channels = (0..).zip(counts).map(|(seed, &count)| noise(count, seed));
+    match element {
+        Element::F32 => Values::F32(channels.map(|channel| channel.map(|value| value as f32).collect()).collect()),
+        Element::F64 => Values::F64(channels.map(Iterator::collect).collect()),
+        // The extremes wrap around.
+        Element::I32 => Values::I32(
+            channels.map(|channel| channel.map(|value| (value * f64::from(1 << 25)) as i32).collect()).collect(),
+        ),
+    }
+}
+
+/// All wavelets in all their elements, forward and inverse, one after another on the same back ends.
+#[track_caller]
+fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, levels: Levels) {
+    for (wavelet, element) in [
+        (Wavelet::Cdf97, Element::F32),
+        (Wavelet::Cdf97, Element::F64),
+        (Wavelet::Dd137, Element::F32),
+        (Wavelet::Dd137, Element::F64),
+        (Wavelet::Cdf53, Element::I32),
+    ] {
+        check_transform((wavelet, element), size, boundary, padding, levels);
+    }
+}
+
+/// One of them.
+#[track_caller]
+fn check_transform(
+    (wavelet, element): (Wavelet, Element),
+    (width, height): (u32, u32),
+    boundary: Boundary,
+    padding: Padding,
+    levels: Levels,
+) {
+    let params = TransformParams {
+        size: FrameSize::new(width, height).unwrap(),
+        chroma: Chroma::C420,
+        filter: Filter::Wavelet(wavelet),
+        levels,
+        boundary,
+        padding,
+        element,
+        scheme: None,
+    };
+    let [mut plain, mut fast] =
+        [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| open_transform(&params, choice, None).unwrap());
+    let pyramids = params.pyramids();
+    let planes = values(element, &pyramids.iter().map(|pyramid| pyramid.plane().pixels()).collect::<Vec<_>>());
+    let squares = plain.forward_planes(&planes).unwrap();
+    let what = format!("{wavelet} {element} {width}x{height} {boundary:?} {padding:?} {levels:?}");
+    let mut again = squares.clone();
+    assert!(squares == fast.forward_planes(&planes).unwrap(), "{what}: coefficients differ");
+    // Coefficients that no picture has, also where those of a picture are zero.
+    let any = values(element, &pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()).collect::<Vec<_>>());
+    let merged = plain.inverse(&any).unwrap();
+    assert!(merged == fast.inverse(&any).unwrap(), "{what}: samples differ");
+    // Into memory that holds something else.
+    fast.forward_planes_into(&merged, &mut again).unwrap();
+    assert!(again == plain.forward_planes(&merged).unwrap(), "{what}: coefficients differ in used memory");
+}
+
+#[test]
+fn every_wavelet_and_element_agrees() {
+    for size in [(1, 1), (1, 7), (7, 1), (2, 2), (17, 31), (33, 34), (34, 35), (35, 33), (64, 67), (131, 97)] {
+        for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
+            for padding in [Padding::Smooth, Padding::Zero] {
+                for levels in [Levels::Full, Levels::AtMost(0), Levels::AtMost(2)] {
+                    check_transforms(size, boundary, padding, levels);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_several_strips_agree() {
+    // One column, and one vector and one column, more than whole strips of any element; every residue of a vector.
+    for width in [510, 511, 512, 513, 514, 515, 545, 1025, 1030] {
+        check_transforms((width, 40), Boundary::Symmetric, Padding::Smooth, Levels::Full);
+    }
+}
+
+#[test]
+fn large_planes_agree() {
+    for (boundary, padding) in [
+        (Boundary::Symmetric, Padding::Smooth),
+        (Boundary::Symmetric, Padding::Zero),
+        (Boundary::Periodic, Padding::Smooth),
+        (Boundary::Zero, Padding::Smooth),
+    ] {
+        check_transforms((640, 360), boundary, padding, Levels::Full);
+    }
+    for boundary in [Boundary::Symmetric, Boundary::Periodic] {
+        check_transform((Wavelet::Cdf97, Element::F32), (1919, 1079), boundary, Padding::Smooth, Levels::Full);
+    }
+}
+
+#[test]
+fn any_number_of_threads_agrees() {
+    for threads in [1, 2, 3, 7, 16] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        for boundary in [Boundary::Symmetric, Boundary::Periodic] {
+            pool.install(|| check_transforms((300, 259), boundary, Padding::Smooth, Levels::Full));
+        }
+    }
 }

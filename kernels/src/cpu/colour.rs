@@ -3,7 +3,7 @@
 use common::frame::{Channel, Chroma, PixelFormat};
 use rayon::prelude::*;
 
-use super::dwt::Plane;
+use super::plane::Plane;
 use super::simd::multiversion;
 use crate::reference::colour::{from_rgb, full, halved};
 use crate::{Picture, PictureRef};
@@ -11,12 +11,17 @@ use crate::{Picture, PictureRef};
 /// Fills the samples of the planes of `chroma`'s channels.
 pub(super) fn load(picture: PictureRef<'_>, chroma: Chroma, planes: &mut [Plane]) {
     for (&channel, plane) in chroma.channels().iter().zip(planes) {
-        let size = chroma.plane_size(picture.size(), channel);
-        let half = size != picture.size() || (chroma == Chroma::C420 && channel != Channel::Y);
         let pitch = plane.pitch();
-        let rows = plane.samples_mut().par_chunks_mut(pitch).take(size.height()).enumerate();
-        rows.with_min_len(32).for_each(|(y, row)| load_row(picture, channel, half, y, &mut row[..size.width()]));
+        load_plane(picture, chroma, channel, plane.samples_mut(), pitch);
     }
+}
+
+/// Fills the samples of one channel, rows `pitch` apart.
+pub(super) fn load_plane(picture: PictureRef<'_>, chroma: Chroma, channel: Channel, samples: &mut [f32], pitch: usize) {
+    let size = chroma.plane_size(picture.size(), channel);
+    let half = size != picture.size() || (chroma == Chroma::C420 && channel != Channel::Y);
+    let rows = samples.par_chunks_mut(pitch).take(size.height()).enumerate();
+    rows.with_min_len(32).for_each(|(y, row)| load_row(picture, channel, half, y, &mut row[..size.width()]));
 }
 
 multiversion! {

@@ -8,7 +8,7 @@ use common::pyramid::BlockLayout;
 use rayon::prelude::*;
 
 use super::decode_block::{self, Job, Scratch};
-use super::dwt::Plane;
+use super::plane::Plane;
 use super::tile::{Place, TILE};
 use super::{backend, colour, open_planes};
 use crate::reference::check_decode;
@@ -92,7 +92,7 @@ impl Decoder for CpuDecoder {
         });
         self.times.decode = start.elapsed();
         let start = Instant::now();
-        self.planes.iter_mut().for_each(Plane::inverse);
+        self.planes.par_iter_mut().for_each(Plane::inverse);
         colour::finish(&self.planes, self.params.chroma, out);
         self.times.inverse = start.elapsed();
         Ok(())

@@ -8,8 +8,8 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 use rayon::prelude::*;
 
-use super::dwt::Plane;
 use super::encode_block::{self, Scratch};
+use super::plane::Plane;
 use super::tile::Place;
 use super::{backend, colour, open_planes};
 use crate::rate::{BlockCoder, RateControl};
@@ -53,7 +53,7 @@ impl Encoder for CpuEncoder {
         check_picture(picture, self.params.size)?;
         let start = Instant::now();
         colour::load(picture, self.params.chroma, &mut self.blocks.planes);
-        self.blocks.planes.iter_mut().for_each(Plane::forward);
+        self.blocks.planes.par_iter_mut().for_each(Plane::forward);
         self.times.transform = start.elapsed();
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;

@@ -4,6 +4,11 @@ use std::ops::Range;
 
 use common::params::Boundary;
 
+use super::filter::Element;
+use super::line::Line;
+use super::short::SHORT;
+use super::window::Window;
+
 /// Bytes of a row of a strip: so many that a window of rows stays in a first-level cache of 32 KiB.
 const STRIP_BYTES: usize = 2048;
 /// Samples of a level below which a second thread costs more than it saves.
@@ -76,5 +81,24 @@ impl<'a, T> Rows<'a, T> {
     #[inline(always)]
     pub(super) fn row(&self, y: usize) -> &'a [T] {
         &self.data[y * self.pitch..]
+    }
+}
+
+/// Memory for rows on their way through a level.
+#[derive(Debug)]
+pub(super) struct Scratch<T> {
+    /// One for each thread.
+    pub(super) windows: Vec<Window<T>>,
+    /// The rows at both ends of a level with [`Level::has_separate_ends`].
+    pub(super) ends: Vec<Line<T>>,
+}
+
+impl<T: Element> Scratch<T> {
+    /// For levels of up to `columns` samples in a row and steps of `taps` pairs.
+    pub(super) fn new(columns: usize, taps: usize, boundary: Boundary) -> Self {
+        let columns = Level::strip_columns::<T>(columns, boundary);
+        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(columns, taps)).collect();
+        let ends = if boundary == Boundary::Periodic { SHORT } else { 0 };
+        Self { windows, ends: (0..ends).map(|_| Line::new(columns)).collect() }
     }
 }

@@ -1,7 +1,6 @@
 //! A row of a strip while its columns are lifted: the low and the high half, in the first-level cache.
 
-use super::arithmetic::Sample;
-
+use super::filter::Element;
 
 /// Columns before and after those of a strip in each half: the longest vector.
 pub(super) const HALO: usize = 16;
@@ -16,7 +15,7 @@ pub(super) struct Line<T> {
     half: usize,
 }
 
-impl<T: Sample> Line<T> {
+impl<T: Element> Line<T> {
     /// For strips of up to `columns` columns.
     pub(super) fn new(columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();

@@ -5,8 +5,8 @@ use std::ops::Range;
 use common::params::Boundary;
 use rayon::prelude::*;
 
-use super::arithmetic::{Filter, Sample};
-use super::level::{Level, Place, Rows};
+use super::filter::{Element, Filter};
+use super::level::{Level, Place, Rows, Scratch};
 use super::line::{HALO, Line};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
@@ -30,7 +30,7 @@ impl<'a, T> Bands<'a, T> {
     #[inline(always)]
     fn row(&self, row: usize) -> [&'a [T]; 2] {
         let y = row / 2 * self.place.pitch;
-        if row % 2 == 0 {
+        if row.is_multiple_of(2) {
             [self.low.row(row / 2), &self.detail[y + self.place.right..]]
         } else {
             let below = &self.detail[self.place.below + y..];
@@ -40,21 +40,25 @@ impl<'a, T> Bands<'a, T> {
 }
 
 /// Merges the bands of a level into the samples `to`.
-pub(super) fn merge_level<T: Sample>(
+pub(super) fn merge_level<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [T], usize),
-    windows: &mut [Window<T>],
-    ends: &mut [Line<T>],
+    scratch: &mut Scratch<T>,
 ) {
+    let Scratch { windows, ends } = scratch;
     let pairs = level.pairs_per_task(windows.len());
     let last = (level.rows - 1) * pitch + level.columns;
     let tasks = to[..last].chunks_mut(2 * pairs * pitch).zip(windows.iter_mut()).enumerate();
     let run = |(index, (to, window)): (usize, (&mut [T], &mut Window<T>))| {
         merge_rows(level, filter, bands, to, pitch, window, index * pairs);
     };
-    if 2 * pairs >= level.rows { tasks.for_each(run) } else { tasks.collect::<Vec<_>>().into_par_iter().for_each(run) }
+    if 2 * pairs >= level.rows {
+        tasks.for_each(run)
+    } else {
+        tasks.collect::<Vec<_>>().into_par_iter().for_each(run)
+    }
     if level.has_separate_ends() {
         merge_ends(level, filter, bands, to, pitch, ends);
     }
@@ -62,12 +66,12 @@ pub(super) fn merge_level<T: Sample>(
 
 multiversion! {
     /// Pairs of rows from `first` on, as many as `to` has rows.
-    fn merge_rows<T: Sample>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
+    fn merge_rows<T: Element>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
         window: &mut Window<T>, first: usize) = merge_rows_body;
 }
 
 #[inline(always)]
-fn merge_rows_body<I: Isa, T: Sample>(
+fn merge_rows_body<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
@@ -88,7 +92,7 @@ fn merge_rows_body<I: Isa, T: Sample>(
         window.use_columns(HALO - before..HALO + columns.len() + HALO);
         let extension = Extension { boundary: level.boundary, rows: level.rows };
         let scales = [filter.low_scale, filter.high_scale];
-        let mut load_row = |window: &mut Window<T>, row: isize| {
+        let load_row = |window: &mut Window<T>, row: isize| {
             let line = window.line_mut(row);
             match extension.source(row) {
                 Some(source) => load(bands.row(source), [Some(scales[source % 2]); 2], level, &columns, line),
@@ -112,7 +116,13 @@ fn merge_rows_body<I: Isa, T: Sample>(
 
 /// Columns of a row and those around them, as far as there are, times the scales of the low and high half.
 #[inline(always)]
-fn load<T: Sample>(from: [&[T]; 2], scales: [Option<T>; 2], level: &Level, columns: &Range<usize>, line: &mut Line<T>) {
+fn load<T: Element>(
+    from: [&[T]; 2],
+    scales: [Option<T>; 2],
+    level: &Level,
+    columns: &Range<usize>,
+    line: &mut Line<T>,
+) {
     let counts = [level.columns.div_ceil(2), level.columns / 2];
     let start = columns.start.saturating_sub(HALO);
     for (((from, to), count), scale) in from.into_iter().zip(line.both_mut()).zip(counts).zip(scales) {
@@ -128,7 +138,7 @@ fn load<T: Sample>(from: [&[T]; 2], scales: [Option<T>; 2], level: &Level, colum
 
 /// The horizontal transform of some columns of a row.
 #[inline(always)]
-fn merge_columns<I: Isa, T: Sample>(
+fn merge_columns<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     columns: &Range<usize>,
@@ -153,12 +163,12 @@ fn merge_columns<I: Isa, T: Sample>(
 
 multiversion! {
     /// The first and last rows of a level whose rows the window cannot continue.
-    fn merge_ends<T: Sample>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
+    fn merge_ends<T: Element>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
         ends: &mut [Line<T>]) = merge_ends_body;
 }
 
 #[inline(always)]
-fn merge_ends_body<I: Isa, T: Sample>(
+fn merge_ends_body<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,

@@ -3,13 +3,10 @@
 use common::params::Boundary;
 use common::pyramid::Pyramid;
 
-use super::arithmetic::{Filter, Sample};
-use super::level::{Level, Place, Rows};
-use super::line::Line;
+use super::filter::{Element, Filter};
+use super::level::{Level, Place, Rows, Scratch};
 use super::merge_level::{Bands, merge_level};
-use super::short::SHORT;
 use super::split_level::split_level;
-use super::window::Window;
 use crate::wavelet::Wavelet;
 
 /// Where coefficients lie.
@@ -61,7 +58,7 @@ pub(super) fn extent(pyramid: &Pyramid) -> (usize, usize) {
 
 /// The transform of planes of one size, with all the memory that it needs between samples and coefficients.
 #[derive(Debug)]
-pub(super) struct PlaneTransform<T: Sample> {
+pub(super) struct PlaneTransform<T: Element> {
     pyramid: Pyramid,
     boundary: Boundary,
     forward: Filter<T>,
@@ -69,11 +66,10 @@ pub(super) struct PlaneTransform<T: Sample> {
     /// Low bands after odd and after even levels.
     low: [Vec<T>; 2],
     low_pitches: [usize; 2],
-    windows: Vec<Window<T>>,
-    ends: Vec<Line<T>>,
+    scratch: Scratch<T>,
 }
 
-impl<T: Sample> PlaneTransform<T> {
+impl<T: Element> PlaneTransform<T> {
     /// The transform of planes of the pyramid's size.
     pub(super) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
         let forward = Filter::forward(wavelet);
@@ -86,9 +82,7 @@ impl<T: Sample> PlaneTransform<T> {
         });
         let low_pitches = low_extents.map(|(columns, _)| padded_pitch(columns));
         let low = [0, 1].map(|n| vec![T::default(); low_extents[n].1 * low_pitches[n]]);
-        let columns = Level::strip_columns::<T>(extent(pyramid).0, boundary);
-        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(columns, forward.taps)).collect();
-        let ends = if boundary == Boundary::Periodic { SHORT } else { 0 };
+        let scratch = Scratch::new(extent(pyramid).0, forward.taps, boundary);
         Self {
             pyramid: pyramid.clone(),
             boundary,
@@ -96,8 +90,7 @@ impl<T: Sample> PlaneTransform<T> {
             inverse: Filter::inverse(wavelet),
             low,
             low_pitches,
-            windows,
-            ends: (0..ends).map(|_| Line::new(columns)).collect(),
+            scratch,
         }
     }
 
@@ -128,7 +121,7 @@ impl<T: Sample> PlaneTransform<T> {
                 (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
             };
             let from = if number == 1 { samples } else { from };
-            split_level(&level, &self.forward, from, to, bands, place, &mut self.windows, &mut self.ends);
+            split_level(&level, &self.forward, from, to, bands, place, &mut self.scratch);
         }
         let (columns, rows) = self.low_extent();
         let low = if levels == 0 { samples } else { self.low_rows(levels) };
@@ -159,7 +152,7 @@ impl<T: Sample> PlaneTransform<T> {
             let low = if number == levels { band_rows } else { low };
             let to = if number == 1 { (&mut *samples, pitch) } else { to };
             let bands = Bands { low, detail: bands, place };
-            merge_level(&level, &self.inverse, bands, to, &mut self.windows, &mut self.ends);
+            merge_level(&level, &self.inverse, bands, to, &mut self.scratch);
         }
     }
 

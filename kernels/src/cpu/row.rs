@@ -9,10 +9,11 @@ use std::ops::Range;
 
 use common::params::Boundary;
 
-use super::arithmetic::{Filter, MOST_STEPS, Sample};
+use super::filter::{Element, Filter, MOST_STEPS};
 use super::line::{HALO, Line};
 use super::short::{SHORT, Short, TOUCHED, end_row, short_length};
 use super::vector::Vector;
+use crate::reference::sample::Sample;
 
 /// Samples on each side of a row that its coefficients depend on.
 const REACH: usize = 6;
@@ -20,13 +21,23 @@ const REACH: usize = 6;
 /// Delayed vectors of every step: one for a pair of neighbours, three for two.
 type Carries<V> = [[V; 3]; MOST_STEPS];
 
+/// Samples of a half by which coefficients lag behind the samples that come in.
+const fn lag(steps: usize, taps: usize) -> usize {
+    steps / 2 * (2 * taps - 1)
+}
+
+/// Blocks that come in before the first, so that all delayed vectors hold what they should.
+const fn warm_up(steps: usize, taps: usize, lanes: usize) -> usize {
+    (2 * lag(steps, taps)).div_ceil(lanes)
+}
+
 /// All steps on one block. `t` and `u` are the first target and its neighbours. Returns the last target's band (`u`)
 /// and the other band at the same position.
 #[inline(always)]
 unsafe fn lift_block<V: Vector, const STEPS: usize, const TAPS: usize>(
     first: V,
     neighbours: V,
-    filter: &Filter<V::Element>,
+    taps: &[[<V::Element as Sample>::Coefficient; TAPS]; STEPS],
     carries: &mut Carries<V>,
     late: &mut V,
     forward: bool,
@@ -39,8 +50,7 @@ unsafe fn lift_block<V: Vector, const STEPS: usize, const TAPS: usize>(
             t = first.delayed(*late);
             *late = first;
         }
-        for (step, carry) in carries.iter_mut().enumerate().take(STEPS) {
-            let taps = filter.step(step);
+        for (taps, carry) in taps.iter().zip(carries) {
             let near = u.delayed(carry[0]);
             carry[0] = u;
             if TAPS == 1 {
@@ -63,7 +73,7 @@ unsafe fn lift_block<V: Vector, const STEPS: usize, const TAPS: usize>(
 
 /// The `2 LANES` samples of `row` from `at` on, mirrored beyond the ends as far as coefficients depend on them.
 #[inline(always)]
-fn mirrored<T: Sample>(row: &[T], at: isize, window: &mut [T]) {
+fn mirrored<T: Element>(row: &[T], at: isize, window: &mut [T]) {
     window.fill(T::default());
     let (length, end) = (row.len() as isize, at + window.len() as isize);
     let (from, to) = (at.clamp(0, length), end.clamp(0, length));
@@ -88,7 +98,8 @@ pub(super) fn split<V: Vector, const STEPS: usize, const TAPS: usize>(
     count: usize,
     line: &mut Line<V::Element>,
 ) {
-    let lag = STEPS / 2 * (2 * TAPS - 1);
+    let (lag, warm_up) = (lag(STEPS, TAPS), warm_up(STEPS, TAPS, V::LANES));
+    let (taps, low_scale, high_scale) = (filter.all::<STEPS, TAPS>(), filter.low_scale, filter.high_scale);
     let (low, high) = line.halves_mut();
     let blocks = count.div_ceil(V::LANES);
     let (low, high) = (&mut low[HALO..HALO + blocks * V::LANES], &mut high[HALO..HALO + blocks * V::LANES]);
@@ -102,7 +113,7 @@ pub(super) fn split<V: Vector, const STEPS: usize, const TAPS: usize>(
         let zero = V::splat(V::Element::default());
         let mut carries: Carries<V> = [[zero; 3]; MOST_STEPS];
         let mut late = zero;
-        for block in -1..blocks as isize {
+        for block in -(warm_up as isize)..blocks as isize {
             let at = first + 2 * block * V::LANES as isize;
             let from = if at >= 0 && at as usize + 2 * V::LANES <= row.len() {
                 row.as_ptr().add(at as usize)
@@ -111,11 +122,11 @@ pub(super) fn split<V: Vector, const STEPS: usize, const TAPS: usize>(
                 window.as_ptr()
             };
             let (odd, even) = V::load_pairs(from);
-            let (s, d) = lift_block::<V, STEPS, TAPS>(odd, even, filter, &mut carries, &mut late, true);
+            let (s, d) = lift_block::<V, STEPS, TAPS>(odd, even, &taps, &mut carries, &mut late, true);
             if block >= 0 {
                 let to = block as usize * V::LANES;
-                s.scaled(filter.low_scale).store(low.as_mut_ptr().add(to));
-                d.scaled(filter.high_scale).store(high.as_mut_ptr().add(to));
+                s.scaled(low_scale).store(low.as_mut_ptr().add(to));
+                d.scaled(high_scale).store(high.as_mut_ptr().add(to));
             }
         }
     }
@@ -126,7 +137,7 @@ const REACH_COLUMNS: usize = 4;
 
 /// Continues the halves of `line`, which holds `columns` of the low half of a row of `length`, by whole-sample symmetry.
 #[inline(always)]
-pub(super) fn extend<T: Sample>(line: &mut Line<T>, columns: &Range<usize>, length: usize) {
+pub(super) fn extend<T: Element>(line: &mut Line<T>, columns: &Range<usize>, length: usize) {
     let (lows, highs) = (length.div_ceil(2), length / 2);
     let (low, high) = line.halves_mut();
     if columns.start == 0 {
@@ -157,24 +168,26 @@ pub(super) fn merge<V: Vector, const STEPS: usize, const TAPS: usize>(
     count: usize,
     samples: &mut [V::Element],
 ) {
-    let lag = STEPS / 2 * (2 * TAPS - 1);
+    let (lag, warm_up) = (lag(STEPS, TAPS), warm_up(STEPS, TAPS, V::LANES));
+    let (taps, low_scale, high_scale) = (filter.all::<STEPS, TAPS>(), filter.low_scale, filter.high_scale);
     let (low, high) = line.halves_mut();
     let blocks = count.div_ceil(V::LANES);
     let mut window = [V::Element::default(); 2 * HALO];
     let window = &mut window[..2 * V::LANES];
-    let first = HALO + lag - V::LANES;
-    let (low, high) = (&low[first..first + (blocks + 1) * V::LANES], &high[first..first + (blocks + 1) * V::LANES]);
-    // SAFETY: the caller was compiled for the vector's instruction set. Block b is loaded at (b + 1) LANES of both
+    let first = HALO + lag - warm_up * V::LANES;
+    let columns = first..first + (warm_up + blocks) * V::LANES;
+    let (low, high) = (&low[columns.clone()], &high[columns]);
+    // SAFETY: the caller was compiled for the vector's instruction set. Block b is loaded at b LANES of both
     // halves, cut to that length above; it is stored into `samples` only if it lies inside, else into `window`.
     unsafe {
         let zero = V::splat(V::Element::default());
         let mut carries: Carries<V> = [[zero; 3]; MOST_STEPS];
         let mut late = zero;
-        for block in 0..=blocks {
-            let s = V::load(low.as_ptr().add(block * V::LANES));
-            let d = V::load(high.as_ptr().add(block * V::LANES));
-            let (odd, even) = lift_block::<V, STEPS, TAPS>(s, d, filter, &mut carries, &mut late, false);
-            let Some(block) = block.checked_sub(1) else { continue };
+        for block in 0..warm_up + blocks {
+            let s = V::load(low.as_ptr().add(block * V::LANES)).scaled(low_scale);
+            let d = V::load(high.as_ptr().add(block * V::LANES)).scaled(high_scale);
+            let (odd, even) = lift_block::<V, STEPS, TAPS>(s, d, &taps, &mut carries, &mut late, false);
+            let Some(block) = block.checked_sub(warm_up) else { continue };
             let to = 2 * block * V::LANES;
             if to + 2 * V::LANES <= samples.len() {
                 V::store_pairs(even, odd, samples.as_mut_ptr().add(to));
@@ -189,7 +202,7 @@ pub(super) fn merge<V: Vector, const STEPS: usize, const TAPS: usize>(
 
 /// All coefficients of a row of at most [`SHORT`] samples.
 #[inline(always)]
-pub(super) fn split_short<T: Sample>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: &mut Line<T>) {
+pub(super) fn split_short<T: Element>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: &mut Line<T>) {
     let mut short = Short::from_samples(row.len(), |at| row[at]);
     short.split(filter, boundary);
     let (low, high) = line.halves_mut();
@@ -199,7 +212,7 @@ pub(super) fn split_short<T: Sample>(row: &[T], filter: &Filter<T>, boundary: Bo
 
 /// Replaces the coefficients at both ends of a whole row by those of another boundary than the symmetric one.
 #[inline(always)]
-pub(super) fn split_ends<T: Sample>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: &mut Line<T>) {
+pub(super) fn split_ends<T: Element>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: &mut Line<T>) {
     let mut short = Short::from_samples(short_length(row.len()), |at| row[end_row(at, row.len())]);
     short.split(filter, boundary);
     let (low, high) = line.halves_mut();
@@ -217,10 +230,11 @@ fn replace_ends<T: Copy>(to: &mut [T], from: &[T]) {
 
 /// All samples of a row of at most [`SHORT`] samples.
 #[inline(always)]
-pub(super) fn merge_short<T: Sample>(line: &Line<T>, filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
+pub(super) fn merge_short<T: Element>(line: &Line<T>, filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
     let (low, high) = line.halves();
     let (low, high) = (&low[HALO..], &high[HALO..]);
-    let mut short = Short::from_samples(samples.len(), |at| if at % 2 == 0 { low[at / 2] } else { high[at / 2] });
+    let mut short =
+        Short::from_samples(samples.len(), |at| if at.is_multiple_of(2) { low[at / 2] } else { high[at / 2] });
     short.merge(filter, boundary);
     for (at, to) in samples.iter_mut().enumerate() {
         *to = short.sample(at);
@@ -229,13 +243,13 @@ pub(super) fn merge_short<T: Sample>(line: &Line<T>, filter: &Filter<T>, boundar
 
 /// Replaces the samples at both ends of a whole row, as [`split_ends`] does the coefficients.
 #[inline(always)]
-pub(super) fn merge_ends<T: Sample>(line: &Line<T>, filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
+pub(super) fn merge_ends<T: Element>(line: &Line<T>, filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
     let (low, high) = line.halves();
     let (low, high) = (&low[HALO..], &high[HALO..]);
     let length = short_length(samples.len());
     let mut short = Short::from_samples(length, |at| {
         let at = end_row(at, samples.len());
-        if at % 2 == 0 { low[at / 2] } else { high[at / 2] }
+        if at.is_multiple_of(2) { low[at / 2] } else { high[at / 2] }
     });
     short.merge(filter, boundary);
     let touched = 2 * TOUCHED;

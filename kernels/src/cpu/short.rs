@@ -5,7 +5,7 @@
 
 use common::params::Boundary;
 
-use super::arithmetic::{Filter, Sample};
+use super::filter::{Element, Filter};
 
 /// Samples of each end that decide the coefficients there.
 pub(super) const END: usize = 16;
@@ -41,7 +41,7 @@ pub(super) fn is_end(at: usize, length: usize) -> bool {
     short == length || at < 2 * TOUCHED || at >= short - 2 * TOUCHED
 }
 
-impl<T: Sample> Short<T> {
+impl<T: Element> Short<T> {
     /// A row of `length` samples, at most [`SHORT`].
     #[inline(always)]
     pub(super) fn from_samples(length: usize, sample: impl Fn(usize) -> T) -> Self {
@@ -114,10 +114,10 @@ impl<T: Sample> Short<T> {
 
 /// One step: `targets` are the samples of the given parity of a row of `length`, `others` those between.
 #[inline(always)]
-fn lift_half<T: Sample>(
+fn lift_half<T: Element>(
     targets: &mut [T],
     others: &[T],
-    taps: &[T::Tap],
+    taps: &[T::Coefficient],
     parity: usize,
     length: usize,
     boundary: Boundary,
@@ -127,12 +127,12 @@ fn lift_half<T: Sample>(
     for (n, target) in targets.iter_mut().enumerate() {
         for (k, &tap) in taps.iter().enumerate() {
             *target = if inside.contains(&n) {
-                target.lift(others[n + parity - 1 - k], others[n + parity + k], tap)
+                target.lift(tap, others[n + parity - 1 - k], others[n + parity + k])
             } else {
                 let at = (2 * n + parity) as isize;
                 let [a, b] = [at - 1 - 2 * k as isize, at + 1 + 2 * k as isize]
                     .map(|at| neighbour(at, others, length, boundary));
-                target.lift(a, b, tap)
+                target.lift(tap, a, b)
             };
         }
     }
@@ -140,7 +140,7 @@ fn lift_half<T: Sample>(
 
 /// The sample at `at`, which may lie beyond the ends of a row of `length`; `others` holds its parity.
 #[inline(always)]
-fn neighbour<T: Sample>(at: isize, others: &[T], length: usize, boundary: Boundary) -> T {
+fn neighbour<T: Element>(at: isize, others: &[T], length: usize, boundary: Boundary) -> T {
     if (0..length as isize).contains(&at) {
         return others[at as usize / 2];
     }

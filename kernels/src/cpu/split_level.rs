@@ -5,8 +5,8 @@ use std::ops::Range;
 use common::params::Boundary;
 use rayon::prelude::*;
 
-use super::arithmetic::{Filter, Sample};
-use super::level::{Level, Place, Rows};
+use super::filter::{Element, Filter};
+use super::level::{Level, Place, Rows, Scratch};
 use super::line::{HALO, Line};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
@@ -48,16 +48,16 @@ impl<T> Output<'_, T> {
 }
 
 /// Splits the samples `from` into `to` (low band) and `bands` (detail).
-pub(super) fn split_level<T: Sample>(
+pub(super) fn split_level<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: Rows<'_, T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: Place,
-    windows: &mut [Window<T>],
-    ends: &mut [Line<T>],
+    scratch: &mut Scratch<T>,
 ) {
+    let Scratch { windows, ends } = scratch;
     let (low_rows, high_rows) = (level.rows.div_ceil(2), level.rows / 2);
     let pairs = level.pairs_per_task(windows.len());
     let (beside, below) = bands.split_at_mut(place.below);
@@ -85,12 +85,12 @@ pub(super) fn split_level<T: Sample>(
 
 multiversion! {
     /// Pairs of rows from `first` on, as many as the output has low rows.
-    fn split_rows<T: Sample>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
+    fn split_rows<T: Element>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
         window: &mut Window<T>, first: usize) = split_rows_body;
 }
 
 #[inline(always)]
-fn split_rows_body<I: Isa, T: Sample>(
+fn split_rows_body<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: Rows<'_, T>,
@@ -110,7 +110,7 @@ fn split_rows_body<I: Isa, T: Sample>(
             continue;
         }
         let extension = Extension { boundary: level.boundary, rows: level.rows };
-        let mut load = |window: &mut Window<T>, row: isize| match extension.source(row) {
+        let load = |window: &mut Window<T>, row: isize| match extension.source(row) {
             Some(source) => split_columns::<I, T>(level, filter, from.row(source), &columns, window.line_mut(row)),
             None => window.line_mut(row).clear(),
         };
@@ -132,12 +132,12 @@ fn split_rows_body<I: Isa, T: Sample>(
 
 multiversion! {
     /// The first and last rows of a level whose rows the window cannot continue.
-    fn split_ends<T: Sample>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
+    fn split_ends<T: Element>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
         ends: &mut [Line<T>]) = split_ends_body;
 }
 
 #[inline(always)]
-fn split_ends_body<I: Isa, T: Sample>(
+fn split_ends_body<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: Rows<'_, T>,
@@ -160,7 +160,7 @@ fn split_ends_body<I: Isa, T: Sample>(
     }
     for (at, line) in ends.iter().enumerate().take(length).filter(|&(at, _)| is_end(at, level.rows)) {
         let row = end_row(at, level.rows);
-        let to = if row % 2 == 0 {
+        let to = if row.is_multiple_of(2) {
             Some(output.low_row(row / 2, columns.clone(), level))
         } else {
             output.high_row(row / 2, columns.clone(), level)
@@ -173,7 +173,7 @@ fn split_ends_body<I: Isa, T: Sample>(
 
 /// The horizontal transform of some columns of a row.
 #[inline(always)]
-fn split_columns<I: Isa, T: Sample>(
+fn split_columns<I: Isa, T: Element>(
     level: &Level,
     filter: &Filter<T>,
     row: &[T],

@@ -2,7 +2,7 @@
 
 use common::pyramid::{BLOCK_SIDE, Block, Orientation};
 
-use super::dwt::Plane;
+use super::plane::Plane;
 use crate::reference::quad::Shape;
 
 /// Coefficients of a tile.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use common::params::Boundary;
 
-use super::arithmetic::{Filter, MOST_TAPS, Sample};
+use super::filter::{Element, Filter};
 use super::line::Line;
 use super::short::mirror;
 
@@ -49,7 +49,7 @@ pub(super) struct Window<T> {
     columns: Range<usize>,
 }
 
-impl<T: Sample> Window<T> {
+impl<T: Element> Window<T> {
     /// For strips of up to `columns` columns and steps of `taps` pairs.
     pub(super) fn new(columns: usize, taps: usize) -> Self {
         Self { lines: (0..lines(taps)).map(|_| Line::new(columns)).collect(), columns: 0..0 }
@@ -113,7 +113,7 @@ impl<T: Sample> Window<T> {
 
     /// One step on row `row`.
     #[inline(always)]
-    fn lift(&mut self, row: isize, taps: &[T::Tap], extension: Extension) {
+    fn lift(&mut self, row: isize, taps: &[T::Coefficient], extension: Extension) {
         if extension.boundary == Boundary::Zero && extension.source(row).is_none() {
             return;
         }
@@ -125,13 +125,13 @@ impl<T: Sample> Window<T> {
             match *taps {
                 [tap] => {
                     for ((to, &a), &b) in to.iter_mut().zip(a).zip(b) {
-                        *to = to.lift(a, b, tap);
+                        *to = to.lift(tap, a, b);
                     }
                 }
                 [tap, far_tap] => {
                     let [c, d] = self.neighbours(row, 3, half);
                     for ((((to, &a), &b), &c), &d) in to.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                        *to = to.lift(a, b, tap).lift(c, d, far_tap);
+                        *to = to.lift(tap, a, b).lift(far_tap, c, d);
                     }
                 }
                 _ => {}
@@ -157,13 +157,13 @@ impl<T: Sample> Window<T> {
             match *taps {
                 [tap] => {
                     for (((to, s), &a), &b) in to.iter_mut().zip(from).zip(a).zip(b) {
-                        *to = s.lift(a, b, tap).scaled(filter.low_scale);
+                        *to = s.lift(tap, a, b).scaled(filter.low_scale);
                     }
                 }
                 [tap, far_tap] => {
                     let [c, d] = self.neighbours(row, 3, half);
                     for (((((to, s), &a), &b), &c), &d) in to.iter_mut().zip(from).zip(a).zip(b).zip(c).zip(d) {
-                        *to = s.lift(a, b, tap).lift(c, d, far_tap).scaled(filter.low_scale);
+                        *to = s.lift(tap, a, b).lift(far_tap, c, d).scaled(filter.low_scale);
                     }
                 }
                 _ => {}
@@ -183,10 +183,8 @@ impl<T: Sample> Window<T> {
     }
 }
 
-const _: () = assert!(MOST_TAPS == 2);
-
 /// Pairs of rows that must come in for the pairs `pairs` to be complete.
-pub(super) fn with_run_up<T: Sample>(filter: &Filter<T>, pairs: Range<usize>) -> Range<isize> {
+pub(super) fn with_run_up<T: Element>(filter: &Filter<T>, pairs: Range<usize>) -> Range<isize> {
     let reach = filter.reach() as isize;
     pairs.start as isize - reach..pairs.end as isize + reach
 }

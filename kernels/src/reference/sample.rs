@@ -39,6 +39,9 @@ pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
 
     /// The channels, if their element is this one.
     fn channels(values: &Values) -> Option<&[Vec<Self>]>;
+
+    /// The same, to be written.
+    fn channels_mut(values: &mut Values) -> Option<&mut [Vec<Self>]>;
 }
 
 /// The lifting steps of a wavelet, [`crate::wavelet::Lifting`], rounded once to an element.
@@ -119,6 +122,13 @@ macro_rules! float {
                     _ => None,
                 }
             }
+
+            fn channels_mut(values: &mut Values) -> Option<&mut [Vec<Self>]> {
+                match values {
+                    Values::$element(channels) => Some(channels),
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -169,6 +179,13 @@ impl Sample for i32 {
     }
 
     fn channels(values: &Values) -> Option<&[Vec<Self>]> {
+        match values {
+            Values::I32(channels) => Some(channels),
+            _ => None,
+        }
+    }
+
+    fn channels_mut(values: &mut Values) -> Option<&mut [Vec<Self>]> {
         match values {
             Values::I32(channels) => Some(channels),
             _ => None,

@@ -5,7 +5,8 @@ pub(super) mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
-use super::arithmetic::Sample;
+use super::filter::Element;
+use crate::reference::sample::Sample;
 
 /// A few samples side by side. Arithmetic is that of [`Sample`], lane by lane.
 ///
@@ -14,7 +15,7 @@ use super::arithmetic::Sample;
 /// All functions need a processor that has the instruction set which the vector is for.
 pub(super) trait Vector: Copy {
     /// What a lane holds.
-    type Element: Sample;
+    type Element: Element;
     /// Number of lanes.
     const LANES: usize;
 
@@ -31,8 +32,8 @@ pub(super) trait Vector: Copy {
     /// The lanes moved up by one, with the last lane of `before` in front.
     unsafe fn delayed(self, before: Self) -> Self;
     /// [`Sample::lift`].
-    unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Tap) -> Self;
-    /// [`Sample::scaled`].
+    unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Coefficient) -> Self;
+    /// [`Element::scaled`].
     unsafe fn scaled(self, by: Self::Element) -> Self;
 }
 
@@ -62,7 +63,7 @@ const ARRAY_LANES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Array<T>([T; ARRAY_LANES]);
 
-impl<T: Sample> Vector for Array<T> {
+impl<T: Element> Vector for Array<T> {
     type Element = T;
     const LANES: usize = ARRAY_LANES;
 
@@ -109,9 +110,9 @@ impl<T: Sample> Vector for Array<T> {
     }
 
     #[inline(always)]
-    unsafe fn lift(mut self, a: Self, b: Self, tap: T::Tap) -> Self {
+    unsafe fn lift(mut self, a: Self, b: Self, tap: T::Coefficient) -> Self {
         for ((lane, a), b) in self.0.iter_mut().zip(a.0).zip(b.0) {
-            *lane = lane.lift(a, b, tap);
+            *lane = lane.lift(tap, a, b);
         }
         self
     }

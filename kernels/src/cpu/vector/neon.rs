@@ -5,8 +5,8 @@
 
 use std::arch::aarch64::*;
 
-use super::super::arithmetic::RoundedTap;
 use super::{Isa, Vector};
+use crate::reference::sample::Rounded;
 
 /// NEON.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,11 @@ macro_rules! vector {
                 unsafe { Self($lift) }
             }
             #[inline(always)]
-            unsafe fn scaled(self, $by: $element) -> Self { let $x = self.0; unsafe { Self($scaled) } }
+            #[allow(unused_unsafe, reason = "integers are not scaled")]
+            unsafe fn scaled(self, $by: $element) -> Self {
+                let $x = self.0;
+                unsafe { Self($scaled) }
+            }
         }
     };
 }
@@ -80,13 +84,13 @@ vector! {
 
 vector! {
     /// Four integers.
-    I32x4(int32x4_t, int32x4x2_t), i32, 4, RoundedTap;
+    I32x4(int32x4_t, int32x4x2_t), i32, 4, Rounded;
     vdupq_n_s32, vld1q_s32, vst1q_s32, vld2q_s32, vst2q_s32, vextq_s32;
     lift(target, a, b, tap) {
         let sum = vaddq_s32(vaddq_s32(a, b), vdupq_n_s32(tap.offset));
         // A shift to the left by a negative count is an arithmetic shift to the right.
         let rounded = vshlq_s32(sum, vdupq_n_s32(-(tap.shift as i32)));
-        let sign = vdupq_n_s32(tap.sign);
+        let sign = vdupq_n_s32(if tap.adds { 0 } else { -1 });
         vaddq_s32(target, vsubq_s32(veorq_s32(rounded, sign), sign))
     }
     scaled(x, _by) { x }

@@ -6,8 +6,8 @@
 
 use std::arch::x86_64::*;
 
-use super::super::arithmetic::RoundedTap;
 use super::{Isa, Vector};
+use crate::reference::sample::Rounded;
 
 /// AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,11 @@ macro_rules! vector {
                 unsafe { Self($lift) }
             }
             #[inline(always)]
-            unsafe fn scaled(self, $by: $element) -> Self { let $x = self.0; unsafe { Self($scaled) } }
+            #[allow(unused_unsafe, reason = "integers are not scaled")]
+            unsafe fn scaled(self, $by: $element) -> Self {
+                let $x = self.0;
+                unsafe { Self($scaled) }
+            }
         }
     };
 }
@@ -129,7 +133,7 @@ vector! {
 
 vector! {
     /// Eight integers.
-    I32x8(__m256i), i32, 8, RoundedTap;
+    I32x8(__m256i), i32, 8, Rounded;
     splat(value) { _mm256_set1_epi32(value) }
     load(from) { _mm256_loadu_si256(from.cast()) }
     store(this, to) { _mm256_storeu_si256(to.cast(), this) }
@@ -144,7 +148,7 @@ vector! {
     lift(target, a, b, tap) {
         let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(tap.offset));
         let rounded = _mm256_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
-        let sign = _mm256_set1_epi32(tap.sign);
+        let sign = _mm256_set1_epi32(if tap.adds { 0 } else { -1 });
         _mm256_add_epi32(target, _mm256_sub_epi32(_mm256_xor_si256(rounded, sign), sign))
     }
     scaled(x, _by) { x }
@@ -201,7 +205,7 @@ vector! {
 
 vector! {
     /// Sixteen integers.
-    I32x16(__m512i), i32, 16, RoundedTap;
+    I32x16(__m512i), i32, 16, Rounded;
     splat(value) { _mm512_set1_epi32(value) }
     load(from) { _mm512_loadu_si512(from.cast()) }
     store(this, to) { _mm512_storeu_si512(to.cast(), this) }
@@ -216,7 +220,7 @@ vector! {
     lift(target, a, b, tap) {
         let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_set1_epi32(tap.offset));
         let rounded = _mm512_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
-        let sign = _mm512_set1_epi32(tap.sign);
+        let sign = _mm512_set1_epi32(if tap.adds { 0 } else { -1 });
         _mm512_add_epi32(target, _mm512_sub_epi32(_mm512_xor_si512(rounded, sign), sign))
     }
     scaled(x, _by) { x }

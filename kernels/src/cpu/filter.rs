@@ -1,0 +1,111 @@
+//! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
+
+use super::vector::{Isa, Vector};
+use crate::reference::sample::{Rounded, Sample, Steps};
+use crate::wavelet::Wavelet;
+
+/// What the processor back end needs of a number besides the reference's arithmetic.
+pub(super) trait Element: Sample {
+    /// Vectors of an instruction set.
+    type Vector<I: Isa>: Vector<Element = Self>;
+
+    /// The coefficient that takes back what `coefficient` does.
+    fn negated(coefficient: Self::Coefficient) -> Self::Coefficient;
+
+    /// [`Sample::scale`]; reversible wavelets have no scales.
+    fn scaled(self, by: Self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ty, $vector:ident) => {
+        impl Element for $type {
+            type Vector<I: Isa> = I::$vector;
+
+            fn negated(coefficient: Self) -> Self {
+                -coefficient
+            }
+
+            #[inline(always)]
+            fn scaled(self, by: Self) -> Self {
+                self.scale(by)
+            }
+        }
+    };
+}
+
+float!(f32, F32);
+float!(f64, F64);
+
+impl Element for i32 {
+    type Vector<I: Isa> = I::I32;
+
+    fn negated(coefficient: Rounded) -> Rounded {
+        Rounded { adds: !coefficient.adds, ..coefficient }
+    }
+
+    #[inline(always)]
+    fn scaled(self, _by: Self) -> Self {
+        self
+    }
+}
+
+/// Most neighbour pairs of a lifting step.
+pub(super) const MOST_TAPS: usize = 2;
+/// Most lifting steps.
+pub(super) const MOST_STEPS: usize = 4;
+
+/// Lifting steps in the order in which they are applied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filter<T: Sample> {
+    /// Coefficients of each step, nearest neighbours first.
+    steps: [[T::Coefficient; MOST_TAPS]; MOST_STEPS],
+    /// Number of steps, 2 or 4.
+    pub(super) count: usize,
+    /// Neighbour pairs of each step, 1 or 2.
+    pub(super) taps: usize,
+    /// Scale of the low band: after the steps forward, before them inverse.
+    pub(super) low_scale: T,
+    /// Scale of the high band.
+    pub(super) high_scale: T,
+}
+
+impl<T: Element> Filter<T> {
+    /// The steps that split.
+    pub(super) fn forward(wavelet: Wavelet) -> Self {
+        let Steps { steps, low_scale, high_scale } = T::steps(wavelet);
+        Self::new(&steps, low_scale, high_scale)
+    }
+
+    /// The steps that merge.
+    pub(super) fn inverse(wavelet: Wavelet) -> Self {
+        let Steps { mut steps, low_scale, high_scale } = T::steps(wavelet);
+        steps.reverse();
+        steps.iter_mut().flatten().for_each(|coefficient| *coefficient = T::negated(*coefficient));
+        Self::new(&steps, high_scale, low_scale)
+    }
+
+    fn new(steps: &[Vec<T::Coefficient>], low_scale: T, high_scale: T) -> Self {
+        let (count, taps) = (steps.len(), steps[0].len());
+        let at = |step: usize, tap: usize| steps[step.min(count - 1)][tap.min(taps - 1)];
+        let steps = std::array::from_fn(|step| std::array::from_fn(|tap| at(step, tap)));
+        Self { steps, count, taps, low_scale, high_scale }
+    }
+
+    /// The coefficients of step `index`, nearest neighbours first.
+    #[inline(always)]
+    pub(super) fn step(&self, index: usize) -> &[T::Coefficient] {
+        &self.steps[index][..self.taps]
+    }
+
+    /// The coefficients of the first `STEPS` steps.
+    #[inline(always)]
+    pub(super) fn all<const STEPS: usize, const TAPS: usize>(&self) -> [[T::Coefficient; TAPS]; STEPS] {
+        std::array::from_fn(|step| std::array::from_fn(|tap| self.steps[step][tap]))
+    }
+
+    /// How many pairs of rows before and after a pair its transform reaches.
+    #[inline(always)]
+    pub(super) fn reach(&self) -> usize {
+        self.count / 2 * (2 * self.taps - 1)
+    }
+}

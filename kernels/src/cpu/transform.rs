@@ -1,0 +1,163 @@
+//! The transform alone, of any wavelet and element.
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+use rayon::prelude::*;
+
+use super::filter::Element;
+use super::level::Rows;
+use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use super::{backend, colour};
+use crate::reference::check_picture;
+use crate::transform::Filter;
+use crate::wavelet::{self, Wavelet};
+use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+
+/// Opens this transform, or fails with [`Error::NotOnThisBackend`]; `reason` says why this back end was chosen.
+pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, Error> {
+    params.check_scheme("cpu")?;
+    let Filter::Wavelet(wavelet) = params.filter else {
+        return Err(Error::NotOnThisBackend { backend: "cpu", what: params.filter.to_string(), instead: "opencl" });
+    };
+    Ok(match params.element {
+        wavelet::Element::F32 => Box::new(CpuTransform::<f32>::new(params, wavelet, reason)),
+        wavelet::Element::F64 => Box::new(CpuTransform::<f64>::new(params, wavelet, reason)),
+        wavelet::Element::I32 => Box::new(CpuTransform::<i32>::new(params, wavelet, reason)),
+    })
+}
+
+/// Transform of the processor back end.
+#[derive(Debug)]
+struct CpuTransform<T: Element> {
+    params: TransformParams,
+    pyramids: Vec<Pyramid>,
+    channels: Vec<Channel<T>>,
+    backend: BackendInfo,
+}
+
+impl<T: Element> CpuTransform<T> {
+    fn new(params: &TransformParams, wavelet: Wavelet, reason: String) -> Self {
+        let pyramids = params.pyramids();
+        let channels = pyramids.iter().map(|pyramid| Channel::new(pyramid, wavelet, params.boundary)).collect();
+        Self { params: params.clone(), pyramids, channels, backend: backend(reason) }
+    }
+
+    /// One value for every coefficient.
+    fn empty_squares(&self) -> Vec<Vec<T>> {
+        self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.side() * pyramid.side()]).collect()
+    }
+
+    /// One value for every sample.
+    fn empty_planes(&self) -> Vec<Vec<T>> {
+        self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.plane().pixels()]).collect()
+    }
+
+    fn split(&mut self, planes: &[Vec<T>], squares: &mut [Vec<T>]) {
+        let jobs = self.channels.par_iter_mut().zip(planes).zip(squares);
+        jobs.for_each(|((channel, plane), square)| channel.split(plane, square));
+    }
+
+    fn merge(&mut self, squares: &[Vec<T>], planes: &mut [Vec<T>]) {
+        let jobs = self.channels.par_iter_mut().zip(squares).zip(planes);
+        jobs.for_each(|((channel, square), plane)| channel.merge(square, plane));
+    }
+}
+
+impl<T: Element> Transform for CpuTransform<T> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
+        let chroma = self.params.chroma;
+        let planes: Vec<Vec<T>> = chroma
+            .channels()
+            .iter()
+            .map(|&channel| {
+                let size = chroma.plane_size(picture.size(), channel);
+                let mut plane = vec![0.0; size.pixels()];
+                colour::load_plane(picture, chroma, channel, &mut plane, size.width());
+                plane.into_iter().map(T::from_centred).collect()
+            })
+            .collect();
+        let mut squares = self.empty_squares();
+        self.split(&planes, &mut squares);
+        Ok(T::wrap(squares))
+    }
+
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        let planes = planes.planes(&self.pyramids)?;
+        let mut squares = self.empty_squares();
+        self.split(planes, &mut squares);
+        Ok(T::wrap(squares))
+    }
+
+    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), Error> {
+        let planes = planes.planes(&self.pyramids)?;
+        self.split(planes, squares.squares_mut(&self.pyramids)?);
+        Ok(())
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        let squares = squares.squares(&self.pyramids)?;
+        let mut planes = self.empty_planes();
+        self.merge(squares, &mut planes);
+        Ok(T::wrap(planes))
+    }
+
+    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), Error> {
+        let squares = squares.squares(&self.pyramids)?;
+        self.merge(squares, planes.planes_mut(&self.pyramids)?);
+        Ok(())
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// The transform of one channel.
+#[derive(Debug)]
+struct Channel<T: Element> {
+    pyramid: Pyramid,
+    transform: PlaneTransform<T>,
+    /// The plane in its square and the distance of its rows, if the padding is transformed too.
+    padded: Option<(Vec<T>, usize)>,
+}
+
+impl<T: Element> Channel<T> {
+    fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
+        let (columns, rows) = extent(pyramid);
+        let pitch = padded_pitch(columns);
+        let is_padded = (columns, rows) != (pyramid.plane().width(), pyramid.plane().height());
+        let padded = is_padded.then(|| (vec![T::default(); rows * pitch], pitch));
+        Self { pyramid: pyramid.clone(), transform: PlaneTransform::new(pyramid, wavelet, boundary), padded }
+    }
+
+    fn split(&mut self, plane: &[T], square: &mut [T]) {
+        let (width, side) = (self.pyramid.plane().width(), self.pyramid.side());
+        if plane.len() < side * side {
+            // Between and behind the bands.
+            square.fill(T::default());
+        }
+        let mut samples = Rows { data: plane, pitch: width };
+        if let Some((padded, pitch)) = &mut self.padded {
+            padded.fill(T::default());
+            for (to, from) in padded.chunks_mut(*pitch).zip(plane.chunks_exact(width)) {
+                to[..width].copy_from_slice(from);
+            }
+            samples = Rows { data: padded, pitch: *pitch };
+        }
+        self.transform.forward(samples, square, Layout::Square);
+    }
+
+    fn merge(&mut self, square: &[T], plane: &mut [T]) {
+        let width = self.pyramid.plane().width();
+        match &mut self.padded {
+            None => self.transform.inverse(square, Layout::Square, plane, width),
+            Some((padded, pitch)) => {
+                self.transform.inverse(square, Layout::Square, padded, *pitch);
+                for (to, from) in plane.chunks_exact_mut(width).zip(padded.chunks(*pitch)) {
+                    to.copy_from_slice(&from[..width]);
+                }
+            }
+        }
+    }
+}
