@@ -7,7 +7,7 @@
 // Shapes: `out` is width x height f32 with `pitch` from row to row. A sample of the source at column x and row y
 //   is the byte at offset + (y >> down) * row_bytes + (x >> across) * step: that covers planes, interleaved
 //   samples, and chroma that is coarser in the source than in the stream.
-// NDRange: one group per row: (height * LSIZE).
+// NDRange: one group per row, any range of rows: (LSIZE, rows) from work-item (0, first row) on.
 
 float centred(int sample)
 {
@@ -16,7 +16,7 @@ float centred(int sample)
 
 GROUP __kernel void plane_zero(__global float *restrict out, int pitch, int width)
 {
-    out += get_group_id(0) * (size_t)pitch;
+    out += get_global_id(1) * (size_t)pitch;
     for EACH(x, 0, width)
         out[x] = 0.0f;
 }
@@ -24,7 +24,7 @@ GROUP __kernel void plane_zero(__global float *restrict out, int pitch, int widt
 GROUP __kernel void plane_samples(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
                                   int down, __global float *restrict out, int pitch, int width)
 {
-    int y = get_group_id(0);
+    int y = get_global_id(1);
     __global const uchar *row = in + offset + (size_t)(y >> down) * row_bytes;
     out += (size_t)y * pitch;
     if (step == 1 && across == 0) {
@@ -40,7 +40,7 @@ GROUP __kernel void plane_samples(__global const uchar *restrict in, int offset,
 GROUP __kernel void plane_means(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
                                 int in_w, int in_h, __global float *restrict out, int pitch, int width)
 {
-    int y = get_group_id(0);
+    int y = get_global_id(1);
     __global const uchar *upper = in + offset + (size_t)(2 * y) * row_bytes;
     __global const uchar *lower = in + offset + (size_t)min(2 * y + 1, in_h - 1) * row_bytes;
     out += (size_t)y * pitch;
@@ -55,7 +55,7 @@ GROUP __kernel void plane_means(__global const uchar *restrict in, int offset, i
 GROUP __kernel void plane_from_rgb(__global const uchar *restrict in, float wr, float wg, float wb, float constant_term,
                                    __global float *restrict out, int pitch, int width)
 {
-    int y = get_group_id(0);
+    int y = get_global_id(1);
     __global const uchar *row = in + (size_t)y * width * 3;
     out += (size_t)y * pitch;
     for EACH(x, 0, width) {
@@ -68,7 +68,7 @@ GROUP __kernel void plane_from_rgb_means(__global const uchar *restrict in, floa
                                          float constant_term, int in_w, int in_h, __global float *restrict out,
                                          int pitch, int width)
 {
-    int y = get_group_id(0);
+    int y = get_global_id(1);
     __global const uchar *upper = in + (size_t)(2 * y) * in_w * 3;
     __global const uchar *lower = in + (size_t)min(2 * y + 1, in_h - 1) * in_w * 3;
     out += (size_t)y * pitch;
@@ -85,7 +85,7 @@ GROUP __kernel void plane_from_rgb_means(__global const uchar *restrict in, floa
 GROUP __kernel void plane_to_bytes(__global const float *restrict in, int pitch, __global uchar *restrict out,
                                    int width)
 {
-    int y = get_group_id(0);
+    int y = get_global_id(1);
     in += (size_t)y * pitch;
     out += (size_t)y * width;
     for EACH(x, 0, width)

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use common::params::Boundary;
 use common::pyramid::Pyramid;
-use ocl::core::{self as cl, OclPrm};
+use ocl::core::OclPrm;
 
 use super::channel::constant;
 use super::level::{Launch, Level, LevelSize};
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Queue};
+use super::queue::{Arg, Buffer, Kernel, Mem, Program, Queue};
 use crate::Error;
 use crate::address::{self, Lifted, Rounded};
 use crate::transform::Filter;
@@ -101,7 +101,7 @@ impl Tabled for i32 {
 }
 
 /// The programs of a scheme's `text`, forward and inverse, whose outputs have at most `terms` inputs.
-pub(super) struct Programs([cl::Program; 2]);
+pub(super) struct Programs([Program; 2]);
 
 impl Programs {
     /// Builds both.
@@ -115,7 +115,7 @@ impl Programs {
     }
 
     /// The one of a direction.
-    pub(super) fn of(&self, direction: Direction) -> &cl::Program {
+    pub(super) fn of(&self, direction: Direction) -> &Program {
         match direction {
             Direction::Forward => &self.0[0],
             Direction::Inverse => &self.0[1],
@@ -124,7 +124,7 @@ impl Programs {
 }
 
 /// A launch of `kernel` for `width` x `height` outputs.
-pub(super) fn launch(kernel: cl::Kernel, width: usize, height: usize) -> Launch {
+pub(super) fn launch(kernel: Kernel, width: usize, height: usize) -> Launch {
     Launch::new(kernel, [width.div_ceil(TILE), height.div_ceil(TILE)], [TILE, TILE_ROWS])
 }
 
@@ -265,7 +265,7 @@ impl<T: Tabled> Table<T> {
     }
 
     /// Its memory, for a launch to keep.
-    pub(super) fn keep(&self) -> [cl::Mem; 2] {
+    pub(super) fn keep(&self) -> [Mem; 2] {
         [self.at.handle(), self.weights.handle()]
     }
 }

@@ -2,29 +2,27 @@
 //! to coefficients and back. Channels share nothing but what they upload for one another, so that the transfers of
 //! one overlap the kernels of another.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use common::frame::Channel;
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
-use ocl::core as cl;
 
 use super::choice::Schemes;
 use super::device::Device;
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Pinned, Queue, kernel, set};
-use super::source::{self, Convert};
+use super::queue::{Buffer, Event, Kernel, Pinned, Program, Queue, kernel};
 use super::timeline::{Recorder, Stage};
 use super::transform::ChannelTransform;
-use crate::reference::colour::RGB_TO_YCBCR;
+use crate::Error;
 use crate::reference::quad::Shape;
-use crate::{Error, PictureRef};
 
 /// Queue, planes and transform of one channel.
 pub(super) struct ChannelPipeline {
     pub(super) channel: Channel,
     pub(super) queue: Queue,
-    pub(super) program: cl::Program,
+    pub(super) program: Program,
     pub(super) transform: ChannelTransform<f32>,
     pub(super) width: usize,
     pub(super) height: usize,
@@ -33,9 +31,19 @@ pub(super) struct ChannelPipeline {
 impl ChannelPipeline {
     /// The pipelines of all channels of a stream, and its layout.
     pub(super) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), Error> {
+        Self::all_with(device, params, true)
+    }
+
+    /// The same; only if they are `timed` there is an event of every kernel.
+    pub(super) fn all_with(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        timed: bool,
+    ) -> Result<(Vec<Self>, BlockLayout), Error> {
         let layout = BlockLayout::new(params);
         let channels = params.chroma.channels().iter().zip(layout.pyramids());
-        let pipelines = channels.map(|(&channel, pyramid)| Self::new(device, params, channel, pyramid));
+        let pipelines =
+            channels.map(|(&channel, pyramid)| Self::new(Queue::with(device, timed)?, params, channel, pyramid));
         Ok((pipelines.collect::<Result<_, _>>()?, layout))
     }
 
@@ -53,18 +61,26 @@ impl ChannelPipeline {
         })
     }
 
-    fn new(device: &Arc<Device>, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
-        let queue = Queue::new(device)?;
-        let program = device.program(params.codec.boundary)?;
-        let transform =
-            ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, params.codec.boundary, pyramid)?)?;
+    fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
+        let (device, boundary) = (queue.device(), params.codec.boundary);
+        let program = device.program(boundary)?;
+        let transform = ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, boundary, pyramid)?)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
         Ok(Self { channel, queue, program, transform, width, height })
     }
 
-    /// Runs one group per row of the plane.
-    fn launch_rows(&self, kernel: &cl::Kernel, after: &[cl::Event]) -> Result<cl::Event, Error> {
-        self.queue.launch(kernel, [self.height, 1], [self.queue.device().tuning.group_size, 1], after)
+    /// Runs one group per row of the plane in `rows`.
+    pub(super) fn launch_rows(
+        &self,
+        kernel: &Kernel,
+        rows: Range<usize>,
+        after: &[Event],
+    ) -> Result<Option<Event>, Error> {
+        let group_size = [self.queue.device().tuning.group_size, 1];
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        self.queue.launch_from(kernel, [0, rows.start], [1, rows.len()], group_size, after)
     }
 
     /// Plane to bands; notes the commands.
@@ -84,127 +100,11 @@ impl ChannelPipeline {
     }
 }
 
-/// The way of pictures to the device.
-pub(super) struct Uploader {
-    staging: Pinned<u8>,
-    bytes: Buffer<u8>,
-    zero: cl::Kernel,
-    samples: cl::Kernel,
-    means: cl::Kernel,
-    rgb: cl::Kernel,
-    rgb_means: cl::Kernel,
-}
-
-impl Uploader {
-    /// Adds what [`Self::new`] allocates for all channels.
-    pub(super) fn memory(params: &StreamParams, memory: &mut Memory) {
-        for &channel in params.chroma.channels() {
-            let capacity = source::capacity(params.size, params.chroma, channel);
-            memory.buffers::<u8>(&[capacity]);
-            memory.pinned::<u8>(&[capacity]);
-        }
-    }
-
-    /// For pictures of any format of the stream's size.
-    pub(super) fn new(pipeline: &ChannelPipeline, params: &StreamParams) -> Result<Self, Error> {
-        let capacity = source::capacity(params.size, params.chroma, pipeline.channel);
-        let kernel = |name| kernel(&pipeline.program, name, &[]);
-        Ok(Self {
-            staging: pipeline.queue.pinned(capacity)?,
-            bytes: pipeline.queue.buffer(capacity)?,
-            zero: kernel("plane_zero")?,
-            samples: kernel("plane_samples")?,
-            means: kernel("plane_means")?,
-            rgb: kernel("plane_from_rgb")?,
-            rgb_means: kernel("plane_from_rgb_means")?,
-        })
-    }
-}
-
-/// Uploads `picture` and transforms every channel; notes the commands. With `overlap` false one channel ends before
-/// the next one starts.
-pub(super) fn forward(
-    pipelines: &[ChannelPipeline],
-    uploaders: &mut [Uploader],
-    picture: PictureRef<'_>,
-    params: &StreamParams,
-    overlap: bool,
-    recorder: &mut Recorder,
-) -> Result<(), Error> {
-    let mut uploaded: Vec<Option<cl::Event>> = vec![None; pipelines.len()];
-    for (index, pipeline) in pipelines.iter().enumerate() {
-        let source = source::source(picture.format(), params.size, params.chroma, pipeline.channel);
-        let len = source.bytes.len();
-        if source.owner == index && len > 0 {
-            let uploader = &mut uploaders[index];
-            uploader.staging.values_mut()[..len].copy_from_slice(&picture.data()[source.bytes]);
-            let event = pipeline.queue.upload(&uploader.staging, &uploader.bytes, len)?;
-            recorder.note(pipeline.channel, Stage::Upload, event.clone());
-            uploaded[index] = Some(event);
-        }
-        // Another channel's upload is waited for; the own one comes before in the queue.
-        let after: Vec<_> = uploaded[source.owner].iter().filter(|_| source.owner != index).cloned().collect();
-        let event =
-            convert(pipeline, &uploaders[index], &uploaders[source.owner].bytes, source.convert, params, &after)?;
-        recorder.note(pipeline.channel, Stage::Transform, event);
-        pipeline.split(recorder)?;
-        if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
-    }
-    Ok(())
-}
-
-/// Makes the plane of a channel from `bytes`.
-fn convert(
-    pipeline: &ChannelPipeline,
-    uploader: &Uploader,
-    bytes: &Buffer<u8>,
-    convert: Convert,
-    params: &StreamParams,
-    after: &[cl::Event],
-) -> Result<cl::Event, Error> {
-    let (plane, pitch) = pipeline.transform.samples();
-    let size = [params.size.width(), params.size.height()].map(Arg::from);
-    let rgb = || {
-        let ([r, g, b], constant) = RGB_TO_YCBCR[pipeline.channel.index()];
-        [r, g, b, constant].map(Arg::Float)
-    };
-    let mut args = Vec::with_capacity(12);
-    let kernel = match convert {
-        Convert::Zero => &uploader.zero,
-        Convert::Samples { at, down } => {
-            args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
-            args.push(down.into());
-            &uploader.samples
-        }
-        Convert::Means { at } => {
-            args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
-            args.extend(size);
-            &uploader.means
-        }
-        Convert::Rgb => {
-            args.push(bytes.arg());
-            args.extend(rgb());
-            &uploader.rgb
-        }
-        Convert::RgbMeans => {
-            args.push(bytes.arg());
-            args.extend(rgb());
-            args.extend(size);
-            &uploader.rgb_means
-        }
-    };
-    args.extend([plane.arg(), pitch.into(), pipeline.width.into()]);
-    for (index, arg) in args.into_iter().enumerate() {
-        set(kernel, index as u32, arg)?;
-    }
-    pipeline.launch_rows(kernel, after)
-}
-
 /// The way of decoded planes to the host.
 pub(super) struct Downloader {
     bytes: Buffer<u8>,
     staging: Pinned<u8>,
-    to_bytes: cl::Kernel,
+    to_bytes: Kernel,
 }
 
 impl Downloader {
@@ -228,8 +128,8 @@ impl Downloader {
     }
 
     /// Rounds the plane and brings it to the host; notes the commands and returns the last one's event.
-    pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<cl::Event, Error> {
-        let event = pipeline.launch_rows(&self.to_bytes, &[])?;
+    pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
+        let event = pipeline.launch_rows(&self.to_bytes, 0..pipeline.height, &[])?;
         recorder.note(pipeline.channel, Stage::Transform, event);
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, 0, &mut self.staging, len)?;
@@ -289,6 +189,6 @@ fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPT
 /// Device memory with these values.
 pub(super) fn constant<T: ocl::core::OclPrm>(queue: &Queue, values: &[T]) -> Result<Buffer<T>, Error> {
     let buffer = queue.buffer(values.len())?;
-    queue.upload_now(values, &buffer, 0)?;
+    queue.upload_now(values, &buffer)?;
     Ok(buffer)
 }

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 use common::coded::{BlockState, FrameHeader, ReceivedFrame};
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
-use ocl::core as cl;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
 use super::device::Device;
 use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
-use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
+use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
 use super::timeline::{Recorder, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
@@ -123,7 +122,7 @@ impl Decoder for OpenClDecoder {
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
             for pipeline in &self.pipelines {
-                let _ = pipeline.queue.finish();
+                pipeline.queue.settle();
             }
         }
         result
@@ -153,7 +152,7 @@ fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
 /// Memory and kernel that decode the blocks of one channel.
 struct ChannelDecoder {
     blocks: ChannelBlocks,
-    decode: cl::Kernel,
+    decode: Kernel,
     /// Start and length of each block in `bytes`.
     spans: Buffer<u32>,
     spans_host: Pinned<u32>,
@@ -253,15 +252,15 @@ impl ChannelDecoder {
                 }
             };
         }
-        let mut note = |stage, event| recorder.note(pipeline.channel, stage, event);
+        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
         if len > 0 {
-            note(Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, len)?);
+            note(Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, len)?.into());
         }
         let count = self.blocks.indices.len();
-        note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?);
+        note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?.into());
         self.set_steps(frame.header)?;
         note(Stage::Code, queue.launch(&self.decode, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
-        note(Stage::Download, queue.download(&self.damaged, 0, &mut self.damaged_host, count)?);
+        note(Stage::Download, queue.download(&self.damaged, 0, &mut self.damaged_host, count)?.into());
         queue.flush()?;
         Ok(too_long)
     }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use common::params::Boundary;
 use ocl::core as cl;
 
+use super::handle::Handle;
 use super::params;
+use super::queue::Program;
 use super::tuning::Tuning;
 use crate::{DeviceInfo, DeviceKind, Error};
 
@@ -41,9 +43,9 @@ pub(super) struct Device {
 /// What is made once for a device, whatever its settings.
 #[derive(Default)]
 struct Opened {
-    context: Option<cl::Context>,
+    context: Option<Arc<Handle<cl::Context>>>,
     /// By options and text.
-    programs: Vec<(String, cl::Program)>,
+    programs: Vec<(String, Program)>,
 }
 
 /// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
@@ -151,16 +153,17 @@ impl Device {
     }
 
     /// The device's context, made on first use.
-    pub(super) fn context(&self) -> Result<cl::Context, Error> {
+    pub(super) fn context(&self) -> Result<Arc<Handle<cl::Context>>, Error> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         self.context_of(&mut opened)
     }
 
-    fn context_of(&self, opened: &mut Opened) -> Result<cl::Context, Error> {
+    fn context_of(&self, opened: &mut Opened) -> Result<Arc<Handle<cl::Context>>, Error> {
         if let Some(context) = &opened.context {
             return Ok(context.clone());
         }
         let context = cl::create_context(None, &[self.id], None, None).map_err(failed("clCreateContext"))?;
+        let context = Arc::new(Handle::from(context));
         opened.context = Some(context.clone());
         Ok(context)
     }
@@ -172,12 +175,12 @@ impl Device {
     }
 
     /// The kernels for streams with this boundary, built on first use.
-    pub(super) fn program(&self, boundary: Boundary) -> Result<cl::Program, Error> {
+    pub(super) fn program(&self, boundary: Boundary) -> Result<Program, Error> {
         self.build(&SOURCES, &params::defines(&self.tuning, boundary))
     }
 
     /// The program of these texts, one after another, under compiler `options`; built on first use.
-    pub(super) fn build(&self, sources: &[&str], options: &str) -> Result<cl::Program, Error> {
+    pub(super) fn build(&self, sources: &[&str], options: &str) -> Result<Program, Error> {
         let key = [&[options], sources].concat().join("\n");
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
@@ -189,8 +192,9 @@ impl Device {
         };
         let sources = sources.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
         let program =
-            cl::create_program_with_source(&context, &sources).map_err(failed("clCreateProgramWithSource"))?;
+            cl::create_program_with_source(&**context, &sources).map_err(failed("clCreateProgramWithSource"))?;
         cl::build_program(&program, Some(&[self.id]), &text(options)?, None, None).map_err(failed("clBuildProgram"))?;
+        let program = Arc::new(Handle::from(program));
         opened.programs.push((key, program.clone()));
         Ok(program)
     }

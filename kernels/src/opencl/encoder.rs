@@ -7,14 +7,14 @@ use common::coded::{CodedFrame, StepIndex};
 use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
-use ocl::core as cl;
 
-use super::channel::{self, ChannelBlocks, ChannelPipeline, Uploader, constant};
+use super::channel::{ChannelBlocks, ChannelPipeline, constant};
 use super::device::Device;
 use super::first_run::FirstRun;
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Pinned, kernel, set, wait};
+use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
 use super::timeline::{Interval, Recorder, Stage, Timeline};
+use super::upload::{Origin, Uploads};
 use super::{backend, device, params as constants};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
@@ -26,7 +26,7 @@ pub struct OpenClEncoder {
     params: StreamParams,
     rate: RateControl,
     coder: Coder,
-    uploaders: Vec<Uploader>,
+    uploads: Uploads,
     overlap: bool,
     first_run: FirstRun<PixelFormat>,
     timeline: Timeline,
@@ -41,7 +41,7 @@ impl OpenClEncoder {
         let device = device::find(device)?;
         Self::memory(&device, params)?.check(&device)?;
         let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
-        let uploaders = pipelines.iter().map(|p| Uploader::new(p, params)).collect::<Result<_, _>>()?;
+        let uploads = Uploads::new(&pipelines, params, 1)?;
         let blocks = layout.blocks().len();
         let coders = pipelines.iter().map(|p| {
             let blocks = ChannelBlocks::new(p, &layout)?;
@@ -54,7 +54,7 @@ impl OpenClEncoder {
             params: *params,
             rate: RateControl::new(blocks, chunk),
             coder: Coder { pipelines, channels, blocks, overlap: true, recorder: Recorder::default() },
-            uploaders,
+            uploads,
             overlap: true,
             first_run: FirstRun::default(),
             timeline: Timeline::default(),
@@ -67,7 +67,7 @@ impl OpenClEncoder {
     pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Uploader::memory(params, &mut memory);
+        Uploads::memory(params, &mut memory);
         let counts = ChannelBlocks::memory(params, &layout, &mut memory);
         for (pyramid, count) in layout.pyramids().iter().zip(counts) {
             ChannelCoder::memory(pyramid.plane().pixels(), count, &mut memory);
@@ -92,8 +92,7 @@ impl OpenClEncoder {
         coder.recorder.clear();
         let alone = self.first_run.begin(&picture.format());
         coder.overlap = self.overlap && alone.is_none();
-        let uploaders = &mut self.uploaders;
-        channel::forward(&coder.pipelines, uploaders, picture, &self.params, coder.overlap, &mut coder.recorder)?;
+        self.uploads.forward(&coder.pipelines, Origin::Host(picture), coder.overlap, &mut coder.recorder)?;
         let header = self.rate.code(coder, target)?;
         let (ends, data) = coder.collect(self.rate.lengths())?;
         self.first_run.done(picture.format());
@@ -110,7 +109,7 @@ impl Encoder for OpenClEncoder {
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
             for pipeline in &self.coder.pipelines {
-                let _ = pipeline.queue.finish();
+                pipeline.queue.settle();
             }
         }
         result
@@ -149,10 +148,10 @@ struct Coder {
 /// Memory and kernels that code the blocks of one channel.
 struct ChannelCoder {
     blocks: ChannelBlocks,
-    encode: cl::Kernel,
+    encode: Kernel,
     sizes: Buffer<u32>,
     sizes_host: Pinned<u32>,
-    gather: cl::Kernel,
+    gather: Kernel,
     places: Buffer<u32>,
     places_host: Pinned<u32>,
     gathered: Buffer<u8>,
@@ -236,7 +235,7 @@ impl ChannelCoder {
         local: &Range<usize>,
         inverse: f32,
         recorder: &mut Recorder,
-    ) -> Result<cl::Event, Error> {
+    ) -> Result<Event, Error> {
         let queue = &pipeline.queue;
         set(&self.encode, FIRST_ARG, local.start.into())?;
         set(&self.encode, INVERSE_ARG, Arg::Float(inverse))?;
@@ -254,7 +253,7 @@ impl ChannelCoder {
         pipeline: &ChannelPipeline,
         lengths: &[u32],
         recorder: &mut Recorder,
-    ) -> Result<Option<cl::Event>, Error> {
+    ) -> Result<Option<Event>, Error> {
         let mut total = 0;
         for (place, &index) in self.places_host.values_mut().iter_mut().zip(&self.blocks.indices) {
             *place = total;
@@ -271,11 +270,11 @@ impl ChannelCoder {
             set(&self.gather, GATHERED_ARG, self.gathered.arg())?;
         }
         let count = self.blocks.indices.len();
-        let mut note = |stage, event| recorder.note(pipeline.channel, stage, event);
-        note(Stage::Upload, queue.upload(&self.places_host, &self.places, count)?);
+        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
+        note(Stage::Upload, queue.upload(&self.places_host, &self.places, count)?.into());
         note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
         let event = queue.download(&self.gathered, 0, &mut self.gathered_host, len)?;
-        note(Stage::Download, event.clone());
+        note(Stage::Download, Some(event.clone()));
         queue.flush()?;
         Ok(Some(event))
     }

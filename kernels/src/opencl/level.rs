@@ -2,10 +2,9 @@
 
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
-use ocl::core as cl;
 
 use super::memory::Memory;
-use super::queue::Buffer;
+use super::queue::{Buffer, Kernel, Mem};
 use crate::Error;
 
 /// A buffer between levels, and how far apart its rows are.
@@ -94,21 +93,21 @@ pub(super) struct Level<'a, T> {
 
 /// A kernel ready to run.
 pub(super) struct Launch {
-    pub(super) kernel: cl::Kernel,
+    pub(super) kernel: Kernel,
     pub(super) groups: [usize; 2],
     pub(super) group_size: [usize; 2],
     /// Memory of the scheme that the kernel reads: a kernel does not keep its arguments alive.
-    tables: Vec<cl::Mem>,
+    tables: Vec<Mem>,
 }
 
 impl Launch {
     /// A launch of `groups` groups of `group_size` work-items, both (columns, rows).
-    pub(super) fn new(kernel: cl::Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
+    pub(super) fn new(kernel: Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
         Self { kernel, groups, group_size, tables: Vec::new() }
     }
 
     /// Keeps memory as long as the launch.
-    pub(super) fn keeping(mut self, tables: impl IntoIterator<Item = cl::Mem>) -> Self {
+    pub(super) fn keeping(mut self, tables: impl IntoIterator<Item = Mem>) -> Self {
         self.tables.extend(tables);
         self
     }

@@ -1,14 +1,12 @@
 //! Rows, then columns, one work-item per row or column (`cl/dwt_line.cl`): slow, and right for any length and boundary.
 
-use common::params::Boundary;
-use ocl::core as cl;
-
 use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use super::queue::{Arg, Buffer, kernel};
+use super::queue::{Arg, Buffer, Program, kernel};
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
+use common::params::Boundary;
 
 /// After [`params::wavelet_text`].
 const KERNELS: [&str; 4] = [
@@ -20,7 +18,7 @@ const KERNELS: [&str; 4] = [
 
 /// Any wavelet in any element.
 pub(super) struct Lines {
-    program: cl::Program,
+    program: Program,
     group_size: usize,
 }
 

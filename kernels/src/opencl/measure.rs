@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ocl::core::{self as cl, OclPrm};
+use ocl::core::OclPrm;
 
 use super::address::Tabled;
 use super::backend;
@@ -12,7 +12,7 @@ use super::choice::Schemes;
 use super::device::{self, Device};
 use super::first_run::FirstRun;
 use super::memory::Memory;
-use super::queue::{Pinned, Queue, ran};
+use super::queue::{Event, Pinned, Queue};
 use super::transform::ChannelTransform;
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
 use crate::reference::sample::Sample;
@@ -84,7 +84,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         let uploads = self.each(|channel| {
             let (samples, pitch) = channel.transform.samples();
             let at = picture % PICTURES * SHIFT_ROWS * pitch;
-            Ok(vec![channel.queue.upload_from(&channel.scene, at, samples, samples.len())?])
+            Ok(vec![channel.queue.upload_range(&channel.scene, at, samples, 0, samples.len())?])
         })?;
         let levels = self.after(&uploads, alone.is_some(), ChannelTransform::run_forward)?;
         let downloads = self.each(|channel| {
@@ -128,10 +128,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Queues commands of each channel and starts them; all their events.
-    fn each(
-        &mut self,
-        queue: impl Fn(&mut Channel<T>) -> Result<Vec<cl::Event>, Error>,
-    ) -> Result<Vec<cl::Event>, Error> {
+    fn each(&mut self, queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>, Error>) -> Result<Vec<Event>, Error> {
         let mut events = Vec::new();
         for channel in &mut self.channels {
             events.extend(queue(channel)?);
@@ -143,10 +140,10 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     /// Queues all levels behind the uploads of all channels; each channel by itself if it must be `alone`.
     fn after(
         &mut self,
-        uploads: &[cl::Event],
+        uploads: &[Event],
         alone: bool,
-        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<cl::Event>) -> Result<(), Error>,
-    ) -> Result<Vec<cl::Event>, Error> {
+        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), Error>,
+    ) -> Result<Vec<Event>, Error> {
         self.each(|channel| {
             let mut events = Vec::new();
             channel.queue.wait_for(uploads)?;
@@ -162,7 +159,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     fn finish(
         &self,
         start: Instant,
-        [uploads, levels, downloads]: [&[cl::Event]; 3],
+        [uploads, levels, downloads]: [&[Event]; 3],
         len: impl Fn(&Channel<T>) -> usize,
     ) -> Result<Run, Error> {
         for channel in &self.channels {
@@ -195,7 +192,7 @@ impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
     fn round(&mut self, picture: usize) -> Result<Round, Error> {
         let round = self.forward(picture).and_then(|forward| Ok((forward, self.inverse()?)));
         // Nothing of a failed round may still use the pinned memory.
-        let (forward, inverse) = round.inspect_err(|_| self.channels.iter().for_each(|c| drop(c.queue.finish())))?;
+        let (forward, inverse) = round.inspect_err(|_| self.channels.iter().for_each(|c| c.queue.settle()))?;
         Ok(Round { forward, inverse, error: self.error(picture) })
     }
 
@@ -215,8 +212,8 @@ impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
 }
 
 /// From the first start to the last end, by the device's clock.
-fn span(events: &[cl::Event]) -> Result<Duration, Error> {
-    let times = events.iter().map(ran).collect::<Result<Vec<_>, _>>()?;
+fn span(events: &[Event]) -> Result<Duration, Error> {
+    let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
     let start = times.iter().map(|(start, _)| *start).min().unwrap_or(0);
     let end = times.iter().map(|(_, end)| *end).max().unwrap_or(0);
     Ok(Duration::from_nanos(end.saturating_sub(start)))

@@ -12,7 +12,11 @@ mod convolution;
 mod decoder;
 mod device;
 mod encoder;
+mod fault;
+#[cfg(test)]
+mod fault_tests;
 mod first_run;
+mod handle;
 mod level;
 mod line;
 mod measure;
@@ -29,6 +33,7 @@ mod transfer;
 mod transform;
 mod transform_only;
 mod tuning;
+mod upload;
 
 use common::params::StreamParams;
 

@@ -3,20 +3,18 @@
 
 use std::sync::Arc;
 
-use common::pyramid::Pyramid;
-use ocl::core as cl;
-
 use super::address::Tabled;
 use super::backend;
 use super::choice::Schemes;
 use super::device::{self, Device};
 use super::first_run::FirstRun;
 use super::memory::Memory;
-use super::queue::{Buffer, Pinned, Queue};
+use super::queue::{Buffer, Event, Pinned, Queue};
 use super::transform::ChannelTransform;
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
 use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+use common::pyramid::Pyramid;
 
 /// Transform of planes of `T` on an OpenCL device.
 pub(super) struct OpenClPlanes<T: Tabled> {
@@ -134,7 +132,7 @@ fn upload<T: Tabled>(
     pitch: usize,
     values: &[T],
     width: usize,
-) -> Result<cl::Event, Error> {
+) -> Result<Event, Error> {
     for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
         to[..from.len()].copy_from_slice(from);
     }

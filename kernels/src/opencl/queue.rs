@@ -1,6 +1,7 @@
 //! A command queue with its kernels and memory: thin, checked wrappers around the calls that move work and data.
 //!
-//! Everything here is asynchronous except [`Queue::finish`], [`wait`] and the one-time mapping of pinned memory.
+//! Everything here is asynchronous except [`Queue::finish`], [`wait`], [`Queue::upload_now`] and the one-time mapping of
+//! pinned memory.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -8,23 +9,45 @@ use std::sync::Arc;
 use ocl::core::{self as cl, ArgVal, OclPrm};
 
 use super::device::{Device, failed};
+use super::fault;
+use super::handle::Handle;
 use crate::Error;
 
-/// An in-order queue of one device that notes when commands ran.
+/// A built program.
+pub(super) type Program = Arc<Handle<cl::Program>>;
+/// A kernel with its arguments.
+pub(super) type Kernel = Handle<cl::Kernel>;
+/// Device memory, whatever it holds.
+pub(super) type Mem = Arc<Handle<cl::Mem>>;
+
+/// An in-order queue of one device.
 #[derive(Clone)]
 pub(super) struct Queue {
-    queue: cl::CommandQueue,
-    context: cl::Context,
+    queue: Arc<Handle<cl::CommandQueue>>,
+    context: Arc<Handle<cl::Context>>,
     device: Arc<Device>,
+    timed: bool,
 }
 
 impl Queue {
-    /// A new queue on `device`.
+    /// A new queue on `device` that notes when commands ran.
     pub(super) fn new(device: &Arc<Device>) -> Result<Self, Error> {
+        Self::with(device, true)
+    }
+
+    /// A new queue on `device`; one that is not `timed` makes no events for its kernels, which costs less.
+    pub(super) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, Error> {
         let context = device.context()?;
-        let queue = cl::create_command_queue(&context, device.id, Some(cl::CommandQueueProperties::PROFILING_ENABLE))
-            .map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { queue, context, device: device.clone() })
+        fault::check("clCreateCommandQueue")?;
+        let properties = timed.then_some(cl::CommandQueueProperties::PROFILING_ENABLE);
+        let queue =
+            cl::create_command_queue(&**context, device.id, properties).map_err(failed("clCreateCommandQueue"))?;
+        Ok(Self { queue: Arc::new(queue.into()), context, device: device.clone(), timed })
+    }
+
+    /// Another queue of the same kind on the same device.
+    pub(super) fn beside(&self) -> Result<Self, Error> {
+        Self::with(&self.device, self.timed)
     }
 
     /// The device it belongs to.
@@ -39,21 +62,22 @@ impl Queue {
 
     fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, Error> {
         let len = len.max(1);
-        let needed_bytes = (len * size_of::<T>()) as u64;
+        let needed_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let there_bytes = self.device.largest_buffer_bytes();
         let too_large = || Error::OutOfDeviceMemory { extent: "in one piece", needed_bytes, there_bytes };
         if needed_bytes > there_bytes {
             return Err(too_large());
         }
+        fault::check("clCreateBuffer")?;
         // SAFETY: no host pointer is passed.
-        let mem = unsafe { cl::create_buffer::<_, T>(&self.context, flags, len, None) };
+        let mem = unsafe { cl::create_buffer::<_, T>(&**self.context, flags, len, None) };
         let mem = mem.map_err(|error| match error.api_status() {
             Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => too_large(),
             _ => failed("clCreateBuffer")(error),
         })?;
         #[cfg(test)]
         super::memory::tests::note_allocation(needed_bytes);
-        Ok(Buffer { mem, len, values: PhantomData })
+        Ok(Buffer { mem: Arc::new(mem.into()), len, values: PhantomData })
     }
 
     /// Host memory for `len` values that the device reads and writes without another copy, mapped for life and
@@ -62,11 +86,12 @@ impl Queue {
         let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
         let buffer = self.allocate::<T>(len, flags)?;
         let access = cl::MapFlags::READ | cl::MapFlags::WRITE;
+        fault::check("clEnqueueMapBuffer")?;
         // SAFETY: the range is the whole buffer, and nothing else maps it.
         let mut map = unsafe {
             cl::enqueue_map_buffer::<T, _, _, _>(
                 &self.queue,
-                &buffer.mem,
+                &**buffer.mem,
                 true,
                 access,
                 0,
@@ -83,80 +108,102 @@ impl Queue {
     }
 
     /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows), after the events in `after`.
+    /// There is an event if the queue is timed.
     pub(super) fn launch(
         &self,
         kernel: &cl::Kernel,
         groups: [usize; 2],
         group_size: [usize; 2],
-        after: &[cl::Event],
-    ) -> Result<cl::Event, Error> {
-        let mut event = cl::Event::null();
+        after: &[Event],
+    ) -> Result<Option<Event>, Error> {
+        self.launch_from(kernel, [0, 0], groups, group_size, after)
+    }
+
+    /// As [`Self::launch`] from the work-item `first` on: what `get_global_offset` gives and `get_global_id` adds.
+    pub(super) fn launch_from(
+        &self,
+        kernel: &cl::Kernel,
+        first: [usize; 2],
+        groups: [usize; 2],
+        group_size: [usize; 2],
+        after: &[Event],
+    ) -> Result<Option<Event>, Error> {
+        let offset = Some([first[0], first[1], 0]).filter(|_| first != [0, 0]);
         let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
         let local = Some([group_size[0], group_size[1], 1]);
+        let mut event = cl::Event::null();
+        let noted = self.timed.then_some(&mut event);
+        let list = wait_list(after);
+        fault::check("clEnqueueNDRangeKernel")?;
         // SAFETY: the arguments were set from buffers that live as long as the kernel; kernels stay inside the
         // shapes that they are given.
-        unsafe { cl::enqueue_kernel(&self.queue, kernel, 2, None, &global, local, wait_list(after), Some(&mut event)) }
+        unsafe { cl::enqueue_kernel(&self.queue, kernel, 2, offset, &global, local, list.as_ref(), noted) }
             .map_err(failed("clEnqueueNDRangeKernel"))?;
-        Ok(event)
+        Ok(self.timed.then(|| event.into()))
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(super) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<cl::Event, Error> {
-        self.upload_from(from, 0, to, len)
+    pub(super) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event, Error> {
+        self.upload_range(from, 0, to, 0, len)
     }
 
-    /// Copies `len` values of `from`, starting at `at`, to the front of `to`.
-    pub(super) fn upload_from<T: OclPrm>(
+    /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
+    pub(super) fn upload_range<T: OclPrm>(
         &self,
         from: &Pinned<T>,
         at: usize,
         to: &Buffer<T>,
+        to_at: usize,
         len: usize,
-    ) -> Result<cl::Event, Error> {
-        check_range("clEnqueueWriteBuffer", at + len, from.buffer.len)?;
-        check_range("clEnqueueWriteBuffer", len, to.len)?;
+    ) -> Result<Event, Error> {
+        check_range("clEnqueueWriteBuffer", at.saturating_add(len), from.buffer.len)?;
+        check_range("clEnqueueWriteBuffer", to_at.saturating_add(len), to.len)?;
         let mut event = cl::Event::null();
-        // SAFETY: the pinned memory outlives the command (its owner finishes the queue before reuse and drop).
+        fault::check("clEnqueueWriteBuffer")?;
+        // SAFETY: the range lies in the pinned memory, which outlives the command (its owner finishes the queue before
+        // reuse and drop).
         unsafe {
             let data = std::slice::from_raw_parts(from.start.add(at), len);
-            cl::enqueue_write_buffer(&self.queue, &to.mem, false, 0, data, NO_WAIT, Some(&mut event))
+            cl::enqueue_write_buffer(&self.queue, &**to.mem, false, to_at, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueWriteBuffer"))?;
-        Ok(event)
+        Ok(event.into())
     }
 
     /// Copies `from` to the front of `to`, both in device memory.
-    pub(super) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<cl::Event, Error> {
+    pub(super) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event, Error> {
         check_range("clEnqueueCopyBuffer", from.len, to.len)?;
-        let mut event = cl::Event::null();
+        let (mut event, len) = (cl::Event::null(), from.len);
+        fault::check("clEnqueueCopyBuffer")?;
         cl::enqueue_copy_buffer::<T, _, _, _>(
             &self.queue,
-            &from.mem,
-            &to.mem,
+            &**from.mem,
+            &**to.mem,
             0,
             0,
-            from.len,
+            len,
             NO_WAIT,
             Some(&mut event),
         )
         .map_err(failed("clEnqueueCopyBuffer"))?;
-        Ok(event)
+        Ok(event.into())
     }
 
     /// What is queued from here on runs after `events` of any queue of the device.
-    pub(super) fn wait_for(&self, events: &[cl::Event]) -> Result<(), Error> {
-        cl::enqueue_barrier_with_wait_list(&self.queue, wait_list(events), NO_EVENT, None)
+    pub(super) fn wait_for(&self, events: &[Event]) -> Result<(), Error> {
+        let list = wait_list(events);
+        fault::check("clEnqueueBarrierWithWaitList")?;
+        cl::enqueue_barrier_with_wait_list(&self.queue, list.as_ref(), NO_EVENT, None)
             .map_err(failed("clEnqueueBarrierWithWaitList"))
     }
 
-    /// Copies `values` from any host memory to `to`, starting at `at`, and waits until they have been read.
-    pub(super) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>, at: usize) -> Result<cl::Event, Error> {
-        check_range("clEnqueueWriteBuffer", at + values.len(), to.len)?;
-        let mut event = cl::Event::null();
+    /// Copies `values` from any host memory to the front of `to` and waits until they have been read.
+    pub(super) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<(), Error> {
+        check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
+        fault::check("clEnqueueWriteBuffer")?;
         // SAFETY: the call blocks until `values` has been read.
-        unsafe { cl::enqueue_write_buffer(&self.queue, &to.mem, true, at, values, NO_WAIT, Some(&mut event)) }
-            .map_err(failed("clEnqueueWriteBuffer"))?;
-        Ok(event)
+        unsafe { cl::enqueue_write_buffer(&self.queue, &**to.mem, true, 0, values, NO_WAIT, NO_EVENT) }
+            .map_err(failed("clEnqueueWriteBuffer"))
     }
 
     /// Copies `len` values of `from`, starting at `at`, to the front of `to`.
@@ -166,42 +213,48 @@ impl Queue {
         at: usize,
         to: &mut Pinned<T>,
         len: usize,
-    ) -> Result<cl::Event, Error> {
-        check_range("clEnqueueReadBuffer", at + len, from.len)?;
+    ) -> Result<Event, Error> {
+        check_range("clEnqueueReadBuffer", at.saturating_add(len), from.len)?;
         check_range("clEnqueueReadBuffer", len, to.buffer.len)?;
         let mut event = cl::Event::null();
-        // SAFETY: as in `upload`.
+        fault::check("clEnqueueReadBuffer")?;
+        // SAFETY: as in `upload_range`.
         unsafe {
             let data = std::slice::from_raw_parts_mut(to.start, len);
-            cl::enqueue_read_buffer(&self.queue, &from.mem, false, at, data, NO_WAIT, Some(&mut event))
+            cl::enqueue_read_buffer(&self.queue, &**from.mem, false, at, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueReadBuffer"))?;
-        Ok(event)
+        Ok(event.into())
     }
 
     /// Sets all values of `buffer` to zero.
     pub(super) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), Error> {
-        cl::enqueue_fill_buffer(&self.queue, &buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
+        fault::check("clEnqueueFillBuffer")?;
+        cl::enqueue_fill_buffer(&self.queue, &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
             .map_err(failed("clEnqueueFillBuffer"))
     }
 
     /// Starts what was queued.
     pub(super) fn flush(&self) -> Result<(), Error> {
+        fault::check("clFlush")?;
         cl::flush(&self.queue).map_err(failed("clFlush"))
     }
 
     /// Waits until everything queued has run.
     pub(super) fn finish(&self) -> Result<(), Error> {
+        fault::check("clFinish")?;
         cl::finish(&self.queue).map_err(failed("clFinish"))
+    }
+
+    /// As [`Self::finish`] after a failure, of which another one would say nothing new: host memory may be used again,
+    /// since a device that cannot even finish runs nothing.
+    pub(super) fn settle(&self) {
+        let _ = cl::finish(&self.queue);
     }
 }
 
 const NO_WAIT: Option<()> = None;
 const NO_EVENT: Option<()> = None;
-
-fn wait_list(after: &[cl::Event]) -> Option<&[cl::Event]> {
-    if after.is_empty() { None } else { Some(after) }
-}
 
 fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), Error> {
     if needed <= there {
@@ -210,27 +263,63 @@ fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), Er
     Err(Error::Device { call, reason: format!("{needed} values do not fit a buffer of {there}") })
 }
 
-/// Waits for all `events`.
-pub(super) fn wait(events: &[cl::Event]) -> Result<(), Error> {
-    if events.is_empty() {
-        return Ok(());
+/// The end of a command.
+#[derive(Clone, Debug)]
+pub(super) struct Event(Arc<Handle<cl::Event>>);
+
+impl From<cl::Event> for Event {
+    fn from(event: cl::Event) -> Self {
+        Self(Arc::new(event.into()))
     }
-    cl::wait_for_events(events.len() as u32, &events).map_err(failed("clWaitForEvents"))
 }
 
-/// When the command of `event` ran: start and end in nanoseconds of the device's clock.
-pub(super) fn ran(event: &cl::Event) -> Result<(u64, u64), Error> {
-    let time = |which| {
-        cl::get_event_profiling_info(event, which)
-            .and_then(cl::ProfilingInfoResult::time)
-            .map_err(failed("clGetEventProfilingInfo"))
-    };
-    Ok((time(cl::ProfilingInfo::Start)?, time(cl::ProfilingInfo::End)?))
+impl Event {
+    /// When the command ran: start and end in nanoseconds of the device's clock. Its queue must be timed.
+    pub(super) fn ran(&self) -> Result<(u64, u64), Error> {
+        fault::check("clGetEventProfilingInfo")?;
+        let time = |which| {
+            cl::get_event_profiling_info(&**self.0, which)
+                .and_then(cl::ProfilingInfoResult::time)
+                .map_err(failed("clGetEventProfilingInfo"))
+        };
+        Ok((time(cl::ProfilingInfo::Start)?, time(cl::ProfilingInfo::End)?))
+    }
+}
+
+/// Events side by side, as OpenCL takes them.
+#[derive(Debug)]
+struct WaitList(Vec<ocl::ffi::cl_event>);
+
+// SAFETY: pointer and length are those of the list, which outlives the reference; the events live as long as those it
+// was made of, which the callers hold during the call.
+unsafe impl cl::ClWaitListPtr for &WaitList {
+    unsafe fn as_ptr_ptr(&self) -> *const ocl::ffi::cl_event {
+        self.0.as_ptr()
+    }
+
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+fn wait_list(after: &[Event]) -> Option<WaitList> {
+    // SAFETY: the pointers are used only while `after` is borrowed by the caller.
+    let raw = |event: &Event| unsafe { *event.0.as_ptr_ref() };
+    (!after.is_empty()).then(|| WaitList(after.iter().map(raw).collect()))
+}
+
+/// Waits for all `events`.
+pub(super) fn wait(events: &[Event]) -> Result<(), Error> {
+    fault::check("clWaitForEvents")?;
+    match wait_list(events) {
+        Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
+        None => Ok(()),
+    }
 }
 
 /// Device memory.
 pub(super) struct Buffer<T> {
-    mem: cl::Mem,
+    mem: Mem,
     len: usize,
     values: PhantomData<T>,
 }
@@ -242,7 +331,7 @@ impl<T> Buffer<T> {
     }
 
     /// The memory itself, which lives as long as any handle.
-    pub(super) fn handle(&self) -> cl::Mem {
+    pub(super) fn handle(&self) -> Mem {
         self.mem.clone()
     }
 
@@ -257,7 +346,7 @@ pub(super) struct Pinned<T: OclPrm> {
     start: *mut T,
     map: cl::MemMap<T>,
     buffer: Buffer<T>,
-    queue: cl::CommandQueue,
+    queue: Arc<Handle<cl::CommandQueue>>,
 }
 
 // SAFETY: `start` points into the mapping, which belongs to this value alone.
@@ -281,7 +370,7 @@ impl<T: OclPrm> Drop for Pinned<T> {
     fn drop(&mut self) {
         // A lost device must not turn a clean end into a panic: failures here have no consequence.
         let _ = cl::finish(&self.queue);
-        let _ = cl::enqueue_unmap_mem_object(&self.queue, &self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
+        let _ = cl::enqueue_unmap_mem_object(&self.queue, &**self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
         let _ = cl::finish(&self.queue);
     }
 }
@@ -302,8 +391,9 @@ impl From<usize> for Arg<'_> {
 }
 
 /// The kernel `name` of `program` with its arguments.
-pub(super) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<cl::Kernel, Error> {
-    let kernel = cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?;
+pub(super) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel, Error> {
+    fault::check("clCreateKernel")?;
+    let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
     for (index, arg) in args.iter().enumerate() {
         set(&kernel, index as u32, *arg)?;
     }
@@ -317,5 +407,6 @@ pub(super) fn set(kernel: &cl::Kernel, index: u32, arg: Arg<'_>) -> Result<(), E
         Arg::Int(value) => ArgVal::scalar(value),
         Arg::Float(value) => ArgVal::scalar(value),
     };
+    fault::check("clSetKernelArg")?;
     cl::set_kernel_arg(kernel, index, value).map_err(failed("clSetKernelArg"))
 }

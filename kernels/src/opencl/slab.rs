@@ -1,17 +1,15 @@
 //! The slab scheme: rows in local memory, columns by a window that slides down a strip (`cl/dwt.cl`, `cl/idwt.cl`).
 
-use common::params::Boundary;
-use ocl::core as cl;
-
 use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize};
-use super::queue::kernel;
+use super::queue::{Program, kernel};
 use super::tuning::Tuning;
 use crate::Error;
+use common::params::Boundary;
 
 /// The CDF 9/7 in f32.
 pub(super) struct Slab {
-    program: cl::Program,
+    program: Program,
     boundary: Boundary,
     tuning: Tuning,
     compute_units: usize,

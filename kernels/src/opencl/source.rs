@@ -11,6 +11,8 @@ pub(super) struct Source {
     pub(super) owner: usize,
     /// The bytes of the picture that are uploaded.
     pub(super) bytes: Range<usize>,
+    /// How many rows they are: the picture's, or half as many.
+    pub(super) rows: usize,
     /// What makes a plane of them.
     pub(super) convert: Convert,
 }
@@ -47,13 +49,15 @@ pub(super) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, chann
     let luma = 0..pixels;
     let halve = chroma == Chroma::C420 && channel != Channel::Y;
     let plain = |row_bytes| Bytes { offset: 0, row_bytes, step: 1, across: 0 };
+    let rows = size.height();
     // Owner, bytes, their order, and by how many bits their rows are coarser than the picture's.
     let (owner, bytes, at, down) = match (format, channel) {
         (PixelFormat::Rgb8, _) => {
-            return Source { owner: 0, bytes: all, convert: if halve { Convert::RgbMeans } else { Convert::Rgb } };
+            let convert = if halve { Convert::RgbMeans } else { Convert::Rgb };
+            return Source { owner: 0, bytes: all, rows, convert };
         }
         (PixelFormat::Grey8, Channel::Cb | Channel::Cr) => {
-            return Source { owner: c, bytes: 0..0, convert: Convert::Zero };
+            return Source { owner: c, bytes: 0..0, rows, convert: Convert::Zero };
         }
         (PixelFormat::YCbCr8, _) => (0, all, Bytes { offset: c, row_bytes: 3 * size.width(), step: 3, across: 0 }, 0),
         (PixelFormat::Yuyv, Channel::Y) => {
@@ -80,7 +84,7 @@ pub(super) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, chann
         (true, 1) => Convert::Samples { at: Bytes { across: 0, ..at }, down: 0 },
         (true, _) => Convert::Means { at },
     };
-    Source { owner, bytes, convert }
+    Source { owner, bytes, rows: rows.div_ceil(1 << down), convert }
 }
 
 /// Most bytes that `channel` ever uploads for pictures of `size`.

@@ -1,10 +1,8 @@
 //! When the device did what: the commands of a frame with the device's own timestamps.
 
-use common::frame::Channel;
-use ocl::core as cl;
-
-use super::queue;
+use super::queue::Event;
 use crate::Error;
+use common::frame::Channel;
 
 /// Stage of a frame that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +69,7 @@ impl Timeline {
 /// Events of the frame in work.
 #[derive(Default)]
 pub(super) struct Recorder {
-    events: Vec<(Channel, Stage, cl::Event)>,
+    events: Vec<(Channel, Stage, Event)>,
 }
 
 impl Recorder {
@@ -80,15 +78,15 @@ impl Recorder {
         self.events.clear();
     }
 
-    /// Notes a command.
-    pub(super) fn note(&mut self, channel: Channel, stage: Stage, event: cl::Event) {
-        self.events.push((channel, stage, event));
+    /// Notes a command, if it has an event.
+    pub(super) fn note(&mut self, channel: Channel, stage: Stage, event: impl Into<Option<Event>>) {
+        self.events.extend(event.into().map(|event| (channel, stage, event)));
     }
 
     /// The timestamps of all commands, which must have ended.
     pub(super) fn timeline(&self) -> Result<Timeline, Error> {
-        let interval = |(channel, stage, event): &(Channel, Stage, cl::Event)| {
-            let (start_ns, end_ns) = queue::ran(event)?;
+        let interval = |(channel, stage, event): &(Channel, Stage, Event)| {
+            let (start_ns, end_ns) = event.ran()?;
             Ok(Interval { channel: *channel, stage: *stage, start_ns, end_ns })
         };
         Ok(Timeline { intervals: self.events.iter().map(interval).collect::<Result<_, Error>>()? })

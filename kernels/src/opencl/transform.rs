@@ -1,12 +1,12 @@
 //! The wavelet transform of one channel: its planes and bands on the device, and the launches of each level.
 
 use common::pyramid::Pyramid;
-use ocl::core::{self as cl, OclPrm};
+use ocl::core::OclPrm;
 
 use super::choice::Schemes;
 use super::level::{Launch, Level, LevelSize, Place};
 use super::memory::Memory;
-use super::queue::{Buffer, Queue};
+use super::queue::{Buffer, Event, Queue};
 use crate::Error;
 
 /// Device memory and launches of one channel's transform.
@@ -102,20 +102,20 @@ impl<T: OclPrm> ChannelTransform<T> {
         if self.forward.is_empty() { (&self.bands, self.band_pitch) } else { (&self.plane, self.plane_pitch) }
     }
 
-    /// Plane to bands; appends the commands' events.
-    pub(super) fn run_forward(&self, queue: &Queue, events: &mut Vec<cl::Event>) -> Result<(), Error> {
+    /// Plane to bands; appends the commands' events, if the queue is timed.
+    pub(super) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
         run(queue, &self.forward, events)
     }
 
-    /// Bands to plane; appends the commands' events.
-    pub(super) fn run_inverse(&self, queue: &Queue, events: &mut Vec<cl::Event>) -> Result<(), Error> {
+    /// Bands to plane; appends the commands' events, if the queue is timed.
+    pub(super) fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
         run(queue, &self.inverse, events)
     }
 }
 
-fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<cl::Event>) -> Result<(), Error> {
+fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<Event>) -> Result<(), Error> {
     for launch in launches {
-        events.push(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
+        events.extend(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
     }
     Ok(())
 }

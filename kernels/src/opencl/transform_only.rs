@@ -5,13 +5,14 @@ use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 
-use super::channel::{self, ChannelPipeline, Uploader};
+use super::channel::ChannelPipeline;
 use super::device::Device;
 use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::Pinned;
 use super::timeline::{Recorder, Stage, Timeline};
 use super::transform::ChannelTransform;
+use super::upload::{Origin, Uploads};
 use super::{backend, device};
 use crate::reference::check_picture;
 use crate::transform::Filter;
@@ -23,7 +24,7 @@ pub struct OpenClTransform {
     params: StreamParams,
     layout: BlockLayout,
     pipelines: Vec<ChannelPipeline>,
-    uploaders: Vec<Uploader>,
+    uploads: Uploads,
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
     /// By pixel format; `None` for planes of samples.
@@ -42,7 +43,7 @@ impl OpenClTransform {
         let device = device::find(device)?;
         Self::memory(&device, &params)?.check(&device)?;
         let (pipelines, layout) = ChannelPipeline::all(&device, &params)?;
-        let uploaders = pipelines.iter().map(|p| Uploader::new(p, &params)).collect::<Result<_, _>>()?;
+        let uploads = Uploads::new(&pipelines, &params, 1)?;
         let lens = layout.pyramids().iter().map(ChannelTransform::<f32>::staging_len);
         let staging = pipelines.iter().zip(lens).map(|(p, len)| p.queue.pinned(len)).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -50,7 +51,7 @@ impl OpenClTransform {
             layout,
             staging,
             pipelines,
-            uploaders,
+            uploads,
             first_forward: FirstRun::default(),
             first_inverse: FirstRun::default(),
             recorder: Recorder::default(),
@@ -63,7 +64,7 @@ impl OpenClTransform {
     pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Uploader::memory(params, &mut memory);
+        Uploads::memory(params, &mut memory);
         for pyramid in layout.pyramids() {
             memory.pinned::<f32>(&[ChannelTransform::<f32>::staging_len(pyramid)]);
         }
@@ -80,7 +81,7 @@ impl OpenClTransform {
         let alone = self.first_forward.begin(&Some(picture.format()));
         let overlap = alone.is_none();
         self.clear_bands()?;
-        channel::forward(&self.pipelines, &mut self.uploaders, picture, &self.params, overlap, &mut self.recorder)?;
+        self.uploads.forward(&self.pipelines, Origin::Host(picture), overlap, &mut self.recorder)?;
         let squares = self.download_squares()?;
         self.first_forward.done(Some(picture.format()));
         self.timeline = self.recorder.timeline()?;
@@ -162,7 +163,7 @@ impl OpenClTransform {
     fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if result.is_err() {
             for pipeline in &self.pipelines {
-                let _ = pipeline.queue.finish();
+                pipeline.queue.settle();
             }
         }
         result

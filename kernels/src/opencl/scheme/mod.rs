@@ -13,17 +13,15 @@ mod step;
 
 use std::fmt::Write;
 
-use common::params::Boundary;
-use ocl::core as cl;
-
 use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use super::queue::kernel;
+use super::queue::{Program, kernel};
 use crate::Error;
 use crate::wavelet::{Element, Scheme, Wavelet};
+use common::params::Boundary;
 
 /// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
 const KERNELS: [&str; 4] = [
@@ -35,7 +33,7 @@ const KERNELS: [&str; 4] = [
 
 /// A generated scheme in tiles.
 pub(super) struct Tiles {
-    program: cl::Program,
+    program: Program,
     boundary: Boundary,
     tile: [usize; 2],
     forward: Reach,

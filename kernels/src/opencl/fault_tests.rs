@@ -1,0 +1,100 @@
+//! Every OpenCL call fails once, and from every call on the device is lost: always an error, and the next frame is
+//! whole once the device works.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use common::coded::{ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+use common::units::FrameRate;
+
+use super::fault::{Fault, inject};
+use super::{OpenClDecoder, OpenClEncoder, OpenClTransform};
+use crate::{Decoder, Encoder, Error, Picture, PictureRef, Target, Transform};
+
+pub(crate) fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(68, 46).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    }
+}
+
+/// A picture of the stream with something in it.
+pub(crate) fn picture(params: &StreamParams) -> Vec<u8> {
+    let len = PixelFormat::I420.bytes(params.size);
+    (0..len).map(|at| ((at * at) % 97 + at / 40 % 90) as u8).collect()
+}
+
+/// Fails each of `run`'s calls once, then all from each on. `run` must fail whenever a call does, and otherwise give
+/// what it gave at first.
+fn fail_everywhere<T: PartialEq + std::fmt::Debug>(mut run: impl FnMut() -> Result<T, Error>) {
+    let expected = run().unwrap();
+    for fault in [Fault::Once, Fault::From] {
+        let mut calls = 0;
+        loop {
+            inject(fault(calls));
+            let result = run();
+            let struck = inject(Fault::Never);
+            if !struck {
+                assert_eq!(result.unwrap(), expected);
+                break;
+            }
+            assert!(matches!(result, Err(Error::Device { .. })), "call {calls} failed, but: {result:?}");
+            if calls % 16 == 0 {
+                assert_eq!(run().unwrap(), expected, "after call {calls} failed");
+            }
+            calls += 1;
+        }
+        assert!(calls > 20, "only {calls} calls");
+    }
+    assert_eq!(run().unwrap(), expected);
+}
+
+#[test]
+fn an_encoder_survives_every_failure() {
+    let params = params();
+    let data = picture(&params);
+    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    fail_everywhere(|| {
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data)?;
+        encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap()))
+    });
+}
+
+#[test]
+fn a_decoder_survives_every_failure() {
+    let params = params();
+    let data = picture(&params);
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap())).unwrap();
+    let frame = ReceivedFrame::from(&frame);
+    let mut decoder = OpenClDecoder::open(&params, None, String::new()).unwrap();
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    fail_everywhere(|| {
+        decoder.decode(&frame, &mut out)?;
+        Ok(out.data().to_vec())
+    });
+}
+
+#[test]
+fn a_transform_survives_every_failure() {
+    let params = params();
+    let data = picture(&params);
+    let mut transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
+    fail_everywhere(|| {
+        let squares = transform.forward(PictureRef::new(PixelFormat::I420, params.size, &data)?)?;
+        let planes = transform.inverse(&squares)?;
+        Ok((squares, planes))
+    });
+}
+
+#[test]
+fn opening_fails_with_an_error_at_every_call() {
+    let params = params();
+    fail_everywhere(|| OpenClEncoder::open(&params, None, String::new()).map(|_| ()));
+    fail_everywhere(|| OpenClDecoder::open(&params, None, String::new()).map(|_| ()));
+}
