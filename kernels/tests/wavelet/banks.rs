@@ -97,3 +97,26 @@ fn a_bank_that_does_not_reconstruct_is_refused_with_the_residual() {
     );
     forward(&bank("haar"), &["--scheme", "monolithic"], &["monolithic"]);
 }
+
+#[test]
+fn a_bank_beside_coefficients_is_checked_like_any_other() {
+    let folder = Folder::new("sidebank");
+    let (array, back) = (folder.path("a.npy"), folder.path("b.pgm"));
+    let input = golden("camera_37x21.pgm");
+    succeed(&["forward", &input, &array, "--filter-bank", &bank("haar"), "--backend", "reference"]);
+    let side = folder.path("a.npy.json");
+    let text = fs::read_to_string(&side).unwrap();
+    for (from, to, words) in [
+        ("0.7071067811865475", "0.75", &["a.npy.json", "do not reconstruct"][..]),
+        ("0.7071067811865475", "1e300", &["a.npy.json", "analysis low"]),
+        ("\"symmetric\"", "\"zero\"", &["`zero`", "differs from the identity"]),
+        ("\"f32\"", "\"i32\"", &["filter bank"]),
+    ] {
+        fs::write(&side, text.replacen(from, to, 1)).unwrap();
+        fail(&["inverse", &array, &back, "--backend", "reference"], 2, words);
+        assert!(fs::metadata(&back).is_err(), "{to} left an output");
+    }
+    fs::write(&side, text).unwrap();
+    let daubechies = bank("daubechies4");
+    fail(&["inverse", &array, &back, "--filter-bank", &daubechies, "--backend", "reference"], 2, &["--filter-bank"]);
+}
