@@ -7,9 +7,6 @@ use std::process::{Command, Output};
 /// Every back end; on a machine without an OpenCL device the tests fail.
 pub(crate) const BACKENDS: [&str; 3] = ["reference", "cpu", "opencl"];
 
-/// Back ends that compute every wavelet in every precision.
-pub(crate) const COMPLETE_BACKENDS: [&str; 1] = ["reference"];
-
 /// Every boundary.
 pub(crate) const BOUNDARIES: [&str; 3] = ["symmetric", "periodic", "zero"];
 
