@@ -205,7 +205,7 @@ fn transforms_that_cannot_be_are_refused() {
     }
     for (name, text) in [("none.toml", ""), ("text.toml", "hello"), ("keys.toml", "[analysis]\n[synthesis]\n")] {
         let bank = folder.file(name, text.as_bytes());
-        fail(&["forward", &picture, &array, "--filter-bank", &bank], 2, &[name, "not a filter bank"]);
+        fail(&["forward", &picture, &array, "--filter-bank", &bank], 2, &[name, "cannot be used: line 1 is wrong"]);
     }
     fail(&["forward", &picture, &array, "--filter-bank", "absent.toml"], 2, &["absent.toml", "cannot be read"]);
     assert!(!Path::new(&array).exists());
