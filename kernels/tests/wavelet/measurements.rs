@@ -25,12 +25,13 @@ fn tables_have_a_row_for_each_size_and_a_plot() {
     let (folder, sizes) = (Folder::new("bench"), "64x48,17x31");
     let [csv, markdown, png] = ["a.csv", "a.md", "a.png"].map(|name| folder.path(name));
     let files = ["--csv", &csv, "--markdown", &markdown, "--plot", &png];
-    for kind in ["dwt", "schemes", "codec", "transfer", "overlap"] {
-        let measured = ["bench", kind, "--sizes", sizes, "--runs", "1", "--backend", "opencl"];
+    for kind in ["dwt", "schemes --scheme sweldens", "codec", "transfer", "overlap"] {
+        let kind: Vec<_> = kind.split(' ').collect();
+        let measured = [&["bench"], &kind[..], &["--sizes", sizes, "--runs", "1", "--backend", "opencl"]].concat();
         let text = succeed(&[&measured[..], &files[..]].concat());
         let (table, document) = (fs::read_to_string(&csv).unwrap(), fs::read_to_string(&markdown).unwrap());
         for size in ["64x48", "17x31"] {
-            assert!([&text, &table, &document].iter().all(|text| text.contains(size)), "{kind}: {text}");
+            assert!([&text, &table, &document].iter().all(|text| text.contains(size)), "{kind:?}: {text}");
         }
         let columns = table.lines().next().unwrap().split(',').count();
         assert!(columns > 3 && table.lines().count() > 2, "{table}");
@@ -57,6 +58,16 @@ fn the_transform_is_measured_on_every_back_end() {
             assert_eq!(row.last(), Some(&"5"), "{text}");
         }
     }
+}
+
+#[test]
+fn schemes_are_compared_with_each_other_and_with_a_copy() {
+    let options = ["--sizes", "48x40", "--runs", "1", "--backend", "opencl", "--wavelet", "cdf53"];
+    let text = succeed(&[&["bench", "schemes"], &options[..]].concat());
+    for scheme in ["separable", "monolithic*", "convolution", "device copy"] {
+        assert!(text.lines().any(|line| line.contains(&format!("cdf53    {scheme} "))), "{scheme}: {text}");
+    }
+    assert!(text.contains("slab left out: scheme slab does not compute cdf53"), "{text}");
 }
 
 #[test]
