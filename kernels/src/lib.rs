@@ -18,6 +18,7 @@ pub mod rate;
 pub mod reference;
 pub mod tables;
 pub mod transform;
+pub mod tune;
 pub mod wavelet;
 
 pub use codec::{

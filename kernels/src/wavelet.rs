@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A filter bank with a lifting factorisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wavelet {
@@ -109,7 +111,8 @@ impl fmt::Display for Element {
 
 /// Order in which a level of the transform is computed. All give the same coefficients; the lifting ones that keep
 /// the order of operations ([`Scheme::is_exact`]) to the bit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Scheme {
     /// All rows, then all columns, lifting steps in local memory, in one kernel.
     #[default]
@@ -180,6 +183,20 @@ impl fmt::Display for Scheme {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no scheme: use {names}", names = Scheme::NAMES.map(|(_, name)| name).join(", "))]
 pub struct UnknownScheme(String);
+
+impl From<Scheme> for String {
+    fn from(scheme: Scheme) -> Self {
+        scheme.to_string()
+    }
+}
+
+impl TryFrom<String> for Scheme {
+    type Error = UnknownScheme;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
 
 impl FromStr for Scheme {
     type Err = UnknownScheme;

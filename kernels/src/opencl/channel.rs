@@ -63,7 +63,7 @@ impl ChannelPipeline {
 
     fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
         let (device, boundary) = (queue.device(), params.codec.boundary);
-        let program = device.program(boundary)?;
+        let program = device.codec_program(boundary)?;
         let transform = ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, boundary, pyramid)?)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
         Ok(Self { channel, queue, program, transform, width, height })

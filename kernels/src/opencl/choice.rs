@@ -24,13 +24,27 @@ pub(super) struct Schemes<T> {
 }
 
 impl Schemes<f32> {
-    /// For streams: the CDF 9/7 by [`Slab`].
+    /// For streams: the CDF 9/7 by the scheme that suits the device.
     pub(super) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
-        Self::slab(device, boundary, pyramid)
+        match device.tuning.scheme {
+            Scheme::Slab => Self::slab(device, boundary, pyramid),
+            scheme => Self::tiles(device, scheme, Wavelet::Cdf97, boundary, pyramid),
+        }
     }
 }
 
 impl<T: Sample + Tabled> Schemes<T> {
+    fn tiles(
+        device: &Device,
+        scheme: Scheme,
+        wavelet: Wavelet,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+    ) -> Result<Self, Error> {
+        let tiles = Box::new(Tiles::new(device, scheme, wavelet, T::ELEMENT, boundary)?);
+        Self::new(tiles, pyramid, || Lines::new(device, wavelet, T::ELEMENT, boundary))
+    }
+
     /// As the parameters ask, or what suits them best; [`Error::SchemeNotFor`] or [`Error::NotOnThisBackend`] if there is no
     /// such thing.
     pub(super) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
@@ -55,10 +69,7 @@ impl<T: Sample + Tabled> Schemes<T> {
                 let filter = filter.to_string();
                 Err(Error::SchemeNotFor { scheme, filter, element, instead: default })
             }
-            (_, &Filter::Wavelet(wavelet)) => {
-                let tiles = Box::new(Tiles::new(device, scheme, wavelet, element, boundary)?);
-                Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))
-            }
+            (_, &Filter::Wavelet(wavelet)) => Self::tiles(device, scheme, wavelet, boundary, pyramid),
         }
     }
 }

@@ -10,25 +10,31 @@ use common::params::Boundary;
 use ocl::core as cl;
 
 use super::handle::Handle;
-use super::params;
 use super::queue::Program;
+use super::tuned::Found;
 use super::tuning::Tuning;
+use super::{limits, params};
+use crate::wavelet::Scheme;
 use crate::{DeviceInfo, DeviceKind, Error};
 
-/// The kernels' text, in the order in which it is compiled.
-const SOURCES: [&str; 9] = [
+/// The kernels of the streams' transform, in the order in which they are compiled.
+pub(crate) const TRANSFORM: [&str; 5] = [
     include_str!("../../cl/common.cl"),
-    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
     include_str!("../../cl/dwt.cl"),
     include_str!("../../cl/idwt.cl"),
+];
+/// The kernels on both sides of it: pictures and blocks.
+const CODEC: [&str; 5] = [
+    include_str!("../../cl/common.cl"),
+    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/quad.cl"),
     include_str!("../../cl/quad_encode.cl"),
     include_str!("../../cl/quad_decode.cl"),
 ];
-
 /// An OpenCL device of this machine with the settings to run with.
+#[derive(Clone)]
 pub(super) struct Device {
     pub(super) id: cl::DeviceId,
     pub(super) info: DeviceInfo,
@@ -36,8 +42,10 @@ pub(super) struct Device {
     max_allocation_bytes: u64,
     /// Whether its memory is the host's.
     pub(super) shares_host_memory: bool,
+    /// Most work-items in a group.
+    pub(super) max_group_size: usize,
     pub(super) tuning: Tuning,
-    opened: Mutex<Opened>,
+    opened: Arc<Mutex<Opened>>,
 }
 
 /// What is made once for a device, whatever its settings.
@@ -50,28 +58,34 @@ struct Opened {
 
 /// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
 pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
-    Ok(found()?.iter().map(|device| device.info.clone()).collect())
+    Ok(found()?.iter().map(|device| device.info().clone()).collect())
 }
 
-/// The device whose name is or contains `name`, ignoring case; without a name the first GPU, else the first device.
+/// The device whose name is or contains `name`, ignoring case, with the settings in use; without a name the first GPU,
+/// else the first device.
 pub(super) fn find(name: Option<&str>) -> Result<Arc<Device>, Error> {
+    Ok(named(name)?.in_use().0.clone())
+}
+
+/// The device `name` as it was found, see [`find`].
+pub(super) fn named(name: Option<&str>) -> Result<&'static Found, Error> {
     let all = found()?;
     let chosen = match name {
         Some(name) => {
             let wanted = name.to_lowercase();
             let named = |exact: bool| {
                 all.iter().find(|device| {
-                    let there = device.info.name.to_lowercase();
+                    let there = device.info().name.to_lowercase();
                     if exact { there == wanted } else { there.contains(&wanted) }
                 })
             };
             named(true).or_else(|| named(false))
         }
-        None => all.iter().find(|device| device.info.kind == DeviceKind::Gpu).or(all.first()),
+        None => all.iter().find(|device| device.info().kind == DeviceKind::Gpu).or(all.first()),
     };
-    chosen.cloned().ok_or_else(|| match name {
+    chosen.ok_or_else(|| match name {
         Some(name) => {
-            let names: Vec<_> = all.iter().map(|device| device.info.name.as_str()).collect();
+            let names: Vec<_> = all.iter().map(|device| device.info().name.as_str()).collect();
             Error::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
         }
         None => Error::NoOpenClPlatform,
@@ -79,15 +93,15 @@ pub(super) fn find(name: Option<&str>) -> Result<Arc<Device>, Error> {
 }
 
 /// Devices of all platforms, looked for once.
-fn found() -> Result<&'static [Arc<Device>], Error> {
-    static FOUND: OnceLock<Result<Vec<Arc<Device>>, Error>> = OnceLock::new();
-    match FOUND.get_or_init(look) {
+fn found() -> Result<&'static [Found], Error> {
+    static FOUND: OnceLock<Result<Vec<Found>, Error>> = OnceLock::new();
+    match FOUND.get_or_init(|| Ok(look()?.into_iter().map(Found::new).collect())) {
         Ok(all) => Ok(all),
         Err(error) => Err(error.clone()),
     }
 }
 
-fn look() -> Result<Vec<Arc<Device>>, Error> {
+fn look() -> Result<Vec<Device>, Error> {
     let mut platforms = 0;
     // SAFETY: no array is asked for, only the count. Called directly because the wrapper sleeps for seconds
     // where there is no platform.
@@ -108,10 +122,19 @@ fn look() -> Result<Vec<Arc<Device>>, Error> {
             };
             let unified = cl::get_device_info(id, cl::DeviceInfo::HostUnifiedMemory);
             let unified = matches!(unified, Ok(cl::DeviceInfoResult::HostUnifiedMemory(true)));
-            let shares_host_memory = info.kind == DeviceKind::Cpu || unified;
-            let tuning = Tuning::default_for(info.kind);
-            let opened = Mutex::default();
-            all.push(Arc::new(Device { id, info, max_allocation_bytes, shares_host_memory, tuning, opened }));
+            let max_group_size = match cl::get_device_info(id, cl::DeviceInfo::MaxWorkGroupSize) {
+                Ok(cl::DeviceInfoResult::MaxWorkGroupSize(items)) => items,
+                _ => 1,
+            };
+            all.push(Device {
+                id,
+                max_allocation_bytes,
+                shares_host_memory: info.kind == DeviceKind::Cpu || unified,
+                max_group_size,
+                tuning: Tuning::default_for(info.kind),
+                info,
+                opened: Arc::default(),
+            });
         }
     }
     if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
@@ -142,7 +165,7 @@ fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
     }
 }
 
-fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
+pub(super) fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
     info.map(|value| value.to_string().trim_matches(['\0', ' ']).to_owned()).unwrap_or_default()
 }
 
@@ -174,14 +197,31 @@ impl Device {
         extensions.split_whitespace().any(|extension| extension == "cl_khr_fp64")
     }
 
-    /// The kernels for streams with this boundary, built on first use.
-    pub(super) fn program(&self, boundary: Boundary) -> Result<Program, Error> {
-        self.build(&SOURCES, &params::defines(&self.tuning, boundary))
+    /// The same device with other settings. Both share one context.
+    pub(super) fn with_tuning(&self, tuning: Tuning) -> Self {
+        Self { tuning, ..self.clone() }
+    }
+
+    /// The kernels for pictures and blocks, built on first use; an error if the device cannot run them.
+    pub(super) fn codec_program(&self, boundary: Boundary) -> Result<Program, Error> {
+        self.build(&CODEC, &params::defines(&self.tuning, boundary))
+    }
+
+    /// The kernels for the transform of streams with this boundary, likewise.
+    pub(super) fn transform_program(&self, boundary: Boundary) -> Result<Program, Error> {
+        self.build(&TRANSFORM, &params::defines(&self.tuning, boundary))
+    }
+
+    /// Whether [`Self::transform_program`] has been built, and nothing else is needed.
+    pub(super) fn has_transform(&self, boundary: Boundary) -> bool {
+        let key = key(&TRANSFORM, &params::defines(&self.tuning, boundary));
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        self.tuning.scheme == Scheme::Slab && opened.programs.iter().any(|(of, _)| *of == key)
     }
 
     /// The program of these texts, one after another, under compiler `options`; built on first use.
     pub(super) fn build(&self, sources: &[&str], options: &str) -> Result<Program, Error> {
-        let key = [&[options], sources].concat().join("\n");
+        let key = key(sources, options);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
             return Ok(program.clone());
@@ -195,9 +235,15 @@ impl Device {
             cl::create_program_with_source(&**context, &sources).map_err(failed("clCreateProgramWithSource"))?;
         cl::build_program(&program, Some(&[self.id]), &text(options)?, None, None).map_err(failed("clBuildProgram"))?;
         let program = Arc::new(Handle::from(program));
+        limits::check(self.id, &program)?;
         opened.programs.push((key, program.clone()));
         Ok(program)
     }
+}
+
+/// What tells a program from others.
+fn key(sources: &[&str], options: &str) -> String {
+    [&[options], sources].concat().join("\n")
 }
 
 /// Turns a failure of `call` into this crate's error.

@@ -12,7 +12,7 @@ use super::choice::Schemes;
 use super::device::{self, Device};
 use super::first_run::FirstRun;
 use super::memory::Memory;
-use super::queue::{Event, Pinned, Queue};
+use super::queue::{Event, Pinned, Queue, span};
 use super::transform::ChannelTransform;
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
 use crate::reference::sample::Sample;
@@ -209,12 +209,4 @@ impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
     fn backend(&self) -> &BackendInfo {
         &self.backend
     }
-}
-
-/// From the first start to the last end, by the device's clock.
-fn span(events: &[Event]) -> Result<Duration, Error> {
-    let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
-    let start = times.iter().map(|(start, _)| *start).min().unwrap_or(0);
-    let end = times.iter().map(|(_, end)| *end).max().unwrap_or(0);
-    Ok(Duration::from_nanos(end.saturating_sub(start)))
 }

@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ocl::core::{self as cl, ArgVal, OclPrm};
 
@@ -315,6 +316,14 @@ pub(super) fn wait(events: &[Event]) -> Result<(), Error> {
         Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
         None => Ok(()),
     }
+}
+
+/// From the first start to the last end of these events' commands, by the device's clock.
+pub(super) fn span(events: &[Event]) -> Result<Duration, Error> {
+    let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
+    let start = times.iter().map(|(start, _)| *start).min().unwrap_or(0);
+    let end = times.iter().map(|(_, end)| *end).max().unwrap_or(0);
+    Ok(Duration::from_nanos(end.saturating_sub(start)))
 }
 
 /// Device memory.

@@ -19,7 +19,12 @@ impl Slab {
     /// Builds the kernels.
     pub(super) fn new(device: &Device, boundary: Boundary) -> Result<Self, Error> {
         let compute_units = device.info.compute_units as usize;
-        Ok(Self { program: device.program(boundary)?, boundary, tuning: device.tuning.clone(), compute_units })
+        Ok(Self {
+            program: device.transform_program(boundary)?,
+            boundary,
+            tuning: device.tuning.clone(),
+            compute_units,
+        })
     }
 
     /// Groups for `pairs_w` column pairs and `pairs_h` row pairs, and the row pairs of one segment.

@@ -1,34 +1,161 @@
 //! What may differ from device to device without changing a bit of any result: work-group shapes and segment sizes.
 
-use crate::DeviceKind;
+use serde::{Deserialize, Serialize};
 
-/// Sizes that depend on the device and not on the stream.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Tuning {
-    /// Work-items in a group of the transform.
-    pub(super) group_size: usize,
-    /// Column pairs that one group of the transform writes.
-    pub(super) strip: usize,
+use crate::DeviceKind;
+use crate::wavelet::Scheme;
+
+/// Defines [`Tuning`] and [`SETTINGS`] from one entry per setting: what it is, its name, its type, the values that it
+/// may have, and for processors and for other devices the default and the values worth measuring.
+macro_rules! settings {
+    ($(
+        #[doc = $about:literal]
+        $name:ident: $type:ty = $allowed:expr,
+            cpu: $cpu:expr => $cpu_values:expr, gpu: $gpu:expr => $gpu_values:expr;
+    )+) => {
+        /// Sizes that depend on the device and not on the stream.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Tuning {
+            $(#[doc = $about] pub $name: $type,)+
+        }
+
+        impl Tuning {
+            /// For processors: one work-item, so that the compiler vectorises the inner loops.
+            pub(super) const CPU: Self = Self { $($name: $cpu,)+ };
+            /// For graphics cards: a strip with its halo of 4 is one pass of the group.
+            pub(super) const GPU: Self = Self { $($name: $gpu,)+ };
+        }
+
+        /// All settings, in the order in which they are tuned: first those that need no other kernels.
+        pub const SETTINGS: &[Setting] = &[$(
+            Setting {
+                name: stringify!($name),
+                about: $about,
+                value: |tuning| format!("{:?}", tuning.$name),
+                problem: |tuning| {
+                    let allowed = $allowed;
+                    (!allowed.contains(&tuning.$name)).then(|| format!("not one of {allowed:?}"))
+                },
+                candidates: |kind, tuning| {
+                    let values: &[$type] = if kind == DeviceKind::Cpu { &$cpu_values } else { &$gpu_values };
+                    let others = values.iter().filter(|&&value| value != tuning.$name);
+                    others.map(|&value| Tuning { $name: value, ..tuning.clone() }).collect()
+                },
+            },
+        )+];
+    };
+}
+
+settings! {
     /// Groups wanted for each compute unit; more make segments shorter.
-    pub(super) groups_per_unit: usize,
+    groups_per_unit: usize = 1..=64, cpu: 4 => [1, 2, 4, 8], gpu: 4 => [2, 4, 8, 16, 32];
     /// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
-    pub(super) min_segment: usize,
-    /// Work-items in a group of a generated scheme, columns and rows: a tile of quadruples with its halo.
-    pub(super) tile: [usize; 2],
+    min_segment: usize = 1..=4096, cpu: 24 => [12, 24, 48, 96], gpu: 24 => [6, 12, 24, 48];
+    /// Column pairs that one group of the transform writes.
+    strip: usize = 16..=1024, cpu: 128 => [256, 64, 512], gpu: 60 => [28, 60, 124, 252];
+    /// Work-items in a group of the transform.
+    group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
+    /// Scheme of the streams' transform.
+    scheme: Scheme = [Scheme::Slab, Scheme::Separable],
+        cpu: Scheme::Slab => [Scheme::Slab, Scheme::Separable], gpu: Scheme::Slab => [Scheme::Slab, Scheme::Separable];
+    /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
+    tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],
+        cpu: [64, 16] => [[64, 16]], gpu: [32, 16] => [[32, 16]];
     /// Work-items in a group that codes one block.
-    pub(super) block_group_size: usize,
+    block_group_size: usize = 1..=256, cpu: 1 => [1], gpu: 32 => [32];
+}
+
+/// A field of [`Tuning`].
+#[derive(Debug)]
+pub struct Setting {
+    /// Name of the field.
+    pub name: &'static str,
+    /// What it is, one sentence.
+    pub about: &'static str,
+    value: fn(&Tuning) -> String,
+    /// What is wrong with its value, if anything.
+    problem: fn(&Tuning) -> Option<String>,
+    candidates: fn(DeviceKind, &Tuning) -> Vec<Tuning>,
+}
+
+impl Setting {
+    /// Its value in `tuning`.
+    pub fn value(&self, tuning: &Tuning) -> String {
+        (self.value)(tuning)
+    }
+
+    /// `tuning` with each other value of this setting that is worth measuring on a device of this kind.
+    pub(crate) fn candidates(&self, kind: DeviceKind, tuning: &Tuning) -> Vec<Tuning> {
+        (self.candidates)(kind, tuning)
+    }
 }
 
 impl Tuning {
-    /// For processors: one work-item, so that the compiler vectorises the inner loops.
-    pub(super) const CPU: Self =
-        Self { group_size: 1, strip: 128, groups_per_unit: 4, min_segment: 24, tile: [64, 16], block_group_size: 1 };
-    /// For graphics cards: a strip with its halo of 4 is one pass of the group.
-    pub(super) const GPU: Self =
-        Self { group_size: 64, strip: 60, groups_per_unit: 4, min_segment: 24, tile: [32, 16], block_group_size: 32 };
-
     /// The built-in settings for a device of this kind.
-    pub(super) fn default_for(kind: DeviceKind) -> Self {
+    pub fn default_for(kind: DeviceKind) -> Self {
         if kind == DeviceKind::Cpu { Self::CPU } else { Self::GPU }
+    }
+
+    /// Refuses values that no setting may have and groups of more than `max_group_size` work-items, with a sentence
+    /// that names the setting.
+    pub(crate) fn check(&self, max_group_size: usize) -> Result<(), String> {
+        for setting in SETTINGS {
+            if let Some(problem) = (setting.problem)(self) {
+                return Err(format!("{} is {}, {problem}", setting.name, setting.value(self)));
+            }
+        }
+        let tile = if self.scheme == Scheme::Slab { 1 } else { self.tile.iter().product() };
+        let largest = self.group_size.max(self.block_group_size).max(tile);
+        if largest > max_group_size {
+            return Err(format!("groups of {largest} work-items are too large, the device runs {max_group_size}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn defaults_and_candidates_are_allowed() {
+        for kind in [DeviceKind::Cpu, DeviceKind::Gpu] {
+            let default = Tuning::default_for(kind);
+            assert_eq!(default.check(1024), Ok(()));
+            for setting in SETTINGS {
+                let candidates = setting.candidates(kind, &default);
+                assert!(candidates.iter().all(|candidate| candidate.check(1024).is_ok()), "{}", setting.name);
+                assert!(!candidates.contains(&default), "{}", setting.name);
+            }
+        }
+    }
+
+    #[test]
+    fn candidates_differ_in_one_setting() {
+        let tuning = Tuning { strip: 252, ..Tuning::GPU };
+        let strip = SETTINGS.iter().find(|setting| setting.name == "strip").unwrap();
+        let candidates = strip.candidates(DeviceKind::Gpu, &tuning);
+        assert!(candidates.len() > 1);
+        for candidate in candidates {
+            assert_ne!(candidate.strip, 252);
+            assert_eq!(Tuning { strip: 252, ..candidate }, tuning);
+        }
+    }
+
+    #[test]
+    fn values_that_may_not_be_are_refused_by_name() {
+        let refused = |tuning: Tuning, max_group_size| tuning.check(max_group_size).unwrap_err();
+        assert_eq!(refused(Tuning { strip: 0, ..Tuning::GPU }, 1024), "strip is 0, not one of 16..=1024");
+        assert!(refused(Tuning { min_segment: usize::MAX, ..Tuning::CPU }, 1024).starts_with("min_segment"));
+        assert!(refused(Tuning { group_size: 256, ..Tuning::GPU }, 128).contains("256 work-items"));
+        assert!(refused(Tuning { block_group_size: 64, ..Tuning::CPU }, 32).contains("64 work-items"));
+        let tiles = Tuning { scheme: Scheme::Separable, tile: [32, 16], ..Tuning::CPU };
+        assert!(refused(tiles, 256).contains("512 work-items"));
+        assert!(
+            refused(Tuning { scheme: Scheme::Monolithic, ..Tuning::CPU }, 1024).starts_with("scheme is Monolithic")
+        );
     }
 }

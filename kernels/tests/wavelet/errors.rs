@@ -188,7 +188,6 @@ fn what_this_version_does_not_have_is_said_in_a_sentence() {
     fail(&["encode", &picture, &coded, "--profile", "pcwt"], 2, &["--profile pcwt is not available"]);
     fail(&["encode", &picture, &coded, "--lossless"], 2, &["--lossless is not available"]);
     fail(&["decode", &coded, &array, "--drop-levels", "1"], 2, &["--drop-levels 1 is not available"]);
-    fail(&["tune"], 2, &["tune is not available"]);
 }
 
 #[test]

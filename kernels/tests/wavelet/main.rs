@@ -8,3 +8,4 @@ mod measurements;
 mod oracles;
 mod squares;
 mod support;
+mod tune;

@@ -13,6 +13,9 @@ use kernels::wavelet::Scheme;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Use the built-in work-group shapes, not those that `tune` has kept
+    #[arg(long, global = true)]
+    pub(crate) no_tune: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -82,11 +85,14 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Choose work-group shapes for a device
+    /// Measure which work-group shapes suit an OpenCL device, and keep them for it; takes up to 10 seconds
     Tune {
         /// Part of the device's name
         #[arg(long, value_name = "NAME")]
         device: Option<String>,
+        /// Sizes to tune for: hd, square or WxH, separated by commas [default: 1280x720,1920x1080]
+        #[arg(long, value_name = "hd|square|WxH,..", value_delimiter = ',')]
+        sizes: Vec<String>,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Parser;
 
 use args::{Cli, Command};
@@ -17,6 +17,7 @@ mod options;
 mod picture;
 mod side_file;
 mod square;
+mod tune;
 
 /// Usage, files, configuration.
 const EXIT_USAGE: u8 = 2;
@@ -24,7 +25,11 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_DEVICE: u8 = 3;
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let Cli { command, no_tune } = Cli::parse();
+    if !no_tune {
+        kernels::opencl::use_tuned_settings();
+    }
+    match run(command) {
         Ok(report) => {
             // Nobody may be reading, which is no failure of ours.
             let _ = std::io::stdout().write_all(report.as_bytes());
@@ -53,9 +58,7 @@ fn run(command: Command) -> Result<String> {
         }
         Command::Decode { input, output, drop_levels, compute } => clip::decode(&input, &output, drop_levels, &compute),
         Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
-        Command::Tune { .. } => {
-            bail!("tune is not available in this version: the built-in work-group shapes are used")
-        }
+        Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),
     }
 }
 

@@ -26,9 +26,9 @@ mod rounds;
 mod samples;
 mod scene;
 mod schemes;
-mod sizes;
+pub(crate) mod sizes;
 mod subject;
-mod table;
+pub(crate) mod table;
 mod transfer;
 
 /// Measures; returns the table, or where all tables are.
