@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use agreement::{Agreement, BOUNDARIES, Case, FILTERS, Reference};
 use anyhow::{Context, bail, ensure};
 use common::frame::FrameSize;
-use common::params::Padding;
+use common::params::{Levels, Padding};
 
 const SIZES: &str = "1x1,1x7,2x2,17x31,640x360,1919x1079,2048x2048";
 
@@ -39,9 +39,8 @@ fn main() -> anyhow::Result<()> {
             for size in sizes.split(',') {
                 let size = parse(size)?;
                 for padding in [Padding::Smooth, Padding::Zero] {
-                    let case = Case { wavelet, element, boundary, padding, size };
+                    let case = Case { wavelet, element, boundary, padding, size, levels: Levels::Full };
                     let reference = Reference::new(case)?;
-                    ensure!(reference.is_perfect() || !reference.must_be_perfect(), "{case:?} does not come back");
                     for scheme in case.schemes() {
                         let here = reference.compare(scheme, device.as_deref())?;
                         if !here.is_good() {

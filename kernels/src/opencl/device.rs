@@ -191,6 +191,14 @@ impl Device {
         Ok(context)
     }
 
+    /// Bytes of local memory; the least that OpenCL allows if the driver does not say.
+    pub(super) fn local_memory_bytes(&self) -> usize {
+        match cl::get_device_info(self.id, cl::DeviceInfo::LocalMemSize) {
+            Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => usize::try_from(bytes).unwrap_or(usize::MAX),
+            _ => 32 << 10,
+        }
+    }
+
     /// Whether it computes in f64.
     pub(super) fn has_doubles(&self) -> bool {
         let extensions = text(cl::get_device_info(self.id, cl::DeviceInfo::Extensions));

@@ -1,12 +1,12 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of streams
 //! have a faster way, [`super::OpenClTransform`].
 
-use std::sync::Arc;
+use common::pyramid::Pyramid;
 
 use super::address::Tabled;
 use super::backend;
 use super::choice::Schemes;
-use super::device::{self, Device};
+use super::device;
 use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::{Buffer, Event, Pinned, Queue};
@@ -14,7 +14,6 @@ use super::transform::ChannelTransform;
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
 use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
-use common::pyramid::Pyramid;
 
 /// Transform of planes of `T` on an OpenCL device.
 pub(super) struct OpenClPlanes<T: Tabled> {
@@ -39,25 +38,23 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     pub(super) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
         let pyramids = params.pyramids();
-        Self::memory(&device, params, &pyramids)?.check(&device)?;
-        let channel = |pyramid| Channel::new(Queue::new(&device)?, params, pyramid);
+        let queues = pyramids.iter().map(|_| Queue::new(&device)).collect::<Result<Vec<_>, _>>()?;
+        let plan = |(pyramid, queue)| Ok((pyramid, queue, Schemes::open(queue, params, pyramid)?));
+        let plans = pyramids.iter().zip(&queues).map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let mut memory = Memory::default();
+        for (pyramid, _, schemes) in &plans {
+            ChannelTransform::memory(pyramid, schemes, &mut memory);
+            memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
+        }
+        memory.check(&device)?;
+        let channels = plans.iter().map(|(pyramid, queue, schemes)| Channel::new(queue, pyramid, schemes));
         Ok(Self {
             params: params.clone(),
-            channels: pyramids.iter().map(channel).collect::<Result<_, _>>()?,
+            channels: channels.collect::<Result<_, _>>()?,
             pyramids,
             first: Default::default(),
             backend: backend(&device, reason),
         })
-    }
-
-    /// What [`Self::open`] allocates.
-    fn memory(device: &Arc<Device>, params: &TransformParams, pyramids: &[Pyramid]) -> Result<Memory, Error> {
-        let (queue, mut memory) = (Queue::new(device)?, Memory::default());
-        for pyramid in pyramids {
-            ChannelTransform::memory(pyramid, &Schemes::<T>::open(&queue, params, pyramid)?, &mut memory);
-            memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
-        }
-        Ok(memory)
     }
 
     fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
@@ -111,10 +108,10 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 }
 
 impl<T: Sample + Tabled> Channel<T> {
-    fn new(queue: Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
-        let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
+    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
+        let transform = ChannelTransform::new(queue, pyramid, schemes)?;
         let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
-        Ok(Self { queue, transform, staging })
+        Ok(Self { queue: queue.clone(), transform, staging })
     }
 
     /// Waits; the first `width` values of the first `height` rows that came to the host.
@@ -124,8 +121,8 @@ impl<T: Sample + Tabled> Channel<T> {
     }
 }
 
-/// Copies rows of `width` values to a buffer of rows of `pitch`.
-fn upload<T: Tabled>(
+/// Copies rows of `width` values to the first rows of a buffer, which are `pitch` apart, with zeros between them.
+fn upload<T: Sample + Tabled>(
     queue: &Queue,
     staging: &mut Pinned<T>,
     to: &Buffer<T>,
@@ -135,8 +132,9 @@ fn upload<T: Tabled>(
 ) -> Result<Event, Error> {
     for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
         to[..from.len()].copy_from_slice(from);
+        to[from.len()..].fill(T::default());
     }
-    queue.upload(staging, to, to.len())
+    queue.upload(staging, to, values.len() / width * pitch)
 }
 
 impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {

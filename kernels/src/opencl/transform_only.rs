@@ -96,8 +96,10 @@ impl OpenClTransform {
             let (samples, pitch) = pipeline.transform.samples();
             for (to, from) in staging.values_mut().chunks_mut(pitch).zip(plane.chunks(pipeline.width)) {
                 to[..from.len()].copy_from_slice(from);
+                to[from.len()..].fill(0.0);
             }
-            let event = pipeline.queue.upload(staging, samples, samples.len())?;
+            // Without any level these are bands, and zero below the plane.
+            let event = pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
             self.recorder.note(pipeline.channel, Stage::Upload, event);
             pipeline.split(&mut self.recorder)?;
             if alone.is_some() { pipeline.queue.finish()? } else { pipeline.queue.flush()? }

@@ -60,7 +60,7 @@ impl Tiles {
             let (filter, instead) = (wavelet.to_string(), Scheme::Separable);
             return Err(Error::SchemeNotFor { scheme, filter, element, instead });
         };
-        let tile = device.tuning.tile;
+        let tile = fitting(device, element, &forward, &inverse);
         let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
         text += &tile_text(tile, &forward, &inverse);
         let functions = [forward.text.as_str(), inverse.text.as_str()];
@@ -75,6 +75,29 @@ impl Tiles {
     }
 }
 
+/// The device's tile, halved in height until its work-items and its local memory are there.
+fn fitting(device: &Device, element: Element, forward: &Function, inverse: &Function) -> [usize; 2] {
+    let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
+    let value_bytes = if element == Element::F64 { 8 } else { 4 };
+    let slots = forward.slots.max(inverse.slots);
+    let reach = forward.reach.max(inverse.reach);
+    let [tile_w, mut tile_h] = device.tuning.tile;
+    let fits = |tile_h: usize| {
+        let cells = slots * (tile_w * tile_h + 2 * margin(tile_w, forward, inverse));
+        tile_w * tile_h <= items && cells * value_bytes <= bytes
+    };
+    while !fits(tile_h) && tile_h / 2 > reach.up + reach.down {
+        tile_h /= 2;
+    }
+    [tile_w, tile_h]
+}
+
+/// Cells before and after a slot, into which reads beyond the tile fall.
+fn margin(tile_w: usize, forward: &Function, inverse: &Function) -> usize {
+    let furthest = forward.step_reach.max(inverse.step_reach);
+    furthest.up.max(furthest.down) * tile_w + furthest.left.max(furthest.right)
+}
+
 /// The sizes that `cl/scheme.cl` asks for.
 fn tile_text([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> String {
     let mut text = String::new();
@@ -83,8 +106,7 @@ fn tile_text([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Functio
     };
     define("TILE_W", tile_w);
     define("TILE_H", tile_h);
-    let furthest = forward.step_reach.max(inverse.step_reach);
-    define("MARGIN", furthest.up.max(furthest.down) * tile_w + furthest.left.max(furthest.right));
+    define("MARGIN", margin(tile_w, forward, inverse));
     for (direction, function) in [("FORWARD", forward), ("INVERSE", inverse)] {
         define(&format!("{direction}_SLOTS"), function.slots);
         define(&format!("{direction}_LEFT"), function.reach.left);
