@@ -12,7 +12,7 @@ use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, Error, Transform, TransformParams, Values, open_transform};
 
 const SIZES: [(u32, u32); 5] = [(1, 1), (1, 7), (2, 2), (17, 31), (64, 40)];
-const BACKENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Opencl];
+const BACKENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
 
 fn file(name: &str) -> Filter {
     let path = format!("{}/banks/{name}.toml", env!("CARGO_MANIFEST_DIR"));

@@ -8,16 +8,17 @@ use super::filter::Element;
 use super::level::Rows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
 use super::{backend, colour};
-use crate::reference::check_picture;
+use crate::reference::{ReferenceTransform, check_picture};
 use crate::transform::Filter;
 use crate::wavelet::{self, Wavelet};
 use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
 
-/// Opens this transform, or fails with [`Error::NotOnThisBackend`]; `reason` says why this back end was chosen.
+/// Opens this transform, or fails with [`Error::NotOnThisBackend`]; `reason` says why this back end was chosen. Filter banks
+/// go through the reference's address tables: they are for science, not for streams.
 pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, Error> {
     params.check_scheme("cpu")?;
     let Filter::Wavelet(wavelet) = params.filter else {
-        return Err(Error::NotOnThisBackend { backend: "cpu", what: params.filter.to_string(), instead: "opencl" });
+        return Ok(Box::new(ReferenceTransform::within(params, backend(reason))?));
     };
     Ok(match params.element {
         wavelet::Element::F32 => Box::new(CpuTransform::<f32>::new(params, wavelet, reason)),

@@ -3,10 +3,7 @@
 use std::fs;
 
 use crate::errors::fail;
-use crate::support::{Folder, golden, read_npy, samples, succeed};
-
-/// The back ends that have filter banks.
-const BACKENDS: [&str; 2] = ["reference", "opencl"];
+use crate::support::{BACKENDS, Folder, golden, read_npy, samples, succeed};
 
 /// A bank that comes with the crate.
 fn bank(name: &str) -> String {
