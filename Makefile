@@ -35,6 +35,11 @@ bench: ## time the transform and the coder on the device that would be used; tab
 bench-device: ## the same for the first OpenCL device, with the program as it is: builds and downloads nothing
 	$(TARGET)/release/wavelet bench all --backend opencl --seconds 0.5
 
+.PHONY: bench-rivals
+bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH (checkouts in $OPENJPEG, $OPENJPH)
+	@.ci/setup demo
+	kernels/benches/rivals/run.py
+
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)
 	cargo deny --locked --config .cargo/deny.toml check

@@ -168,8 +168,8 @@ fn every_wavelet_and_element_agrees() {
 }
 
 #[test]
-fn rows_of_several_strips_agree() {
-    // One column, and one vector and one column, more than whole strips of any element; every residue of a vector.
+fn rows_of_several_chunks_agree() {
+    // One column, and one vector and one column, more than whole chunks of any element; every residue of a vector.
     for width in [510, 511, 512, 513, 514, 515, 545, 1025, 1030] {
         check_transforms((width, 40), Boundary::Symmetric, Padding::Smooth, Levels::Full);
     }

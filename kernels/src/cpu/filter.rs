@@ -9,6 +9,9 @@ pub(super) trait Element: Sample {
     /// Vectors of an instruction set.
     type Vector<I: Isa>: Vector<Element = Self>;
 
+    /// Whether it has only the reversible wavelet's steps, or all but those.
+    const REVERSIBLE: bool;
+
     /// The coefficient that takes back what `coefficient` does.
     fn negated(coefficient: Self::Coefficient) -> Self::Coefficient;
 
@@ -20,6 +23,8 @@ macro_rules! float {
     ($type:ty, $vector:ident) => {
         impl Element for $type {
             type Vector<I: Isa> = I::$vector;
+
+            const REVERSIBLE: bool = false;
 
             fn negated(coefficient: Self) -> Self {
                 -coefficient
@@ -38,6 +43,8 @@ float!(f64, F64);
 
 impl Element for i32 {
     type Vector<I: Isa> = I::I32;
+
+    const REVERSIBLE: bool = true;
 
     fn negated(coefficient: Rounded) -> Rounded {
         Rounded { adds: !coefficient.adds, ..coefficient }

@@ -1,4 +1,4 @@
-//! Geometry of one level: its size, its strips and tasks, and where its bands lie.
+//! Geometry of one level: its size, its tasks, and where its bands lie.
 
 use std::ops::Range;
 
@@ -9,8 +9,9 @@ use super::line::Line;
 use super::short::SHORT;
 use super::window::Window;
 
-/// Bytes of a row of a strip: so many that a window of rows stays in a first-level cache of 32 KiB.
-const STRIP_BYTES: usize = 2048;
+/// Bytes of a half row that are lifted vertically at a time: so few that a window of rows of both halves stays in a
+/// first-level cache of 32 KiB.
+const CHUNK_BYTES: usize = 1024;
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;
 
@@ -26,20 +27,10 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// Columns of a half in one strip, for rows of so many samples of type `T`.
-    pub(super) fn strip_columns<T>(columns: usize, boundary: Boundary) -> usize {
-        let all = columns.div_ceil(2);
-        match boundary {
-            Boundary::Symmetric => all.min(STRIP_BYTES / 2 / size_of::<T>()),
-            // Both ends of a row are needed at once.
-            Boundary::Periodic | Boundary::Zero => all,
-        }
-    }
-
-    /// The columns of the low half, strip by strip.
+    /// The columns of the low half, chunk by chunk.
     #[inline(always)]
-    pub(super) fn strips<T>(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
-        let (all, step) = (self.columns.div_ceil(2), Self::strip_columns::<T>(self.columns, self.boundary));
+    pub(super) fn chunks<T>(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let (all, step) = (self.columns.div_ceil(2), CHUNK_BYTES / size_of::<T>());
         (0..all).step_by(step).map(move |start| start..(start + step).min(all))
     }
 
@@ -49,10 +40,10 @@ impl Level {
         if self.columns * self.rows < PARALLEL_SAMPLES { pairs } else { pairs.div_ceil(threads) }
     }
 
-    /// Whether rows beyond the ends are not those of a plane that goes on: what continues an odd number of rows
-    /// periodically is even rows after an even one.
+    /// Whether the first and last rows are not those of a plane that goes on beyond its ends: a single row is not split,
+    /// and an odd number of rows that is repeated puts even rows beside even ones.
     pub(super) fn has_separate_ends(&self) -> bool {
-        self.boundary == Boundary::Periodic && self.rows % 2 == 1 && self.rows > 1
+        self.rows == 1 || (self.boundary == Boundary::Periodic && self.rows % 2 == 1)
     }
 }
 
@@ -96,9 +87,9 @@ pub(super) struct Scratch<T> {
 impl<T: Element> Scratch<T> {
     /// For levels of up to `columns` samples in a row and steps of `taps` pairs.
     pub(super) fn new(columns: usize, taps: usize, boundary: Boundary) -> Self {
-        let columns = Level::strip_columns::<T>(columns, boundary);
-        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(columns, taps)).collect();
-        let ends = if boundary == Boundary::Periodic { SHORT } else { 0 };
-        Self { windows, ends: (0..ends).map(|_| Line::new(columns)).collect() }
+        let half = columns.div_ceil(2);
+        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half, taps)).collect();
+        let ends = if boundary == Boundary::Periodic { SHORT } else { 1 };
+        Self { windows, ends: (0..ends).map(|_| Line::new(half)).collect() }
     }
 }

@@ -1,13 +1,13 @@
-//! A row of a strip while its columns are lifted: the low and the high half, in the first-level cache.
+//! A row while its columns are lifted: the low and the high half.
 
 use super::filter::Element;
 
-/// Columns before and after those of a strip in each half: the longest vector.
+/// Columns before and after those of a half: the longest vector.
 pub(super) const HALO: usize = 16;
 /// Lines start on cache lines.
 const ALIGN_BYTES: usize = 64;
 
-/// Both halves of a row, one behind the other. Column c of a strip that starts at c0 is at `HALO + c - c0` of a half.
+/// Both halves of a row, one behind the other. Column c is at `HALO + c` of its half.
 #[derive(Debug, Default)]
 pub(super) struct Line<T> {
     data: Vec<T>,
@@ -16,7 +16,7 @@ pub(super) struct Line<T> {
 }
 
 impl<T: Element> Line<T> {
-    /// For strips of up to `columns` columns.
+    /// For rows of up to `columns` columns in a half.
     pub(super) fn new(columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();
         let half = (columns + 2 * HALO).next_multiple_of(per_line);

@@ -1,4 +1,4 @@
-//! One level of the inverse transform: each band is read once, row by row and strip by strip.
+//! One level of the inverse transform: each band is read once, row by row.
 
 use std::ops::Range;
 
@@ -48,20 +48,29 @@ pub(super) fn merge_level<T: Element>(
     scratch: &mut Scratch<T>,
 ) {
     let Scratch { windows, ends } = scratch;
+    if level.rows > 1 {
+        merge_segments(level, filter, bands, (&mut *to, pitch), windows);
+    }
+    if level.has_separate_ends() {
+        merge_ends(level, filter, bands, to, pitch, ends);
+    }
+}
+
+/// All rows as if they went on beyond the ends, each thread a segment.
+fn merge_segments<T: Element>(
+    level: &Level,
+    filter: &Filter<T>,
+    bands: Bands<'_, T>,
+    (to, pitch): (&mut [T], usize),
+    windows: &mut [Window<T>],
+) {
     let pairs = level.pairs_per_task(windows.len());
     let last = (level.rows - 1) * pitch + level.columns;
     let tasks = to[..last].chunks_mut(2 * pairs * pitch).zip(windows.iter_mut()).enumerate();
     let run = |(index, (to, window)): (usize, (&mut [T], &mut Window<T>))| {
         merge_rows(level, filter, bands, to, pitch, window, index * pairs);
     };
-    if 2 * pairs >= level.rows {
-        tasks.for_each(run)
-    } else {
-        tasks.collect::<Vec<_>>().into_par_iter().for_each(run)
-    }
-    if level.has_separate_ends() {
-        merge_ends(level, filter, bands, to, pitch, ends);
-    }
+    if 2 * pairs >= level.rows { tasks.for_each(run) } else { tasks.collect::<Vec<_>>().into_par_iter().for_each(run) }
 }
 
 multiversion! {
@@ -81,54 +90,37 @@ fn merge_rows_body<I: Isa, T: Element>(
     first: usize,
 ) {
     let rows = to.len().div_ceil(pitch);
-    for columns in level.strips::<T>() {
-        let samples = 2 * columns.start..(2 * columns.end).min(level.columns);
-        if level.rows == 1 {
-            load(bands.row(0), [None, None], level, &columns, window.line_mut(0));
-            merge_columns::<I, T>(level, filter, &columns, window.line_mut(0), &mut to[samples]);
-            continue;
-        }
-        let before = columns.start.min(HALO);
-        window.use_columns(HALO - before..HALO + columns.len() + HALO);
-        let extension = Extension { boundary: level.boundary, rows: level.rows };
-        let scales = [filter.low_scale, filter.high_scale];
-        let load_row = |window: &mut Window<T>, row: isize| {
-            let line = window.line_mut(row);
-            match extension.source(row) {
-                Some(source) => load(bands.row(source), [Some(scales[source % 2]); 2], level, &columns, line),
-                None => line.clear(),
-            }
-        };
-        for last in with_run_up(filter, first..first + rows.div_ceil(2)) {
-            load_row(window, 2 * last);
-            load_row(window, 2 * last + 1);
-            let pair = window.merge(filter, last, extension);
-            let Ok(y) = usize::try_from(2 * (pair - first as isize)) else { continue };
-            for (y, row) in [(y, 2 * pair), (y + 1, 2 * pair + 1)] {
-                if y < rows {
-                    let to = &mut to[y * pitch..][samples.clone()];
-                    merge_columns::<I, T>(level, filter, &columns, window.line_mut(row), to);
+    let extension = Extension { boundary: level.boundary, rows: level.rows };
+    let scales = [filter.low_scale, filter.high_scale];
+    for last in with_run_up(filter, first..first + rows.div_ceil(2)) {
+        let mut pair = last;
+        for columns in level.chunks::<T>() {
+            for row in [2 * last, 2 * last + 1] {
+                let line = window.line_mut(row);
+                match extension.source(row) {
+                    Some(source) => load(bands.row(source), Some(scales[source % 2]), level, &columns, line),
+                    None => line.clear(),
                 }
+            }
+            window.use_columns(&columns);
+            pair = window.merge(filter, last, extension);
+        }
+        let Ok(y) = usize::try_from(2 * (pair - first as isize)) else { continue };
+        for (y, row) in [(y, 2 * pair), (y + 1, 2 * pair + 1)] {
+            if y < rows {
+                merge_row::<I, T>(level, filter, window.line_mut(row), &mut to[y * pitch..][..level.columns]);
             }
         }
     }
 }
 
-/// Columns of a row and those around them, as far as there are, times the scales of the low and high half.
+/// Columns of a row, times the vertical scale of its half.
 #[inline(always)]
-fn load<T: Element>(
-    from: [&[T]; 2],
-    scales: [Option<T>; 2],
-    level: &Level,
-    columns: &Range<usize>,
-    line: &mut Line<T>,
-) {
+fn load<T: Element>(from: [&[T]; 2], scale: Option<T>, level: &Level, columns: &Range<usize>, line: &mut Line<T>) {
     let counts = [level.columns.div_ceil(2), level.columns / 2];
-    let start = columns.start.saturating_sub(HALO);
-    for (((from, to), count), scale) in from.into_iter().zip(line.both_mut()).zip(counts).zip(scales) {
-        let end = (columns.end + HALO).min(count);
-        let from = &from[start.min(end)..end];
-        let to = &mut to[HALO + start - columns.start..][..from.len()];
+    for ((from, to), count) in from.into_iter().zip(line.both_mut()).zip(counts) {
+        let from = &from[columns.start..columns.end.min(count)];
+        let to = &mut to[HALO + columns.start..][..from.len()];
         match scale {
             Some(scale) => to.iter_mut().zip(from).for_each(|(to, from)| *to = from.scaled(scale)),
             None => to.copy_from_slice(from),
@@ -136,25 +128,18 @@ fn load<T: Element>(
     }
 }
 
-/// The horizontal transform of some columns of a row.
+/// The horizontal transform of a row.
 #[inline(always)]
-fn merge_columns<I: Isa, T: Element>(
-    level: &Level,
-    filter: &Filter<T>,
-    columns: &Range<usize>,
-    line: &mut Line<T>,
-    samples: &mut [T],
-) {
+fn merge_row<I: Isa, T: Element>(level: &Level, filter: &Filter<T>, line: &mut Line<T>, samples: &mut [T]) {
     if level.columns <= SHORT {
         row::merge_short(line, filter, level.boundary, samples);
         return;
     }
-    row::extend(line, columns, level.columns);
-    let count = columns.len();
+    row::extend(line, level.columns);
     match (filter.count, filter.taps) {
-        (4, 1) => row::merge::<T::Vector<I>, 4, 1>(line, filter, count, samples),
-        (2, 1) => row::merge::<T::Vector<I>, 2, 1>(line, filter, count, samples),
-        _ => row::merge::<T::Vector<I>, 2, 2>(line, filter, count, samples),
+        (4, 1) if !T::REVERSIBLE => row::merge::<T::Vector<I>, 4, 1>(line, filter, samples),
+        (2, 2) if !T::REVERSIBLE => row::merge::<T::Vector<I>, 2, 2>(line, filter, samples),
+        _ => row::merge::<T::Vector<I>, 2, 1>(line, filter, samples),
     }
     if level.boundary != Boundary::Symmetric {
         row::merge_ends(line, filter, level.boundary, samples);
@@ -179,7 +164,7 @@ fn merge_ends_body<I: Isa, T: Element>(
     let columns = 0..level.columns.div_ceil(2);
     let length = short_length(level.rows);
     for (at, line) in ends.iter_mut().enumerate().take(length) {
-        load(bands.row(end_row(at, level.rows)), [None, None], level, &columns, line);
+        load(bands.row(end_row(at, level.rows)), None, level, &columns, line);
     }
     for half in 0..2 {
         for x in HALO..HALO + columns.len() {
@@ -192,6 +177,6 @@ fn merge_ends_body<I: Isa, T: Element>(
     }
     for (at, line) in ends.iter_mut().enumerate().take(length).filter(|&(at, _)| is_end(at, level.rows)) {
         let to = &mut to[end_row(at, level.rows) * pitch..][..level.columns];
-        merge_columns::<I, T>(level, filter, &columns, line, to);
+        merge_row::<I, T>(level, filter, line, to);
     }
 }

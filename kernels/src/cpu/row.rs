@@ -1,11 +1,9 @@
-//! The horizontal transform of a strip of a row, in registers: each sample is read once and each coefficient written
+//! The horizontal transform of a row, in registers: each sample is read once and each coefficient written
 //! once, all lifting steps between.
 //!
 //! With `u` the vector that the last step made and `t` the one before, a step is `t <- t + tap (u + u delayed)`, and
 //! then `u delayed` is the next target: every step lags one more sample behind. Nothing but the last vector of each step
 //! is kept from block to block. At the ends the row continues by whole-sample symmetry.
-
-use std::ops::Range;
 
 use common::params::Boundary;
 
@@ -89,22 +87,20 @@ fn mirrored<T: Element>(row: &[T], at: isize, window: &mut [T]) {
     }
 }
 
-/// Low and high coefficients `start..start + count` of `row` into the halves of `line`; `row` is longer than [`SHORT`].
+/// Low and high coefficients of `row` into the halves of `line`; `row` is longer than [`SHORT`].
 #[inline(always)]
 pub(super) fn split<V: Vector, const STEPS: usize, const TAPS: usize>(
     row: &[V::Element],
     filter: &Filter<V::Element>,
-    start: usize,
-    count: usize,
     line: &mut Line<V::Element>,
 ) {
     let (lag, warm_up) = (lag(STEPS, TAPS), warm_up(STEPS, TAPS, V::LANES));
     let (taps, low_scale, high_scale) = (filter.all::<STEPS, TAPS>(), filter.low_scale, filter.high_scale);
     let (low, high) = line.halves_mut();
-    let blocks = count.div_ceil(V::LANES);
+    let blocks = row.len().div_ceil(2).div_ceil(V::LANES);
     let (low, high) = (&mut low[HALO..HALO + blocks * V::LANES], &mut high[HALO..HALO + blocks * V::LANES]);
     // Odd samples first, so that a pair is (d[n-1], s[n]).
-    let first = 2 * (start + lag) as isize - 1;
+    let first = 2 * lag as isize - 1;
     let mut window = [V::Element::default(); 2 * HALO];
     let window = &mut window[..2 * V::LANES];
     // SAFETY: the caller was compiled for the vector's instruction set. A block is loaded from `row` only if it lies
@@ -135,43 +131,35 @@ pub(super) fn split<V: Vector, const STEPS: usize, const TAPS: usize>(
 /// Columns of a half beyond the ends of a row that its samples depend on.
 const REACH_COLUMNS: usize = 4;
 
-/// Continues the halves of `line`, which holds `columns` of the low half of a row of `length`, by whole-sample symmetry.
+/// Continues the halves of `line`, a row of `length`, by whole-sample symmetry.
 #[inline(always)]
-pub(super) fn extend<T: Element>(line: &mut Line<T>, columns: &Range<usize>, length: usize) {
+pub(super) fn extend<T: Element>(line: &mut Line<T>, length: usize) {
     let (lows, highs) = (length.div_ceil(2), length / 2);
     let (low, high) = line.halves_mut();
-    if columns.start == 0 {
-        for k in 1..=REACH_COLUMNS {
-            low[HALO - k] = low[HALO + k];
-            high[HALO - k] = high[HALO + k - 1];
-        }
+    for k in 1..=REACH_COLUMNS {
+        low[HALO - k] = low[HALO + k];
+        high[HALO - k] = high[HALO + k - 1];
     }
     // Positions of the first columns that are not there.
-    let [low_end, high_end] = [lows, highs].map(|end| HALO + end - columns.start);
+    let (low_end, high_end) = (HALO + lows, HALO + highs);
     let even = 1 - length % 2;
     for k in 0..REACH_COLUMNS {
-        if low_end + k < low.len() {
-            low[low_end + k] = low[low_end - 2 - k + even];
-        }
-        if high_end + k < high.len() {
-            high[high_end + k] = high[high_end - 1 - k - even];
-        }
+        low[low_end + k] = low[low_end - 2 - k + even];
+        high[high_end + k] = high[high_end - 1 - k - even];
     }
 }
 
-/// Samples from the coefficients of `line`, which holds columns `start - HALO` to `start + count + HALO` of both
-/// halves: pairs `start..start + count` into `samples`, which may be one sample short.
+/// The samples of a row from the coefficients of `line`, which [`extend`] has continued.
 #[inline(always)]
 pub(super) fn merge<V: Vector, const STEPS: usize, const TAPS: usize>(
     line: &mut Line<V::Element>,
     filter: &Filter<V::Element>,
-    count: usize,
     samples: &mut [V::Element],
 ) {
     let (lag, warm_up) = (lag(STEPS, TAPS), warm_up(STEPS, TAPS, V::LANES));
     let (taps, low_scale, high_scale) = (filter.all::<STEPS, TAPS>(), filter.low_scale, filter.high_scale);
     let (low, high) = line.halves_mut();
-    let blocks = count.div_ceil(V::LANES);
+    let blocks = samples.len().div_ceil(2).div_ceil(V::LANES);
     let mut window = [V::Element::default(); 2 * HALO];
     let window = &mut window[..2 * V::LANES];
     let first = HALO + lag - warm_up * V::LANES;

@@ -1,4 +1,4 @@
-//! One level of the forward transform: the plane or low band is read once, row by row and strip by strip.
+//! One level of the forward transform: the plane or low band is read once, row by row.
 
 use std::ops::Range;
 
@@ -58,6 +58,26 @@ pub(super) fn split_level<T: Element>(
     scratch: &mut Scratch<T>,
 ) {
     let Scratch { windows, ends } = scratch;
+    if level.rows > 1 {
+        split_segments(level, filter, from, (to, low_pitch), bands, place, windows);
+    }
+    if level.has_separate_ends() {
+        let (beside, below) = bands.split_at_mut(place.below);
+        let output = Output { low: to, low_pitch, beside, below: &mut below[..level.rows / 2 * place.pitch], place };
+        split_ends(level, filter, from, output, ends);
+    }
+}
+
+/// All rows as if they went on beyond the ends, each thread a segment.
+fn split_segments<T: Element>(
+    level: &Level,
+    filter: &Filter<T>,
+    from: Rows<'_, T>,
+    (to, low_pitch): (&mut [T], usize),
+    bands: &mut [T],
+    place: Place,
+    windows: &mut [Window<T>],
+) {
     let (low_rows, high_rows) = (level.rows.div_ceil(2), level.rows / 2);
     let pairs = level.pairs_per_task(windows.len());
     let (beside, below) = bands.split_at_mut(place.below);
@@ -74,12 +94,6 @@ pub(super) fn split_level<T: Element>(
         tasks.for_each(|task| task());
     } else {
         tasks.collect::<Vec<_>>().into_par_iter().for_each(|task| task());
-    }
-    if level.has_separate_ends() {
-        let (beside, below) = bands.split_at_mut(place.below);
-        let below = &mut below[..high_rows * place.pitch];
-        let output = Output { low: to, low_pitch, beside, below, place };
-        split_ends(level, filter, from, output, ends);
     }
 }
 
@@ -99,32 +113,23 @@ fn split_rows_body<I: Isa, T: Element>(
     first: usize,
 ) {
     let pairs = output.low.len().div_ceil(output.low_pitch);
-    for columns in level.strips::<T>() {
-        window.use_columns(HALO..HALO + columns.len());
-        if level.rows == 1 {
-            let line = window.line_mut(0);
-            split_columns::<I, T>(level, filter, from.row(0), &columns, line);
-            for (to, from) in output.low_row(0, columns, level).into_iter().zip(line.both()) {
-                to.copy_from_slice(&from[HALO..HALO + to.len()]);
-            }
+    let extension = Extension { boundary: level.boundary, rows: level.rows };
+    let range = with_run_up(filter, first..first + pairs);
+    for row in 2 * range.start..2 * range.end - 1 {
+        match extension.source(row) {
+            Some(source) => split_row::<I, T>(level, filter, from.row(source), window.line_mut(row)),
+            None => window.line_mut(row).clear(),
+        }
+        if row % 2 != 0 {
             continue;
         }
-        let extension = Extension { boundary: level.boundary, rows: level.rows };
-        let load = |window: &mut Window<T>, row: isize| match extension.source(row) {
-            Some(source) => split_columns::<I, T>(level, filter, from.row(source), &columns, window.line_mut(row)),
-            None => window.line_mut(row).clear(),
-        };
-        let range = with_run_up(filter, first..first + pairs);
-        load(window, 2 * range.start);
-        for last in range.start + 1..range.end {
-            load(window, 2 * last - 1);
-            load(window, 2 * last);
-            let pair = window.split(filter, last, extension);
-            if let Ok(y) = usize::try_from(pair - first as isize) {
-                window.store_low(filter, pair, output.low_row(y, columns.clone(), level));
-                if let Some(to) = output.high_row(y, columns.clone(), level) {
-                    window.store_high(filter, pair, to);
-                }
+        for columns in level.chunks::<T>() {
+            window.use_columns(&columns);
+            let pair = window.split(filter, row / 2, extension);
+            let Ok(y) = usize::try_from(pair - first as isize) else { continue };
+            window.store_low(filter, pair, output.low_row(y, columns.clone(), level));
+            if let Some(to) = output.high_row(y, columns, level) {
+                window.store_high(filter, pair, to);
             }
         }
     }
@@ -147,7 +152,7 @@ fn split_ends_body<I: Isa, T: Element>(
     let columns = 0..level.columns.div_ceil(2);
     let length = short_length(level.rows);
     for (at, line) in ends.iter_mut().enumerate().take(length) {
-        split_columns::<I, T>(level, filter, from.row(end_row(at, level.rows)), &columns, line);
+        split_row::<I, T>(level, filter, from.row(end_row(at, level.rows)), line);
     }
     for half in 0..2 {
         for x in HALO..HALO + columns.len() {
@@ -171,25 +176,18 @@ fn split_ends_body<I: Isa, T: Element>(
     }
 }
 
-/// The horizontal transform of some columns of a row.
+/// The horizontal transform of a row.
 #[inline(always)]
-fn split_columns<I: Isa, T: Element>(
-    level: &Level,
-    filter: &Filter<T>,
-    row: &[T],
-    columns: &Range<usize>,
-    line: &mut Line<T>,
-) {
+fn split_row<I: Isa, T: Element>(level: &Level, filter: &Filter<T>, row: &[T], line: &mut Line<T>) {
     let row = &row[..level.columns];
     if row.len() <= SHORT {
         row::split_short(row, filter, level.boundary, line);
         return;
     }
-    let (start, count) = (columns.start, columns.len());
     match (filter.count, filter.taps) {
-        (4, 1) => row::split::<T::Vector<I>, 4, 1>(row, filter, start, count, line),
-        (2, 1) => row::split::<T::Vector<I>, 2, 1>(row, filter, start, count, line),
-        _ => row::split::<T::Vector<I>, 2, 2>(row, filter, start, count, line),
+        (4, 1) if !T::REVERSIBLE => row::split::<T::Vector<I>, 4, 1>(row, filter, line),
+        (2, 2) if !T::REVERSIBLE => row::split::<T::Vector<I>, 2, 2>(row, filter, line),
+        _ => row::split::<T::Vector<I>, 2, 1>(row, filter, line),
     }
     if level.boundary != Boundary::Symmetric {
         row::split_ends(row, filter, level.boundary, line);

@@ -1,4 +1,4 @@
-//! The vertical transform of a strip: a window of a few rows that slides down the plane.
+//! The vertical transform: a window of a few rows that slides down the plane.
 //!
 //! Rows come in one pair at a time; each lifting step then changes the one row for which all neighbours are there. A
 //! step lags as many rows behind the one before as its neighbours reach. Rows beyond the ends of the plane are
@@ -10,7 +10,7 @@ use std::ops::Range;
 use common::params::Boundary;
 
 use super::filter::{Element, Filter};
-use super::line::Line;
+use super::line::{HALO, Line};
 use super::short::mirror;
 
 /// Rows of the window, a power of two: those that a pair of rows reaches, and itself.
@@ -45,20 +45,20 @@ impl Extension {
 #[derive(Debug)]
 pub(super) struct Window<T> {
     lines: Vec<Line<T>>,
-    /// Where in each half the columns in use are.
+    /// Where in each half the columns are that steps are for.
     columns: Range<usize>,
 }
 
 impl<T: Element> Window<T> {
-    /// For strips of up to `columns` columns and steps of `taps` pairs.
+    /// For rows of up to `columns` columns in a half and steps of `taps` pairs.
     pub(super) fn new(columns: usize, taps: usize) -> Self {
         Self { lines: (0..lines(taps)).map(|_| Line::new(columns)).collect(), columns: 0..0 }
     }
 
-    /// From now on, `columns` of each half are in use.
+    /// From now on, steps are for `columns` of each half.
     #[inline(always)]
-    pub(super) fn use_columns(&mut self, columns: Range<usize>) {
-        self.columns = columns;
+    pub(super) fn use_columns(&mut self, columns: &Range<usize>) {
+        self.columns = HALO + columns.start..HALO + columns.end;
     }
 
     #[inline(always)]
