@@ -39,7 +39,7 @@ void load_pairs(__local float *restrict even, __local float *restrict odd, __glo
         even[c] = pairs[2 * c];
         odd[c] = pairs[2 * c + 1];
     }
-    for EACH(c, to, PAIRS) {
+    for EACH(c, to, LINE) {
         even[c] = sample_at(row, 2 * (first + c), w, in_w);
         odd[c] = sample_at(row, 2 * (first + c) + 1, w, in_w);
     }
@@ -49,22 +49,22 @@ void load_pairs(__local float *restrict even, __local float *restrict odd, __glo
 void lift_pairs(__local float *restrict even_a, __local float *restrict odd_a, __local float *restrict even_b,
                 __local float *restrict odd_b, int first, int ns, int nd)
 {
-    for EACH_PAIR(c, 0, STRIP + 3) {
+    for EACH(c, 0, STRIP + 3) {
         odd_a[c] = KEEP(first + c, nd, fma(ALPHA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(ALPHA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 1, STRIP + 3) {
+    for EACH(c, 1, STRIP + 3) {
         even_a[c] = KEEP(first + c, ns, fma(BETA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(BETA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 1, STRIP + 2) {
+    for EACH(c, 1, STRIP + 2) {
         odd_a[c] = KEEP(first + c, nd, fma(GAMMA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(GAMMA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 2, STRIP + 2) {
+    for EACH(c, 2, STRIP + 2) {
         even_a[c] = fma(DELTA, odd_a[c - 1] + odd_a[c], even_a[c]);
         even_b[c] = fma(DELTA, odd_b[c - 1] + odd_b[c], even_b[c]);
     }
@@ -100,10 +100,10 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
                               int band_pitch, int half_side, int high_w, int high_h, int rows)
 {
     // Two rows, each split in even and odd; then the state of low and high columns.
-    __local float line[16 + 4 * LINE_PITCH];
+    __local float line[4 * LINE];
     __local float state[8 * STRIP];
-    __local float *even_a = line + 16, *odd_a = even_a + LINE_PITCH;
-    __local float *even_b = odd_a + LINE_PITCH, *odd_b = even_b + LINE_PITCH;
+    __local float *even_a = line, *odd_a = even_a + LINE;
+    __local float *even_b = odd_a + LINE, *odd_b = even_b + LINE;
 
     int x = (int)get_group_id(0) * STRIP;
     int first = x - 2;

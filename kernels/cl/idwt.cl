@@ -66,22 +66,22 @@ void unlift_columns(__local float *restrict state, __local float *restrict low_r
 void unlift_pairs(__local float *restrict even_a, __local float *restrict odd_a, __local float *restrict even_b,
                   __local float *restrict odd_b, int first, int ns, int nd)
 {
-    for EACH_PAIR(c, 1, STRIP + 4) {
+    for EACH(c, 1, STRIP + 4) {
         even_a[c] = KEEP(first + c, ns, fma(-DELTA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(-DELTA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 1, STRIP + 3) {
+    for EACH(c, 1, STRIP + 3) {
         odd_a[c] = KEEP(first + c, nd, fma(-GAMMA, even_a[c] + even_a[c + 1], odd_a[c]));
         odd_b[c] = KEEP(first + c, nd, fma(-GAMMA, even_b[c] + even_b[c + 1], odd_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 2, STRIP + 3) {
+    for EACH(c, 2, STRIP + 3) {
         even_a[c] = KEEP(first + c, ns, fma(-BETA, odd_a[c - 1] + odd_a[c], even_a[c]));
         even_b[c] = KEEP(first + c, ns, fma(-BETA, odd_b[c - 1] + odd_b[c], even_b[c]));
     }
     SYNC;
-    for EACH_PAIR(c, 2, STRIP + 2) {
+    for EACH(c, 2, STRIP + 2) {
         odd_a[c] = fma(-ALPHA, even_a[c] + even_a[c + 1], odd_a[c]);
         odd_b[c] = fma(-ALPHA, even_b[c] + even_b[c + 1], odd_b[c]);
     }
@@ -105,9 +105,9 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
                                int h, __global float *out, int out_pitch, int out_w, int out_h, int rows)
 {
     // Rows a and b hold low and high coefficients, then even and odd columns of an even and an odd row.
-    __local float line[16 + 4 * LINE_PITCH];
+    __local float line[4 * LINE];
     __local float state[8 * LINE];
-    __local float *a = line + 16, *b = a + 2 * LINE_PITCH;
+    __local float *a = line, *b = a + 2 * LINE;
 
     int x = (int)get_group_id(0) * STRIP;
     int first = x - 2;
@@ -122,44 +122,44 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
     out += 2 * x;
 
     if (h == 1) {
-        load_bands(a, a + LINE_PITCH, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, 0, 0, first, 1.0f);
+        load_bands(a, a + LINE, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, 0, 0, first, 1.0f);
         SYNC;
         for EACH(c, 0, LINE) {
             a[c] *= even_scale;
-            a[LINE_PITCH + c] *= KAPPA;
-            b[c] = b[LINE_PITCH + c] = 0.0f;
+            a[LINE + c] *= KAPPA;
+            b[c] = b[LINE + c] = 0.0f;
         }
         SYNC;
         if (w > 1)
-            unlift_pairs(a, a + LINE_PITCH, b, b + LINE_PITCH, first, row_ns, row_nd);
-        store_row(out, a + 2, a + LINE_PITCH + 2, columns);
+            unlift_pairs(a, a + LINE, b, b + LINE, first, row_ns, row_nd);
+        store_row(out, a + 2, a + LINE + 2, columns);
         return;
     }
-    load_bands(b, b + LINE_PITCH, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, top - 2, 1, first, KAPPA);
+    load_bands(b, b + LINE, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, top - 2, 1, first, KAPPA);
     SYNC;
     for EACH(c, 0, LINE) {
         state[c] = b[c];
-        state[LINE + c] = b[LINE_PITCH + c];
+        state[LINE + c] = b[LINE + c];
     }
     for EACH(c, 2 * LINE, 8 * LINE)
         state[c] = 0.0f;
     for (int n = top - 1; n <= bottom + 1; n++) {
         SYNC;
-        load_bands(a, a + LINE_PITCH, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, n, 0, first,
+        load_bands(a, a + LINE, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, n, 0, first,
                    KAPPA_INVERSE);
-        load_bands(b, b + LINE_PITCH, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, n, 1, first, KAPPA);
+        load_bands(b, b + LINE, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, n, 1, first, KAPPA);
         SYNC;
         unlift_columns(state, a, b, even_scale, n, column_ns, column_nd);
-        unlift_columns(state + LINE, a + LINE_PITCH, b + LINE_PITCH, KAPPA, n, column_ns, column_nd);
+        unlift_columns(state + LINE, a + LINE, b + LINE, KAPPA, n, column_ns, column_nd);
         SYNC;
         if (n <= top)
             continue;
         if (w > 1)
-            unlift_pairs(a, a + LINE_PITCH, b, b + LINE_PITCH, first, row_ns, row_nd);
+            unlift_pairs(a, a + LINE, b, b + LINE, first, row_ns, row_nd);
         int odd = 2 * n - 3, even = 2 * n - 2;
         if (odd >= 2 * top && odd < out_h)
-            store_row(out + (size_t)odd * out_pitch, b + 2, b + LINE_PITCH + 2, columns);
+            store_row(out + (size_t)odd * out_pitch, b + 2, b + LINE + 2, columns);
         if (even < 2 * bottom && even < out_h)
-            store_row(out + (size_t)even * out_pitch, a + 2, a + LINE_PITCH + 2, columns);
+            store_row(out + (size_t)even * out_pitch, a + 2, a + LINE + 2, columns);
     }
 }

@@ -15,14 +15,5 @@ float sample_at(__global const float *row, int i, int n, int visible)
     return at >= 0 && at < visible ? row[at] : 0.0f;
 }
 
-// A row of a strip in local memory: its pairs with a halo of two on both sides. A single work-item lifts whole
-// vectors of 16 beyond both ends instead, into room that is left there; what it finds there is never used.
-#define PAIRS (STRIP + 4)
-#if LSIZE == 1
-#define LINE ((PAIRS + 15) / 16 * 16)
-#define EACH_PAIR(c, from, to) (int c = 0; c < LINE; c++)
-#else
-#define LINE PAIRS
-#define EACH_PAIR(c, from, to) EACH(c, from, to)
-#endif
-#define LINE_PITCH (LINE + 16)
+// A row of a strip in local memory: its pairs with a halo of two on both sides.
+#define LINE (STRIP + 4)

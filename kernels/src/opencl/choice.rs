@@ -12,6 +12,8 @@ use super::queue::Queue;
 use super::rowcolumn::RowColumn;
 use super::scheme::Tiles;
 use super::slab::Slab;
+use super::tail::Tail;
+use super::tile::Separable;
 use crate::reference::sample::Sample;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
@@ -21,6 +23,7 @@ use crate::{Error, TransformParams};
 pub(super) struct Schemes<T> {
     scheme: Box<dyn LevelKernels<T>>,
     lines: Option<Lines>,
+    tail: Option<Tail>,
 }
 
 impl Schemes<f32> {
@@ -28,7 +31,7 @@ impl Schemes<f32> {
     pub(super) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
         match device.tuning.scheme {
             Scheme::Slab => Self::slab(device, boundary, pyramid),
-            scheme => Self::tiles(device, scheme, Wavelet::Cdf97, boundary, pyramid),
+            _ => Self::separable(device, Wavelet::Cdf97, Element::F32, boundary, pyramid),
         }
     }
 }
@@ -54,7 +57,7 @@ impl<T: Sample + Tabled> Schemes<T> {
             return Err(Error::NotOnThisBackend { backend: "opencl", what, instead: "cpu" });
         }
         let default = match filter {
-            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => Scheme::Slab,
+            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => device.tuning.scheme,
             Filter::Wavelet(_) => Scheme::Separable,
             Filter::Bank(_) => Scheme::Rowcolumn,
         };
@@ -64,7 +67,12 @@ impl<T: Sample + Tabled> Schemes<T> {
                 Ok(Self::all(Box::new(Convolution::<T>::new(queue, filter, boundary, pyramid)?)))
             }
             (Scheme::Rowcolumn, _) => Ok(Self::all(Box::new(RowColumn::<T>::new(queue, filter, boundary, pyramid)?))),
-            (Scheme::Slab, _) if default == Scheme::Slab => Self::slab(device, boundary, pyramid),
+            (Scheme::Slab, Filter::Wavelet(Wavelet::Cdf97)) if element == Element::F32 => {
+                Self::slab(device, boundary, pyramid)
+            }
+            (Scheme::Separable, &Filter::Wavelet(wavelet)) => {
+                Self::separable(device, wavelet, element, boundary, pyramid)
+            }
             (Scheme::Slab, _) | (_, Filter::Bank(_)) => {
                 let filter = filter.to_string();
                 Err(Error::SchemeNotFor { scheme, filter, element, instead: default })
@@ -77,12 +85,27 @@ impl<T: Sample + Tabled> Schemes<T> {
 impl<T> Schemes<T> {
     fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
         let slab = Box::new(Slab::new(device, boundary)?);
-        Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))
+        let mut slab = Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))?;
+        slab.tail = Some(Tail::new(device, Wavelet::Cdf97, Element::F32, boundary)?);
+        Ok(slab)
+    }
+
+    fn separable(
+        device: &Device,
+        wavelet: Wavelet,
+        element: Element,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+    ) -> Result<Self, Error> {
+        let tiles = Box::new(Separable::new(device, wavelet, element, boundary)?);
+        let mut separable = Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))?;
+        separable.tail = Some(Tail::new(device, wavelet, element, boundary)?);
+        Ok(separable)
     }
 
     /// All levels by `scheme`, which takes any size.
     fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
-        Self { scheme, lines: None }
+        Self { scheme, lines: None, tail: None }
     }
 
     /// `lines` is called if there is a level that `scheme` does not take.
@@ -93,7 +116,12 @@ impl<T> Schemes<T> {
     ) -> Result<Self, Error> {
         let takes_all = LevelSize::all(pyramid).iter().all(|size| scheme.takes(size));
         let lines = if takes_all { None } else { Some(lines()?) };
-        Ok(Self { scheme, lines })
+        Ok(Self { scheme, lines, tail: None })
+    }
+
+    /// What computes all of these levels, the last of a transform, at once.
+    pub(super) fn tail(&self, sizes: &[LevelSize]) -> Option<&Tail> {
+        self.tail.as_ref().filter(|tail| tail.takes(sizes))
     }
 
     /// What computes a level of this size.

@@ -17,15 +17,24 @@ use super::{limits, params};
 use crate::wavelet::Scheme;
 use crate::{DeviceInfo, DeviceKind, Error};
 
-/// The kernels of the streams' transform, in the order in which they are compiled.
-pub(crate) const TRANSFORM: [&str; 5] = [
+/// Sliding windows for groups of many work-items.
+pub(super) const SLAB: [&str; 5] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
     include_str!("../../cl/dwt.cl"),
     include_str!("../../cl/idwt.cl"),
 ];
-/// The kernels on both sides of it: pictures and blocks.
+/// Sliding windows for single work-items.
+pub(super) const STRIP: [&str; 6] = [
+    include_str!("../../cl/common.cl"),
+    include_str!("../../cl/boundary.cl"),
+    include_str!("../../cl/lifting.cl"),
+    include_str!("../../cl/strip.cl"),
+    include_str!("../../cl/dwt_strip.cl"),
+    include_str!("../../cl/idwt_strip.cl"),
+];
+/// The kernels on both sides of a stream's transform: pictures and blocks.
 const CODEC: [&str; 5] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/colour.cl"),
@@ -33,6 +42,7 @@ const CODEC: [&str; 5] = [
     include_str!("../../cl/quad_encode.cl"),
     include_str!("../../cl/quad_decode.cl"),
 ];
+
 /// An OpenCL device of this machine with the settings to run with.
 #[derive(Clone)]
 pub(super) struct Device {
@@ -217,12 +227,16 @@ impl Device {
 
     /// The kernels for the transform of streams with this boundary, likewise.
     pub(super) fn transform_program(&self, boundary: Boundary) -> Result<Program, Error> {
-        self.build(&TRANSFORM, &params::defines(&self.tuning, boundary))
+        self.build(self.windows(), &params::defines(&self.tuning, boundary))
+    }
+
+    fn windows(&self) -> &'static [&'static str] {
+        if self.tuning.group_size == 1 { &STRIP } else { &SLAB }
     }
 
     /// Whether [`Self::transform_program`] has been built, and nothing else is needed.
     pub(super) fn has_transform(&self, boundary: Boundary) -> bool {
-        let key = key(&TRANSFORM, &params::defines(&self.tuning, boundary));
+        let key = key(self.windows(), &params::defines(&self.tuning, boundary));
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         self.tuning.scheme == Scheme::Slab && opened.programs.iter().any(|(of, _)| *of == key)
     }

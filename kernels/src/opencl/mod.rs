@@ -29,6 +29,8 @@ mod rowcolumn;
 mod scheme;
 mod slab;
 mod source;
+mod tail;
+mod tile;
 mod timeline;
 mod transfer;
 mod transform;
@@ -41,7 +43,6 @@ mod upload;
 use common::params::StreamParams;
 
 pub use self::decoder::OpenClDecoder;
-pub(crate) use self::device::TRANSFORM;
 pub use self::device::devices;
 pub use self::encoder::OpenClEncoder;
 use self::measure::OpenClMeasure;
@@ -107,4 +108,9 @@ pub(crate) fn open_measure(
 
 fn backend(device: &device::Device, reason: String) -> BackendInfo {
     BackendInfo { name: "opencl", device: device.info.name.clone(), reason }
+}
+
+/// The texts of all kernels that settings for the streams' transform are measured with.
+pub(crate) fn transform_texts() -> Vec<&'static str> {
+    [&device::SLAB[..], &device::STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
 }

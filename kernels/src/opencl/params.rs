@@ -5,7 +5,7 @@ use std::fmt::Write;
 use common::params::Boundary;
 use common::pyramid::BLOCK_SIDE;
 
-use super::tuning::Tuning;
+use super::tuning::{TileShape, Tuning};
 use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 
@@ -102,6 +102,42 @@ pub(super) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Bounda
     define("HIGH_SCALE", literal(element, lifting.high_scale));
     let _ = writeln!(out, "__constant real LIFTING[STEPS][PAIRS] = {{{table}}};");
     out
+}
+
+/// Compiler options that define a wavelet for `cl/lift.cl`.
+pub(super) fn lifting_defines(lifting: &Lifting, element: Element) -> String {
+    let name = match element {
+        Element::F32 => "float",
+        Element::F64 => "double",
+        Element::I32 => "int",
+    };
+    let double = u8::from(element == Element::F64);
+    let (steps, reversible) = (lifting.steps.len(), u8::from(lifting.reversible));
+    let taps = lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0);
+    let mut out = format!(
+        " -D T={name} -D T2={name}2 -D T4={name}4 -D DOUBLE={double} -D STEPS={steps} -D TAPS={taps} -D REVERSIBLE={reversible}"
+    );
+    for step in 0..4 {
+        for tap in 0..2 {
+            let coefficient = lifting.steps.get(step).and_then(|taps| taps.get(tap)).copied().unwrap_or(0.0);
+            // A step that rounds has a sign only.
+            let coefficient = if lifting.reversible && coefficient != 0.0 { coefficient.signum() } else { coefficient };
+            let _ = write!(out, " -D C_{step}_{tap}={}", literal(element, coefficient));
+        }
+    }
+    for (name, scale) in [("LOW_SCALE", lifting.low_scale), ("HIGH_SCALE", lifting.high_scale)] {
+        let _ = write!(out, " -D {name}={}", literal(element, scale));
+    }
+    out
+}
+
+/// Compiler options that define the tiles of `cl/tile.cl`.
+pub(super) fn tile_defines(shape: &TileShape) -> String {
+    let TileShape { group_size, width, height, segment, batch } = shape;
+    format!(
+        " -D TILE_LSIZE={group_size} -D TILE_W={width} -D TILE_H={height} -D TILE_SEGMENT={segment} -D TILE_BATCH={batch} \
+         -D PLANE=0 -D SAMPLES=1 -D MEANS=2 -D RGB=3 -D RGB_MEANS=4"
+    )
 }
 
 /// A number as OpenCL C has it, with every bit of the element's type.

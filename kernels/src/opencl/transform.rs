@@ -88,6 +88,12 @@ impl<T: OclPrm> ChannelTransform<T> {
             let last = index + 1 == sizes.len();
             let coarse = if last { all_bands } else { Place { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
             let level = Level { size, fine, coarse, bands: all_bands, scratch: &scratch };
+            let rest = &sizes[index..];
+            if let Some(tail) = schemes.tail(rest) {
+                forward.push(tail.forward(&level, rest.len())?);
+                inverse.push(vec![tail.inverse(&level, rest.len())?]);
+                break;
+            }
             forward.extend(schemes.of(&size).forward(&level)?);
             inverse.push(schemes.of(&size).inverse(&level)?);
             fine = coarse;

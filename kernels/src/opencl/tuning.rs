@@ -58,12 +58,55 @@ settings! {
     group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
     /// Scheme of the streams' transform.
     scheme: Scheme = [Scheme::Slab, Scheme::Separable],
-        cpu: Scheme::Slab => [Scheme::Slab, Scheme::Separable], gpu: Scheme::Slab => [Scheme::Slab, Scheme::Separable];
+        cpu: Scheme::Slab => [Scheme::Slab], gpu: Scheme::Separable => [Scheme::Slab, Scheme::Separable];
     /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
     tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],
         cpu: [64, 16] => [[64, 16]], gpu: [32, 16] => [[32, 16]];
     /// Work-items in a group that codes one block.
     block_group_size: usize = 1..=256, cpu: 1 => [1], gpu: 32 => [32];
+    /// Tiles of the separable forward transform, see `TileShape`.
+    forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 24, 6, 2] => TILES;
+    /// Tiles of the separable inverse transform, see `TileShape`.
+    inverse_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [160, 64, 12, 6, 1] => TILES;
+    /// Levels of at most this side are finished by one group.
+    tail_side: usize = [16, 32, 64], cpu: 64 => [32], gpu: 64 => [32];
+    /// Work-items of that group.
+    tail_group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 512 => [256, 1024];
+}
+
+/// Shapes of tiles worth measuring.
+const TILES: [[usize; 5]; 10] = [
+    [1, 32, 16, 16, 1],
+    [64, 16, 8, 4, 2],
+    [128, 16, 8, 4, 1],
+    [128, 32, 16, 8, 1],
+    [128, 32, 24, 6, 2],
+    [160, 64, 8, 4, 1],
+    [160, 64, 12, 6, 1],
+    [160, 64, 16, 8, 1],
+    [256, 32, 24, 6, 2],
+    [256, 64, 24, 6, 2],
+];
+
+/// Shape of the tiles of `cl/dwt_tile.cl` and `cl/idwt_tile.cl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TileShape {
+    /// Work-items in a group.
+    pub(super) group_size: usize,
+    /// Pairs of columns of a tile: a multiple of 4.
+    pub(super) width: usize,
+    /// Pairs of rows of a tile: a multiple of [`Self::segment`].
+    pub(super) height: usize,
+    /// Pairs of rows that a work-item lifts at once.
+    pub(super) segment: usize,
+    /// Units of four pairs along a row that a work-item loads at once.
+    pub(super) batch: usize,
+}
+
+impl From<[usize; 5]> for TileShape {
+    fn from([group_size, width, height, segment, batch]: [usize; 5]) -> Self {
+        Self { group_size, width, height, segment, batch }
+    }
 }
 
 /// A field of [`Tuning`].

@@ -176,6 +176,7 @@ impl Uploads {
             Convert::Rgb => {
                 args.push(bytes.arg());
                 args.extend(rgb_weights(pipeline.channel));
+                args.extend(size);
                 &upload.rgb
             }
             Convert::RgbMeans => {

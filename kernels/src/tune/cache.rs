@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::DeviceInfo;
-use crate::opencl::{TRANSFORM, Tuning};
+use crate::opencl::{Tuning, transform_texts};
 
 /// More than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;
@@ -101,7 +101,7 @@ impl Contents {
 /// only means that a device is tuned again.
 fn kernels_key() -> String {
     let mut hasher = DefaultHasher::new();
-    (TRANSFORM, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+    (transform_texts(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
