@@ -1,12 +1,11 @@
 //! The last levels of a transform in one launch (`cl/dwt_tail.cl`, `cl/idwt_tail.cl`).
 
 use common::params::Boundary;
-use ocl::core as cl;
 
 use super::device::Device;
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use super::queue::kernel;
+use super::queue::{Kernel, Program, kernel};
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 
@@ -21,7 +20,7 @@ pub(super) const SOURCES: [&str; 6] = [
 
 /// What finishes a transform of any wavelet in any element, from a small low band on.
 pub(super) struct Tail {
-    program: cl::Program,
+    program: Program,
     boundary: Boundary,
     side: usize,
     group_size: usize,
@@ -85,7 +84,7 @@ impl Tail {
         Ok(self.launch(kernel(&self.program, "idwt_tail", &args)?))
     }
 
-    fn launch(&self, kernel: cl::Kernel) -> Launch {
+    fn launch(&self, kernel: Kernel) -> Launch {
         Launch::new(kernel, [1, 1], [self.group_size, 1])
     }
 }

@@ -2,12 +2,11 @@
 //! `cl/idwt_tile.cl`).
 
 use common::params::Boundary;
-use ocl::core as cl;
 
 use super::device::Device;
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use super::queue::kernel;
+use super::queue::{Program, kernel};
 use super::tuning::TileShape;
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
@@ -35,8 +34,8 @@ pub(super) const INVERSE: [&str; 6] = [
 /// Any wavelet in any element; any boundary but periodic ends of odd length.
 pub(super) struct Separable {
     boundary: Boundary,
-    forward: cl::Program,
-    inverse: cl::Program,
+    forward: Program,
+    inverse: Program,
     forward_shape: TileShape,
     inverse_shape: TileShape,
 }
