@@ -152,6 +152,12 @@ pub enum Error {
         /// What the device offers.
         there_bytes: u64,
     },
+    /// A frame was submitted while as many as the pipeline holds were still to be collected.
+    #[error("the pipeline is full: {depth} frames are in flight, collect one first")]
+    PipelineFull {
+        /// Most frames in flight.
+        depth: usize,
+    },
     /// An OpenCL call failed.
     #[error("the OpenCL device failed in {call}: {reason}")]
     Device {

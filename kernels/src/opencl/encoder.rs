@@ -92,7 +92,8 @@ impl OpenClEncoder {
         coder.recorder.clear();
         let alone = self.first_run.begin(&picture.format());
         coder.overlap = self.overlap && alone.is_none();
-        self.uploads.forward(&coder.pipelines, Origin::Host(picture), coder.overlap, &mut coder.recorder)?;
+        self.uploads
+            .forward(&coder.pipelines, Origin::Host(picture), coder.overlap, &mut coder.recorder, |_, _| Ok(()))?;
         let header = self.rate.code(coder, target)?;
         let (ends, data) = coder.collect(self.rate.lengths())?;
         self.first_run.done(picture.format());

@@ -81,7 +81,7 @@ impl OpenClTransform {
         let alone = self.first_forward.begin(&Some(picture.format()));
         let overlap = alone.is_none();
         self.clear_bands()?;
-        self.uploads.forward(&self.pipelines, Origin::Host(picture), overlap, &mut self.recorder)?;
+        self.uploads.forward(&self.pipelines, Origin::Host(picture), overlap, &mut self.recorder, |_, _| Ok(()))?;
         let squares = self.download_squares()?;
         self.first_forward.done(Some(picture.format()));
         self.timeline = self.recorder.timeline()?;

@@ -28,6 +28,8 @@ const FORMATS: [PixelFormat; 7] = [
 /// Where the bytes of a picture are.
 #[derive(Clone, Copy)]
 pub(super) enum Origin<'a> {
+    /// In [`Uploads::staging`] already.
+    Staged(PixelFormat),
     /// Anywhere; they are copied to the pinned memory stripe by stripe.
     Host(PictureRef<'a>),
 }
@@ -93,16 +95,23 @@ impl Uploads {
         })
     }
 
-    /// Uploads a picture and transforms every channel; notes the commands. With `overlap` false one channel ends
-    /// before the next one starts.
+    /// The pinned memory, for a picture of any format. No upload may be under way.
+    pub(super) fn staging(&mut self) -> &mut [u8] {
+        self.staging.values_mut()
+    }
+
+    /// Uploads a picture, transforms every channel and queues what comes `then` for each; notes the commands. With
+    /// `overlap` false one channel ends before the next one starts.
     pub(super) fn forward(
         &mut self,
         pipelines: &[ChannelPipeline],
         origin: Origin<'_>,
         overlap: bool,
         recorder: &mut Recorder,
+        mut then: impl FnMut(usize, &mut Recorder) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let format = match origin {
+            Origin::Staged(format) => format,
             Origin::Host(picture) => picture.format(),
         };
         let mut uploaded: Vec<Vec<Event>> = vec![Vec::new(); pipelines.len()];
@@ -122,6 +131,7 @@ impl Uploads {
                 recorder.note(pipeline.channel, Stage::Transform, event);
             }
             pipeline.split(recorder)?;
+            then(index, recorder)?;
             if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
         }
         Ok(())
@@ -140,8 +150,9 @@ impl Uploads {
         let rows = scaled(rows, source.rows < self.params.size.height());
         let (from, to) = (rows.start * row_bytes, rows.end * row_bytes);
         let range = source.bytes.start + from..source.bytes.start + to;
-        let Origin::Host(picture) = origin;
-        self.staging.values_mut()[range.clone()].copy_from_slice(&picture.data()[range.clone()]);
+        if let Origin::Host(picture) = origin {
+            self.staging.values_mut()[range.clone()].copy_from_slice(&picture.data()[range.clone()]);
+        }
         let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
         let event = queue.upload_range(&self.staging, range.start, &self.channels[index].bytes, from, range.len())?;
         queue.flush()?;
