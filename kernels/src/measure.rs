@@ -1,8 +1,8 @@
 //! The transform with each of its parts timed alone, for benchmarks.
 //!
 //! The method is that of Eskildsen et al. (2012), section 6.1: pictures alternate, so that nothing left over from the
-//! run before is taken for a result; memory is cleared before each run; and every result is summed, so that a run
-//! that went wrong is seen.
+//! run before is taken for a result; a device's memory is cleared before each run; and every result is summed, so
+//! that a run that went wrong is seen.
 
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,9 @@ struct OnProcessor<T> {
     scene: Vec<Vec<T>>,
     /// Values of a row of each.
     widths: Vec<usize>,
+    /// Coefficients, and the planes that came back.
+    squares: Values,
+    back: Values,
 }
 
 impl<T: Sample + Into<f64>> OnProcessor<T> {
@@ -113,7 +116,9 @@ impl<T: Sample + Into<f64>> OnProcessor<T> {
             planes.push(plane);
             widths.push(size.width());
         }
-        Self { transform, scene: planes, widths }
+        let squares = params.pyramids().iter().map(|pyramid| vec![T::default(); pyramid.side().pow(2)]).collect();
+        let back = params.pyramids().iter().map(|pyramid| vec![T::default(); pyramid.plane().pixels()]).collect();
+        Self { transform, scene: planes, widths, squares: T::wrap(squares), back: T::wrap(back) }
     }
 
     fn picture(&self, number: usize) -> Vec<Vec<T>> {
@@ -129,9 +134,10 @@ impl<T: Sample + Into<f64>> OnProcessor<T> {
 impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
     fn round(&mut self, picture: usize) -> Result<Round, Error> {
         let planes = T::wrap(self.picture(picture));
-        let (squares, forward) = timed::<T>(|| self.transform.forward_planes(&planes))?;
-        let (back, inverse) = timed::<T>(|| self.transform.inverse(&squares))?;
-        let pairs = T::channels(&planes).into_iter().flatten().zip(T::channels(&back).into_iter().flatten());
+        let Self { transform, squares, back, .. } = self;
+        let forward = timed::<T>(squares, |squares| transform.forward_planes_into(&planes, squares))?;
+        let inverse = timed::<T>(back, |back| transform.inverse_into(squares, back))?;
+        let pairs = T::channels(&planes).into_iter().flatten().zip(T::channels(back).into_iter().flatten());
         let error = pairs.map(|(before, after)| largest_difference(before, after)).fold(0.0, f64::max);
         Ok(Round { forward, inverse, error })
     }
@@ -152,14 +158,16 @@ impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
     }
 }
 
-/// What `run` returns, and how long it took.
-fn timed<T: Sample + Into<f64>>(run: impl FnOnce() -> Result<Values, Error>) -> Result<(Values, Run), Error> {
+/// How long `run` took, and the sum of the result.
+fn timed<T: Sample + Into<f64>>(
+    result: &mut Values,
+    run: impl FnOnce(&mut Values) -> Result<(), Error>,
+) -> Result<Run, Error> {
     let start = Instant::now();
-    let values = run()?;
+    run(result)?;
     let total = start.elapsed();
-    let sums = T::channels(&values).into_iter().flatten().map(|channel| bit_sum(channel));
-    let sum = sums.fold(0, u64::wrapping_add);
-    Ok((values, Run { transform: total, total, sum, ..Run::default() }))
+    let sums = T::channels(result).into_iter().flatten().map(|channel| bit_sum(channel));
+    Ok(Run { transform: total, total, sum: sums.fold(0, u64::wrapping_add), ..Run::default() })
 }
 
 /// Writes the scene into rows of `width` samples that are `pitch` apart.
