@@ -200,6 +200,14 @@ pub fn open_transform(
     })
 }
 
+/// What the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
+pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<opencl::SettingsInUse> {
+    match resolve(choice, device) {
+        Ok((Resolved::Opencl(device), _)) => opencl::settings_in_use(device.as_deref()).ok(),
+        _ => None,
+    }
+}
+
 /// A back end that is there.
 pub(crate) enum Resolved {
     Opencl(Option<String>),

@@ -44,12 +44,16 @@ pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Re
         ("backend", backend(config)),
         ("sink", sinks_open(sinks)),
     ];
-    let checks: Vec<_> = results.iter().map(|(name, result)| check(name, result)).collect();
+    let mut checks: Vec<_> = results.iter().map(|(name, result)| check(name, result)).collect();
+    checks.push(shell::doctor::tuning(&config.shared));
     if as_json {
         println!("{}", json!(checks));
     } else {
-        for Check { name, status, detail, .. } in &checks {
+        for Check { name, status, detail, advice } in &checks {
             println!("{:4} {name}: {detail}", format!("{status:?}").to_lowercase());
+            if let Some(advice) = advice {
+                println!("       {advice}");
+            }
         }
     }
     results.into_iter().find_map(|(_, result)| result.err()).map_or(Ok(()), Err)

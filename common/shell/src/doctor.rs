@@ -2,6 +2,8 @@
 
 use common::config::SharedConfig;
 use kernels::BackendChoice;
+use kernels::opencl::{Origin, SETTINGS};
+use kernels::tune::cache::NotUsed;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -40,9 +42,9 @@ impl Check {
     }
 }
 
-/// What both daemons need: identity, peers, socket buffers, a back end.
+/// What both daemons need: identity, peers, socket buffers, a back end and its settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
-    vec![identity(config), peers(config), buffers(config.socket_buffer_bytes), backend(config)]
+    vec![identity(config), peers(config), buffers(config.socket_buffer_bytes), backend(config), tuning(config)]
 }
 
 fn identity(config: &SharedConfig) -> Check {
@@ -98,6 +100,28 @@ fn backend(config: &SharedConfig) -> Check {
     }
 }
 
+/// Which work-group shapes the OpenCL device runs with, where one is used. Never a failure: the built-in ones always do.
+pub fn tuning(config: &SharedConfig) -> Check {
+    let name = "tuning";
+    let choice = config.backend.parse().unwrap_or_default();
+    let Some(settings) = kernels::settings_of(choice, config.device.as_deref()) else {
+        return Check::new(name, Status::Ok, "no OpenCL device is used, there is nothing to tune", None);
+    };
+    let values: Vec<_> = SETTINGS.iter().map(|s| format!("{} {}", s.name, s.value(&settings.tuning))).collect();
+    let (device, values) = (&settings.device.name, values.join(", "));
+    let advice = Some(format!("run `wavelet tune --device \"{device}\"`, which takes 10 seconds"));
+    match settings.origin {
+        Origin::Cache(path) => {
+            Check::new(name, Status::Ok, format!("{device}: {values}; from {}", path.display()), None)
+        }
+        Origin::BuiltIn => Check::new(name, Status::Ok, format!("{device}: {values}; built in, as configured"), None),
+        Origin::NotTuned(why @ (NotUsed::Absent(_) | NotUsed::NoPlace)) => {
+            Check::new(name, Status::Ok, format!("{device}: {values}; built in: {why}"), advice)
+        }
+        Origin::NotTuned(why) => Check::new(name, Status::Warn, format!("{device}: {values}; built in: {why}"), advice),
+    }
+}
+
 fn smallest_stream() -> Option<common::params::StreamParams> {
     use common::frame::{Chroma, ColourSpace, FrameSize};
     Some(common::params::StreamParams {
@@ -129,4 +153,35 @@ pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
         "peers" => Failure::usage(message),
         _ => Failure::device(message),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::config::{parse_sender, resolve_sender};
+
+    use super::*;
+
+    fn tuning_of(backend: &str) -> Check {
+        let file = parse_sender(&format!("[compute]\nbackend = \"{backend}\"\n")).unwrap();
+        tuning(&resolve_sender(&file).unwrap().shared)
+    }
+
+    #[test]
+    fn the_settings_of_an_opencl_device_are_shown() {
+        let check = tuning_of("opencl");
+        assert_eq!((check.name, check.status), ("tuning", Status::Ok));
+        for setting in SETTINGS {
+            assert!(check.detail.contains(setting.name), "{}", check.detail);
+        }
+        let json: serde_json::Value = serde_json::to_value(&check).unwrap();
+        assert_eq!(json["detail"], check.detail);
+    }
+
+    #[test]
+    fn the_processor_has_none() {
+        let check = tuning_of("cpu");
+        assert!(check.detail.contains("nothing to tune") && check.advice.is_none(), "{}", check.detail);
+    }
 }

@@ -95,8 +95,9 @@ pub struct Compute {
     pub backend: Option<String>,
     /// Part of an OpenCL device's name, for machines with several. Default: the first that fits.
     pub device: Option<String>,
-    /// Measure work-group shapes for this device at start. Only `false`, the built-in shapes, exists so far.
-    pub tune: Option<bool>,
+    /// Work-group shapes of an OpenCL device: `auto` (those that `wavelet tune` has kept for it, else the built-in
+    /// ones) or `off` (the built-in ones). Default `auto`.
+    pub tune: Option<String>,
 }
 
 /// `[network]`: the one connection to the other side.

@@ -54,6 +54,8 @@ pub struct SharedConfig {
     pub backend: String,
     /// Part of an OpenCL device's name.
     pub device: Option<String>,
+    /// Whether work-group shapes that were measured for the device are used.
+    pub tuned: bool,
     /// Who dials.
     pub mode: LinkMode,
     /// Bytes asked for each of the socket's buffers.
@@ -139,9 +141,6 @@ fn shared(
 ) -> Result<SharedConfig, ConfigError> {
     let backends = ["auto", "opencl", "cpu", "reference"].map(|name| (name, name));
     let backend = choice("compute.backend", &compute.backend, &backends)?.to_owned();
-    if compute.tune == Some(true) {
-        return Err(value("compute.tune", "this version has no tuner: set it to false"));
-    }
     if stats.metrics_address.is_some() {
         return Err(value("stats.metrics_address", "this version has no metrics page: remove the key"));
     }
@@ -152,6 +151,7 @@ fn shared(
     Ok(SharedConfig {
         backend,
         device: compute.device.clone().filter(|name| !name.is_empty()),
+        tuned: choice("compute.tune", &compute.tune, &[("auto", true), ("off", false)])?,
         mode: link_mode(network, peers, dials_by_default)?,
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),

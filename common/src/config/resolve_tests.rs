@@ -30,7 +30,7 @@ fn every_key_is_read() {
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
          [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
          boundary = \"periodic\"\nrate = \"50M\"\n\
-         [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = false\n\
+         [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
          [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
          [stats]\nfile = \"/s\"\n"
@@ -41,6 +41,7 @@ fn every_key_is_read() {
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
+    assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");
     assert_eq!(config.shared.peers[0].key.to_string(), KEY);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
@@ -64,7 +65,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[video]\nsize = \"1280\""), "video.size", "1280x720");
     check_refused(sender("[video]\nfps = 0"), "video.fps", "above 0");
     check_refused(sender("[compute]\nbackend = \"gpu\""), "compute.backend", "`opencl`");
-    check_refused(sender("[compute]\ntune = true"), "compute.tune", "false");
+    check_refused(sender("[compute]\ntune = \"always\""), "compute.tune", "`auto`, `off`");
     check_refused(sender("[network]\nmode = \"both\""), "network.mode", "`dial`, `listen`");
     check_refused(sender("[network]\naddress = \"home\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
