@@ -6,8 +6,8 @@ use super::device::{failed, text};
 use super::handle::Handle;
 use crate::Error;
 
-/// Refuses a program of which a kernel needs larger groups or more local memory than the device has for it. Some
-/// drivers find that out only when the kernel is to run.
+/// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only when
+/// the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
 pub(super) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), Error> {
     let there_bytes = match cl::get_device_info(device, cl::DeviceInfo::LocalMemSize) {
         Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => bytes,
@@ -17,12 +17,6 @@ pub(super) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), E
     for name in names.split(';').filter(|name| !name.is_empty()) {
         let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
         let ask = |what| cl::get_kernel_work_group_info(&kernel, device, what);
-        if let (Ok(Answer::CompileWorkGroupSize(size)), Ok(Answer::WorkGroupSize(most))) =
-            (ask(What::CompileWorkGroupSize), ask(What::WorkGroupSize))
-            && size.iter().product::<usize>() > most
-        {
-            return Err(refused(format!("{name} runs in groups of at most {most} work-items, not of {size:?}")));
-        }
         if let Ok(Answer::LocalMemSize(needed_bytes)) = ask(What::LocalMemSize)
             && needed_bytes > there_bytes
         {
