@@ -6,6 +6,7 @@ use std::time::Duration;
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::params::StreamParams;
 
+use crate::fallback::{FallbackDecoder, FallbackEncoder};
 use crate::transform::{Transform, TransformParams};
 use crate::{Error, Picture, PictureRef, cpu, memory, opencl, reference};
 
@@ -152,6 +153,8 @@ pub fn devices() -> Vec<DeviceInfo> {
 }
 
 /// Opens an encoder for the pictures of a stream. `device` is the name, or part of the name, of an OpenCL device.
+///
+/// If that device is lost later, the encoder goes on with the processor and [`Encoder::backend`] says so.
 pub fn open_encoder(
     params: &StreamParams,
     choice: BackendChoice,
@@ -159,13 +162,18 @@ pub fn open_encoder(
 ) -> Result<Box<dyn Encoder>, Error> {
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
-        Resolved::Opencl(device) => opencl::open_encoder(params, device.as_deref(), reason)?,
+        Resolved::Opencl(device) => {
+            let encoder = opencl::open_encoder(params, device.as_deref(), reason)?;
+            Box::new(FallbackEncoder::new(params, encoder))
+        }
         Resolved::Cpu => Box::new(cpu::CpuEncoder::new(params, reason)),
         Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
     })
 }
 
 /// Opens a decoder for a stream. `device` as in [`open_encoder`].
+///
+/// If that device is lost later, the decoder goes on with the processor; only what it knew of the frame before is lost.
 pub fn open_decoder(
     params: &StreamParams,
     choice: BackendChoice,
@@ -173,7 +181,10 @@ pub fn open_decoder(
 ) -> Result<Box<dyn Decoder>, Error> {
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
-        Resolved::Opencl(device) => opencl::open_decoder(params, device.as_deref(), reason)?,
+        Resolved::Opencl(device) => {
+            let decoder = opencl::open_decoder(params, device.as_deref(), reason)?;
+            Box::new(FallbackDecoder::new(params, decoder))
+        }
         Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, reason)),
         Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, reason)),
     })

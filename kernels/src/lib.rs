@@ -9,6 +9,7 @@ pub mod bank;
 pub mod codec;
 mod cpu;
 mod error;
+mod fallback;
 pub mod lifting;
 pub mod measure;
 mod memory;

@@ -190,6 +190,11 @@ impl Open {
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
         self.decoder.decode(&arrived.frame, &mut picture).map_err(Failure::device)?;
+        if self.stream.backend != *self.decoder.backend() {
+            let backend = self.decoder.backend().clone();
+            tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+            self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
+        }
         let passed = Passed {
             capture: arrived.capture,
             sent: arrived.sent,

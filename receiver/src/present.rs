@@ -119,8 +119,9 @@ fn show(
             sink.start(&decoded.stream.params).map_err(device)?;
         }
         presentation.on_start();
-        *stream = Some(decoded.stream);
     }
+    // The same stream may have got another back end.
+    *stream = Some(decoded.stream);
     let mut presented: Option<Timestamp> = None;
     for sink in sinks.iter_mut() {
         sink.show(decoded.id, &decoded.picture).map_err(device)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::coded::CodedFrame;
 use common::session::FrameTimes;
-use kernels::{EncodeTimes, Encoder, Error, PictureRef, Target};
+use kernels::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 use shell::clock;
 use shell::exit::Failure;
 use shell::link::Waker;
@@ -24,6 +24,8 @@ pub(crate) struct Encoded {
     /// From the capture to the start of the coding.
     pub(crate) waited: Duration,
     pub(crate) stages: EncodeTimes,
+    /// What coded it.
+    pub(crate) backend: Arc<BackendInfo>,
 }
 
 /// What the encode thread works with.
@@ -52,6 +54,7 @@ impl Encode {
 
     fn pump(&mut self) -> Result<(), Failure> {
         let mut count = 0;
+        let mut backend = Arc::new(self.encoder.backend().clone());
         while self.frames_max.is_none_or(|max| count < max) {
             let picture = match self.pictures.take_timeout(Duration::from_secs(1)) {
                 Taken::Item(picture) => picture,
@@ -69,7 +72,13 @@ impl Encode {
                 .and_then(|borrowed| self.encoder.encode(borrowed, target))
                 .map_err(|error| failure(&error))?;
             let times = FrameTimes { capture: picture.capture, coded: clock::now() };
-            let encoded = Encoded { frame, times, waited: began.since(picture.capture), stages: self.encoder.times() };
+            if *backend != *self.encoder.backend() {
+                backend = Arc::new(self.encoder.backend().clone());
+                tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+            }
+            let waited = began.since(picture.capture);
+            let backend = Arc::clone(&backend);
+            let encoded = Encoded { frame, times, waited, stages: self.encoder.times(), backend };
             // Without a capture thread there is nobody to use the memory again.
             let _ = self.used.send(picture.data);
             count += 1;

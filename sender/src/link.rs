@@ -30,7 +30,7 @@ pub(crate) struct Parts {
     pub(crate) coded: Slot<Encoded>,
     pub(crate) info: SourceInfo,
     pub(crate) rate: Bitrate,
-    pub(crate) backend: BackendInfo,
+    pub(crate) backend: Arc<BackendInfo>,
     pub(crate) stats: StatsFile,
     pub(crate) watchdog: Watchdog,
     pub(crate) dials: bool,
@@ -95,6 +95,7 @@ impl SenderLink {
         ] {
             self.stages.record(stage, time);
         }
+        self.parts.backend = encoded.backend;
         session.on_frame(encoded.frame, encoded.times, now);
         self.given += 1;
         self.parts.gate.set_budget_bytes(session.budget_bytes());

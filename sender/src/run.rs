@@ -63,7 +63,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
     let mut encoder =
         open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;
     warm_up(encoder.as_mut(), &info, config.rate.bytes_per_frame(params.frame_rate))?;
-    let backend = encoder.backend().clone();
+    let backend = Arc::new(encoder.backend().clone());
     tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
 
     let waker = Waker::default();

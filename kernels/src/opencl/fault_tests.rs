@@ -10,7 +10,9 @@ use common::units::FrameRate;
 
 use super::fault::{Fault, inject};
 use super::{OpenClDecoder, OpenClEncoder, OpenClTransform};
-use crate::{Decoder, Encoder, Error, Picture, PictureRef, Target, Transform};
+use crate::{
+    BackendChoice, Decoder, Encoder, Error, Picture, PictureRef, Target, Transform, open_decoder, open_encoder,
+};
 
 pub(crate) fn params() -> StreamParams {
     StreamParams {
@@ -97,4 +99,44 @@ fn opening_fails_with_an_error_at_every_call() {
     let params = params();
     fail_everywhere(|| OpenClEncoder::open(&params, None, String::new()).map(|_| ()));
     fail_everywhere(|| OpenClDecoder::open(&params, None, String::new()).map(|_| ()));
+}
+
+#[test]
+fn a_call_goes_on_with_the_processor_when_the_device_is_lost() {
+    let params = params();
+    let data = picture(&params);
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let target = Target::Step(StepIndex::new(40).unwrap());
+    let mut encoder = open_encoder(&params, BackendChoice::Opencl, None).unwrap();
+    let mut decoder = open_decoder(&params, BackendChoice::Opencl, None).unwrap();
+    let mut out = Picture::for_stream(params.chroma, params.size);
+
+    let coded = encoder.encode(picture, target).unwrap();
+    let frame = ReceivedFrame::from(&coded);
+    decoder.decode(&frame, &mut out).unwrap();
+    assert_eq!([encoder.backend().name, decoder.backend().name], ["opencl", "opencl"]);
+    let shown = out.data().to_vec();
+
+    // The second time the processor computes already, and no call of the device is left to fail.
+    for lost_at in [7, 0] {
+        inject(Fault::From(lost_at));
+        assert_eq!(encoder.encode(picture, target).unwrap(), coded);
+        inject(Fault::From(lost_at));
+        out.data_mut().fill(0);
+        decoder.decode(&frame, &mut out).unwrap();
+        inject(Fault::Never);
+        assert_eq!(out.data(), shown);
+        for backend in [encoder.backend(), decoder.backend()] {
+            assert_eq!(backend.name, "cpu");
+            assert!(backend.reason.contains("injected by a test"), "{}", backend.reason);
+        }
+    }
+}
+
+#[test]
+fn a_device_asked_for_is_not_replaced_when_opening_fails() {
+    inject(Fault::From(0));
+    let opened = open_encoder(&params(), BackendChoice::Opencl, None);
+    inject(Fault::Never);
+    assert!(matches!(opened.err(), Some(Error::Device { .. })));
 }

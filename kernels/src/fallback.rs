@@ -1,0 +1,87 @@
+//! What a running call does when its OpenCL device is lost: it goes on with the processor.
+//!
+//! The frame that failed is coded or decoded again. Only opening fails for good, so that a device asked for by name is
+//! not replaced silently; [`BackendInfo`] names the processor and the failure from then on.
+
+use common::coded::{CodedFrame, ReceivedFrame};
+use common::params::StreamParams;
+
+use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, cpu};
+
+/// An encoder that falls back. Its rate control starts anew then: frames stay in their budgets.
+pub(crate) struct FallbackEncoder {
+    params: StreamParams,
+    encoder: Box<dyn Encoder>,
+}
+
+impl FallbackEncoder {
+    /// `encoder`, until its device is lost.
+    pub(crate) fn new(params: &StreamParams, encoder: Box<dyn Encoder>) -> Self {
+        Self { params: *params, encoder }
+    }
+}
+
+impl Encoder for FallbackEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        let result = self.encoder.encode(picture, target);
+        let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.encoder.backend())) else {
+            return result;
+        };
+        self.encoder = Box::new(cpu::CpuEncoder::new(&self.params, reason));
+        self.encoder.encode(picture, target)
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.encoder.times()
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.encoder.backend()
+    }
+}
+
+/// A decoder that falls back. The coefficients of the last frame are lost with the device: coarse blocks missing in the
+/// very frame that failed are zero, that is grey.
+pub(crate) struct FallbackDecoder {
+    params: StreamParams,
+    decoder: Box<dyn Decoder>,
+    /// Damaged blocks that decoders before this one counted.
+    damaged_before: u64,
+}
+
+impl FallbackDecoder {
+    /// `decoder`, until its device is lost.
+    pub(crate) fn new(params: &StreamParams, decoder: Box<dyn Decoder>) -> Self {
+        Self { params: *params, decoder, damaged_before: 0 }
+    }
+}
+
+impl Decoder for FallbackDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let result = self.decoder.decode(frame, out);
+        let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.decoder.backend())) else {
+            return result;
+        };
+        self.damaged_before += self.decoder.damaged_blocks();
+        self.decoder = Box::new(cpu::CpuDecoder::new(&self.params, reason));
+        self.decoder.decode(frame, out)
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.decoder.times()
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.decoder.backend()
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged_before + self.decoder.damaged_blocks()
+    }
+}
+
+/// Why the processor takes over from `backend`, if this error says that its device cannot go on.
+fn lost(error: &Error, backend: &BackendInfo) -> Option<String> {
+    matches!(error, Error::Device { .. } | Error::OutOfDeviceMemory { .. })
+        .then(|| format!("`{}` was given up: {error}", backend.device))
+}
