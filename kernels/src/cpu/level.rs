@@ -9,9 +9,9 @@ use super::line::Line;
 use super::short::SHORT;
 use super::window::Window;
 
-/// Bytes of a half row that are lifted vertically at a time: so few that a window of rows of both halves stays in a
-/// first-level cache of 32 KiB.
-const CHUNK_BYTES: usize = 1024;
+/// Bytes of a half row that are lifted vertically at a time: a few rows of that stay in a first-level cache of 32 KiB, and
+/// shorter loops cost more to start than they save.
+const CHUNK_BYTES: usize = 4096;
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;
 

@@ -16,7 +16,7 @@ use crate::reference::sample::Sample;
 /// Samples on each side of a row that its coefficients depend on.
 const REACH: usize = 6;
 
-/// Delayed vectors of every step: one for a pair of neighbours, three for two.
+/// What every step keeps to delay vectors: one for a pair of neighbours, three for two.
 type Carries<V> = [[V; 3]; MOST_STEPS];
 
 /// Samples of a half by which coefficients lag behind the samples that come in.
@@ -45,21 +45,17 @@ unsafe fn lift_block<V: Vector, const STEPS: usize, const TAPS: usize>(
         let (mut t, mut u, mut other) = (first, neighbours, neighbours);
         if TAPS == 2 {
             // The target of two pairs lags one sample more.
-            t = first.delayed(*late);
-            *late = first;
+            t = first.delayed(late);
         }
         for (taps, carry) in taps.iter().zip(carries) {
-            let near = u.delayed(carry[0]);
-            carry[0] = u;
+            let near = u.delayed(&mut carry[0]);
             if TAPS == 1 {
                 let target = t.lift(near, u, taps[0]);
                 other = if forward { u } else { near };
                 (t, u) = (near, target);
             } else {
-                let far = near.delayed(carry[1]);
-                carry[1] = near;
-                let farthest = far.delayed(carry[2]);
-                carry[2] = far;
+                let far = near.delayed(&mut carry[1]);
+                let farthest = far.delayed(&mut carry[2]);
                 let target = t.lift(far, near, taps[0]).lift(farthest, u, taps[1]);
                 other = if forward { near } else { far };
                 (t, u) = (farthest, target);

@@ -143,7 +143,8 @@ impl<T: Element> Window<T> {
     /// A half of the rows `distance` before and after row `row`.
     #[inline(always)]
     fn neighbours(&self, row: isize, distance: isize, half: usize) -> [&[T]; 2] {
-        [row - distance, row + distance].map(|row| &self.line(row).both()[half][self.columns.clone()])
+        let (before, after) = (self.line(row - distance).both()[half], self.line(row + distance).both()[half]);
+        [&before[self.columns.clone()], &after[self.columns.clone()]]
     }
 
     /// The last forward step for pair `pair`: its low row, scaled, into the slices of `low` (low half, high half).

@@ -29,8 +29,9 @@ pub(super) trait Vector: Copy {
     unsafe fn load_pairs(from: *const Self::Element) -> (Self, Self);
     /// Writes what [`Self::load_pairs`] reads.
     unsafe fn store_pairs(even: Self, odd: Self, to: *mut Self::Element);
-    /// The lanes moved up by one, with the last lane of `before` in front.
-    unsafe fn delayed(self, before: Self) -> Self;
+    /// The lanes moved up by one, with the last lane of the vector before in front. `carry` is what is kept from vector to
+    /// vector, zero at first, in the form that takes the fewest shuffles.
+    unsafe fn delayed(self, carry: &mut Self) -> Self;
     /// [`Sample::lift`].
     unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Coefficient) -> Self;
     /// [`Element::scaled`].
@@ -102,8 +103,8 @@ impl<T: Element> Vector for Array<T> {
     }
 
     #[inline(always)]
-    unsafe fn delayed(self, before: Self) -> Self {
-        let mut lanes = before.0;
+    unsafe fn delayed(self, carry: &mut Self) -> Self {
+        let mut lanes = std::mem::replace(carry, self).0;
         lanes.rotate_right(1);
         lanes[1..].copy_from_slice(&self.0[..ARRAY_LANES - 1]);
         Self(lanes)

@@ -48,7 +48,8 @@ macro_rules! vector {
                 unsafe { $store2(to, $pair(even.0, odd.0)) }
             }
             #[inline(always)]
-            unsafe fn delayed(self, before: Self) -> Self {
+            unsafe fn delayed(self, carry: &mut Self) -> Self {
+                let before = std::mem::replace(carry, self);
                 unsafe { Self($ext::<{ $lanes - 1 }>(before.0, self.0)) }
             }
             #[inline(always)]

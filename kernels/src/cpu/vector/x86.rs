@@ -66,9 +66,11 @@ macro_rules! vector {
                 unsafe { $store_pairs }
             }
             #[inline(always)]
-            unsafe fn delayed(self, before: Self) -> Self {
-                let ($now, $before) = (self.0, before.0);
-                unsafe { Self($delayed) }
+            unsafe fn delayed(self, carry: &mut Self) -> Self {
+                let ($now, $before) = (self.0, carry.0);
+                let (delayed, kept) = unsafe { $delayed };
+                carry.0 = kept;
+                Self(delayed)
             }
             #[inline(always)]
             unsafe fn lift(self, a: Self, b: Self, $t: $tap) -> Self {
@@ -103,8 +105,10 @@ vector! {
         _mm256_storeu_ps(to.add(8), _mm256_permute2f128_ps::<0x31>(outer, inner));
     }
     delayed(now, before) {
-        let middle = _mm256_castps_si256(_mm256_permute2f128_ps::<0x21>(before, now));
-        _mm256_castsi256_ps(_mm256_alignr_epi8::<12>(_mm256_castps_si256(now), middle))
+        // Each half rotated by one; only their first lanes come from the half before.
+        let rotated = _mm256_permute_ps::<0b10_01_00_11>(now);
+        let first = _mm256_permute2f128_ps::<0x21>(before, rotated);
+        (_mm256_blend_ps::<0b0001_0001>(rotated, first), rotated)
     }
     lift(target, a, b, tap) { _mm256_fmadd_ps(_mm256_set1_ps(tap), _mm256_add_ps(a, b), target) }
     scaled(x, by) { _mm256_mul_ps(x, _mm256_set1_ps(by)) }
@@ -126,7 +130,7 @@ vector! {
         _mm256_storeu_pd(to, _mm256_permute2f128_pd::<0x20>(outer, inner));
         _mm256_storeu_pd(to.add(4), _mm256_permute2f128_pd::<0x31>(outer, inner));
     }
-    delayed(now, before) { _mm256_shuffle_pd::<0b0101>(_mm256_permute2f128_pd::<0x21>(before, now), now) }
+    delayed(now, before) { (_mm256_shuffle_pd::<0b0101>(_mm256_permute2f128_pd::<0x21>(before, now), now), now) }
     lift(target, a, b, tap) { _mm256_fmadd_pd(_mm256_set1_pd(tap), _mm256_add_pd(a, b), target) }
     scaled(x, by) { _mm256_mul_pd(x, _mm256_set1_pd(by)) }
 }
@@ -144,7 +148,7 @@ vector! {
     store_pairs(even, odd, to) {
         F32x8::store_pairs(F32x8(_mm256_castsi256_ps(even)), F32x8(_mm256_castsi256_ps(odd)), to.cast());
     }
-    delayed(now, before) { _mm256_alignr_epi8::<12>(now, _mm256_permute2x128_si256::<0x21>(before, now)) }
+    delayed(now, before) { (_mm256_alignr_epi8::<12>(now, _mm256_permute2x128_si256::<0x21>(before, now)), now) }
     lift(target, a, b, tap) {
         let sum = _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_set1_epi32(tap.offset));
         let rounded = _mm256_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
@@ -173,7 +177,8 @@ vector! {
         _mm512_storeu_ps(to.add(16), _mm512_permutex2var_ps(even, second, odd));
     }
     delayed(now, before) {
-        _mm512_castsi512_ps(_mm512_alignr_epi32::<15>(_mm512_castps_si512(now), _mm512_castps_si512(before)))
+        let delayed = _mm512_alignr_epi32::<15>(_mm512_castps_si512(now), _mm512_castps_si512(before));
+        (_mm512_castsi512_ps(delayed), now)
     }
     lift(target, a, b, tap) { _mm512_fmadd_ps(_mm512_set1_ps(tap), _mm512_add_ps(a, b), target) }
     scaled(x, by) { _mm512_mul_ps(x, _mm512_set1_ps(by)) }
@@ -197,7 +202,8 @@ vector! {
         _mm512_storeu_pd(to.add(8), _mm512_permutex2var_pd(even, second, odd));
     }
     delayed(now, before) {
-        _mm512_castsi512_pd(_mm512_alignr_epi64::<7>(_mm512_castpd_si512(now), _mm512_castpd_si512(before)))
+        let delayed = _mm512_alignr_epi64::<7>(_mm512_castpd_si512(now), _mm512_castpd_si512(before));
+        (_mm512_castsi512_pd(delayed), now)
     }
     lift(target, a, b, tap) { _mm512_fmadd_pd(_mm512_set1_pd(tap), _mm512_add_pd(a, b), target) }
     scaled(x, by) { _mm512_mul_pd(x, _mm512_set1_pd(by)) }
@@ -216,7 +222,7 @@ vector! {
     store_pairs(even, odd, to) {
         F32x16::store_pairs(F32x16(_mm512_castsi512_ps(even)), F32x16(_mm512_castsi512_ps(odd)), to.cast());
     }
-    delayed(now, before) { _mm512_alignr_epi32::<15>(now, before) }
+    delayed(now, before) { (_mm512_alignr_epi32::<15>(now, before), now) }
     lift(target, a, b, tap) {
         let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_set1_epi32(tap.offset));
         let rounded = _mm512_sra_epi32(sum, _mm_cvtsi32_si128(tap.shift as i32));
