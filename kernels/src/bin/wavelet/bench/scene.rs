@@ -55,6 +55,19 @@ pub(crate) fn sample(channel: usize, x: usize, y: usize) -> f32 {
     (gradient + tiles + grain as usize) as f32 - 128.0
 }
 
+/// The planes of [`i420`] as red, green and blue, the last two at twice their size.
+pub(crate) fn rgb(size: FrameSize) -> Vec<u8> {
+    let planes = i420(size);
+    let (luma, chroma) = planes.split_at(size.pixels());
+    let (green, blue) = chroma.split_at(size.halved().pixels());
+    let half = |plane: &[u8], x: usize, y: usize| plane[y / 2 * size.halved().width() + x / 2];
+    let rows = luma.chunks(size.width()).enumerate();
+    rows.flat_map(|(y, row)| {
+        row.iter().enumerate().flat_map(move |(x, &red)| [red, half(green, x, y), half(blue, x, y)])
+    })
+    .collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -65,6 +78,7 @@ mod tests {
         for (width, height) in [(1, 1), (3, 5), (64, 36)] {
             let size = FrameSize::new(width, height).unwrap();
             assert_eq!(i420(size).len(), info(size).unwrap().format.bytes(size));
+            assert_eq!(rgb(size).len(), PixelFormat::Rgb8.bytes(size));
         }
     }
 
