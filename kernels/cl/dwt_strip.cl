@@ -4,7 +4,7 @@
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs:
 //   (ceil(low_w / STRIP), ceil(low_h / rows)).
 // A work-item slides down its segment. Each step takes two rows of samples apart into even and odd ones, lifts them along
-//   the row, 16 pairs at a time, and feeds the columns' lifting, whose state is four rows (S0, D1, S1, D2).
+//   the row, eight pairs at a time, and feeds the columns' lifting, whose state is four rows (S0, D1, S1, D2).
 // Assumes in_w <= w, in_h <= h, low_w >= high_w, low_h >= high_h.
 
 // Takes row `y` apart into even and odd samples, from one vector before the strip on: of the vector before the last two
@@ -38,26 +38,26 @@ void take_apart(__local float *restrict even, __local float *restrict odd, __glo
 
 // What lifting along a row carries from one vector to the next.
 typedef struct {
-    float16 d1, s1, d2;
+    float8 d1, s1, d2;
 } Along;
 
-// Lifts 16 pairs from index `c` + 1 on and gives the coefficients from index `c` on.
+// Lifts eight pairs from index `c` + 1 on and gives the coefficients from index `c` on.
 INLINE void along_row(Along *before, __local const float *even, __local const float *odd, int c, int first, int w,
-                      float16 *low, float16 *high)
+                      float8 *low, float8 *high)
 {
     if (w == 1) {
-        *low = vload16(0, even + c);
-        *high = (float16)(0.0f);
+        *low = vload8(0, even + c);
+        *high = (float8)(0.0f);
         return;
     }
     int ns = (w + 1) / 2, nd = w / 2;
-    float16 s0 = vload16(0, even + c + 1), s0_next = vload16(0, even + c + 2), d0 = vload16(0, odd + c + 1);
-    float16 d1 = KEEP16(first + c + 1, nd, fma((float16)ALPHA, s0 + s0_next, d0));
-    float16 d1_back = ONE_BACK(before->d1, d1);
-    float16 s1 = KEEP16(first + c + 1, ns, fma((float16)BETA, d1_back + d1, s0));
-    float16 s1_back = ONE_BACK(before->s1, s1);
-    float16 d2 = KEEP16(first + c, nd, fma((float16)GAMMA, s1_back + s1, d1_back));
-    float16 s2 = fma((float16)DELTA, ONE_BACK(before->d2, d2) + d2, s1_back);
+    float8 s0 = vload8(0, even + c + 1), s0_next = vload8(0, even + c + 2), d0 = vload8(0, odd + c + 1);
+    float8 d1 = KEEP8(first + c + 1, nd, fma((float8)ALPHA, s0 + s0_next, d0));
+    float8 d1_back = ONE_BACK(before->d1, d1);
+    float8 s1 = KEEP8(first + c + 1, ns, fma((float8)BETA, d1_back + d1, s0));
+    float8 s1_back = ONE_BACK(before->s1, s1);
+    float8 d2 = KEEP8(first + c, nd, fma((float8)GAMMA, s1_back + s1, d1_back));
+    float8 s2 = fma((float8)DELTA, ONE_BACK(before->d2, d2) + d2, s1_back);
     before->d1 = d1;
     before->s1 = s1;
     before->d2 = d2;
@@ -65,33 +65,33 @@ INLINE void along_row(Along *before, __local const float *even, __local const fl
     *high = d2 * KAPPA_INVERSE;
 }
 
-// One step of the columns' lifting of 16 columns: takes rows 2n+1 and 2n+2 and gives coefficients n-1.
-INLINE void along_columns(__local float *state, float16 odd, float16 even, int n, int ns, int nd, float16 *low,
-                          float16 *high)
+// One step of the columns' lifting of eight columns: takes rows 2n+1 and 2n+2 and gives coefficients n-1.
+INLINE void along_columns(__local float *state, float8 odd, float8 even, int n, int ns, int nd, float8 *low,
+                          float8 *high)
 {
-    float16 s0 = vload16(0, state), d1 = vload16(0, state + STRIP);
-    float16 s1 = vload16(0, state + 2 * STRIP), d2 = vload16(0, state + 3 * STRIP);
-    float16 d1_n = KEEP(n, nd, fma((float16)ALPHA, s0 + even, odd));
-    float16 s1_n = KEEP(n, ns, fma((float16)BETA, d1 + d1_n, s0));
-    float16 d2_n = KEEP(n - 1, nd, fma((float16)GAMMA, s1 + s1_n, d1));
-    float16 s2_n = fma((float16)DELTA, d2 + d2_n, s1);
-    vstore16(even, 0, state);
-    vstore16(d1_n, 0, state + STRIP);
-    vstore16(s1_n, 0, state + 2 * STRIP);
-    vstore16(d2_n, 0, state + 3 * STRIP);
+    float8 s0 = vload8(0, state), d1 = vload8(0, state + STRIP);
+    float8 s1 = vload8(0, state + 2 * STRIP), d2 = vload8(0, state + 3 * STRIP);
+    float8 d1_n = KEEP(n, nd, fma((float8)ALPHA, s0 + even, odd));
+    float8 s1_n = KEEP(n, ns, fma((float8)BETA, d1 + d1_n, s0));
+    float8 d2_n = KEEP(n - 1, nd, fma((float8)GAMMA, s1 + s1_n, d1));
+    float8 s2_n = fma((float8)DELTA, d2 + d2_n, s1);
+    vstore8(even, 0, state);
+    vstore8(d1_n, 0, state + STRIP);
+    vstore8(s1_n, 0, state + 2 * STRIP);
+    vstore8(d2_n, 0, state + 3 * STRIP);
     *low = s2_n * KAPPA;
     *high = d2_n * KAPPA_INVERSE;
 }
 
-// Writes the first `count` of 16 coefficients.
-INLINE void put16(float16 v, __global float *to, int count)
+// Writes the first `count` of eight coefficients.
+INLINE void put8(float8 v, __global float *to, int count)
 {
     if (count >= LANES) {
-        vstore16(v, 0, to);
+        vstore8(v, 0, to);
         return;
     }
     float values[LANES];
-    vstore16(v, 0, values);
+    vstore8(v, 0, values);
     for (int i = 0; i < count; i++)
         to[i] = values[i];
 }
@@ -120,30 +120,30 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
         __global float *hl = bands + (size_t)max(m, 0) * band_pitch + half_side + x;
         __global float *lh = bands + (size_t)(half_side + max(m, 0)) * band_pitch + x, *hh = lh + half_side;
         Along a, b;
-        a.d1 = a.s1 = a.d2 = b.d1 = b.s1 = b.d2 = (float16)(0.0f);
+        a.d1 = a.s1 = a.d2 = b.d1 = b.s1 = b.d2 = (float8)(0.0f);
         for (int t = -1; t < vectors; t++) {
             int c = t * LANES;
-            float16 low_a, high_a, low_b, high_b, s, d;
+            float8 low_a, high_a, low_b, high_b, s, d;
             along_row(&a, even_a, odd_a, c + LANES, first, w, &low_a, &high_a);
             along_row(&b, even_b, odd_b, c + LANES, first, w, &low_b, &high_b);
             if (t < 0)
                 continue;
             int low_count = low_w - x - c, high_count = high_w - x - c;
             if (h == 1) {
-                put16(low_b, ll + c, low_count);
-                put16(high_b, hl + c, high_count);
+                put8(low_b, ll + c, low_count);
+                put8(high_b, hl + c, high_count);
                 continue;
             }
             along_columns(low_state + c, low_a, low_b, n, column_ns, column_nd, &s, &d);
             if (m >= top)
-                put16(s, ll + c, low_count);
+                put8(s, ll + c, low_count);
             if (m >= top && m < high_h)
-                put16(d, lh + c, low_count);
+                put8(d, lh + c, low_count);
             along_columns(high_state + c, high_a, high_b, n, column_ns, column_nd, &s, &d);
             if (m >= top)
-                put16(s, hl + c, high_count);
+                put8(s, hl + c, high_count);
             if (m >= top && m < high_h)
-                put16(d, hh + c, high_count);
+                put8(d, hh + c, high_count);
         }
     }
 }

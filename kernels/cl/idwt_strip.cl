@@ -3,7 +3,7 @@
 // Maths and shapes: as in idwt.cl.
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs.
 // A work-item slides down its segment: each step takes one low and one high row of coefficients, feeds the columns'
-//   lifting (state D2, S1, D1, S0) and lifts the two rows of samples that come out along the row, 16 pairs at a time.
+//   lifting (state D2, S1, D1, S0) and lifts the two rows of samples that come out along the row, eight pairs at a time.
 
 // Copies a row of a strip of a band from one vector before the strip on: of the vector before the last two pairs, of the
 // one behind the first three. Coefficient `x` of the band is at position 2 x + `parity` of a row of `w`.
@@ -30,67 +30,65 @@ void copy_band(__local float *restrict to, __global const float *band, int pitch
     }
 }
 
-// One step of the columns' lifting of 16 columns: takes low and high coefficients n and gives sample rows 2n-2 and 2n-3.
-INLINE void unlift_columns(__local float *state, float16 low, float16 high, int n, int ns, int nd, float16 *even,
-                           float16 *odd)
+// One step of the columns' lifting of eight columns: takes low and high coefficients n and gives sample rows 2n-2 and 2n-3.
+INLINE void unlift_columns(__local float *state, float8 low, float8 high, int n, int ns, int nd, float8 *even,
+                           float8 *odd)
 {
-    float16 d2 = vload16(0, state), s1 = vload16(0, state + STRIP_LINE);
-    float16 d1 = vload16(0, state + 2 * STRIP_LINE), s0 = vload16(0, state + 3 * STRIP_LINE);
-    float16 s1_n = KEEP(n, ns, fma((float16)-DELTA, d2 + high, low));
-    float16 d1_n = KEEP(n - 1, nd, fma((float16)-GAMMA, s1 + s1_n, d2));
-    float16 s0_n = KEEP(n - 1, ns, fma((float16)-BETA, d1 + d1_n, s1));
-    *odd = fma((float16)-ALPHA, s0 + s0_n, d1);
+    float8 d2 = vload8(0, state), s1 = vload8(0, state + STRIP_LINE);
+    float8 d1 = vload8(0, state + 2 * STRIP_LINE), s0 = vload8(0, state + 3 * STRIP_LINE);
+    float8 s1_n = KEEP(n, ns, fma((float8)-DELTA, d2 + high, low));
+    float8 d1_n = KEEP(n - 1, nd, fma((float8)-GAMMA, s1 + s1_n, d2));
+    float8 s0_n = KEEP(n - 1, ns, fma((float8)-BETA, d1 + d1_n, s1));
+    *odd = fma((float8)-ALPHA, s0 + s0_n, d1);
     *even = s0_n;
-    vstore16(high, 0, state);
-    vstore16(s1_n, 0, state + STRIP_LINE);
-    vstore16(d1_n, 0, state + 2 * STRIP_LINE);
-    vstore16(s0_n, 0, state + 3 * STRIP_LINE);
+    vstore8(high, 0, state);
+    vstore8(s1_n, 0, state + STRIP_LINE);
+    vstore8(d1_n, 0, state + 2 * STRIP_LINE);
+    vstore8(s0_n, 0, state + 3 * STRIP_LINE);
 }
 
 // What lifting along a row carries from one vector to the next.
 typedef struct {
-    float16 d2, s1, d1, s0;
+    float8 d2, s1, d1, s0;
 } Back;
 
-// Takes 16 pairs of coefficients from index `c` + 2 on (of a row of one sample: from `c` on) and gives the pairs of samples from index `c` on.
-INLINE void unlift_row(Back *before, float16 s, float16 d, int first, int c, int w, float16 *even, float16 *odd)
+// Takes eight pairs of coefficients from index `c` + 2 on (of a row of one sample: from `c` on) and gives the pairs of samples from index `c` on.
+INLINE void unlift_row(Back *before, float8 s, float8 d, int first, int c, int w, float8 *even, float8 *odd)
 {
     if (w == 1) {
         *even = s;
-        *odd = (float16)(0.0f);
+        *odd = (float8)(0.0f);
         return;
     }
     int ns = (w + 1) / 2, nd = w / 2;
-    float16 d2 = d * KAPPA, d2_back = ONE_BACK(before->d2, d2);
-    float16 s1 = KEEP16(first + c + 2, ns, fma((float16)-DELTA, d2_back + d2, s * KAPPA_INVERSE));
-    float16 s1_back = ONE_BACK(before->s1, s1);
-    float16 d1 = KEEP16(first + c + 1, nd, fma((float16)-GAMMA, s1_back + s1, d2_back));
-    float16 d1_back = ONE_BACK(before->d1, d1);
-    float16 s0 = KEEP16(first + c + 1, ns, fma((float16)-BETA, d1_back + d1, s1_back));
-    float16 s0_back = ONE_BACK(before->s0, s0);
+    float8 d2 = d * KAPPA, d2_back = ONE_BACK(before->d2, d2);
+    float8 s1 = KEEP8(first + c + 2, ns, fma((float8)-DELTA, d2_back + d2, s * KAPPA_INVERSE));
+    float8 s1_back = ONE_BACK(before->s1, s1);
+    float8 d1 = KEEP8(first + c + 1, nd, fma((float8)-GAMMA, s1_back + s1, d2_back));
+    float8 d1_back = ONE_BACK(before->d1, d1);
+    float8 s0 = KEEP8(first + c + 1, ns, fma((float8)-BETA, d1_back + d1, s1_back));
+    float8 s0_back = ONE_BACK(before->s0, s0);
     *even = s0_back;
-    *odd = fma((float16)-ALPHA, s0_back + s0, d1_back);
+    *odd = fma((float8)-ALPHA, s0_back + s0, d1_back);
     before->d2 = d2;
     before->s1 = s1;
     before->d1 = d1;
     before->s0 = s0;
 }
 
-// Writes the first `count` samples of 16 pairs.
-INLINE void put_pairs(float16 even, float16 odd, __global float *to, int count)
+// Writes the first `count` samples of eight pairs.
+INLINE void put_pairs(float8 even, float8 odd, __global float *to, int count)
 {
-    float16 front = (float16)(even.s0, odd.s0, even.s1, odd.s1, even.s2, odd.s2, even.s3, odd.s3, even.s4, odd.s4, even.s5,
-                              odd.s5, even.s6, odd.s6, even.s7, odd.s7);
-    float16 back = (float16)(even.s8, odd.s8, even.s9, odd.s9, even.sa, odd.sa, even.sb, odd.sb, even.sc, odd.sc, even.sd,
-                             odd.sd, even.se, odd.se, even.sf, odd.sf);
+    float8 front = (float8)(even.s0, odd.s0, even.s1, odd.s1, even.s2, odd.s2, even.s3, odd.s3);
+    float8 back = (float8)(even.s4, odd.s4, even.s5, odd.s5, even.s6, odd.s6, even.s7, odd.s7);
     if (count >= 2 * LANES) {
-        vstore16(front, 0, to);
-        vstore16(back, 1, to);
+        vstore8(front, 0, to);
+        vstore8(back, 1, to);
         return;
     }
     float values[2 * LANES];
-    vstore16(front, 0, values);
-    vstore16(back, 1, values);
+    vstore8(front, 0, values);
+    vstore8(back, 1, values);
     for (int i = 0; i < count; i++)
         to[i] = values[i];
 }
@@ -127,13 +125,13 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
         __global float *to_odd = out + (size_t)max(odd_row, 0) * out_pitch + 2 * x;
         __global float *to_even = out + (size_t)max(even_row, 0) * out_pitch + 2 * x;
         Back a, b;
-        a.d2 = a.s1 = a.d1 = a.s0 = b.d2 = b.s1 = b.d1 = b.s0 = (float16)(0.0f);
+        a.d2 = a.s1 = a.d1 = a.s0 = b.d2 = b.s1 = b.d1 = b.s0 = (float8)(0.0f);
         for (int t = -1; t < vectors; t++) {
             int c = (t + 1) * LANES;
-            float16 even_s = vload16(0, ll + c + ahead), even_d = vload16(0, hl + c + ahead), odd_s, odd_d, even, odd;
+            float8 even_s = vload8(0, ll + c + ahead), even_d = vload8(0, hl + c + ahead), odd_s, odd_d, even, odd;
             if (h > 1) {
-                unlift_columns(low_state + c, even_s, vload16(0, lh + c + ahead), n, column_ns, column_nd, &even_s, &odd_s);
-                unlift_columns(high_state + c, even_d, vload16(0, hh + c + ahead), n, column_ns, column_nd, &even_d, &odd_d);
+                unlift_columns(low_state + c, even_s, vload8(0, lh + c + ahead), n, column_ns, column_nd, &even_s, &odd_s);
+                unlift_columns(high_state + c, even_d, vload8(0, hh + c + ahead), n, column_ns, column_nd, &even_d, &odd_d);
             }
             unlift_row(&a, even_s, even_d, first, c, w, &even, &odd);
             if (t >= 0 && has_even)
