@@ -23,6 +23,9 @@ use crate::{Error, TransformParams};
 pub(super) struct Schemes<T> {
     scheme: Box<dyn LevelKernels<T>>,
     lines: Option<Lines>,
+    /// For levels of up to so many samples, which do not fill the device: the same lifting steps, a barrier each, by many
+    /// work-items that do little.
+    small: Option<(Tiles, usize)>,
     tail: Option<Tail>,
 }
 
@@ -99,13 +102,17 @@ impl<T> Schemes<T> {
     ) -> Result<Self, Error> {
         let tiles = Box::new(Separable::new(device, wavelet, element, boundary)?);
         let mut separable = Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))?;
+        if device.tuning.small_level > 0 {
+            let tiles = Tiles::new(device, Scheme::Separable, wavelet, element, boundary)?;
+            separable.small = Some((tiles, device.tuning.small_level));
+        }
         separable.tail = Some(Tail::new(device, wavelet, element, boundary)?);
         Ok(separable)
     }
 
     /// All levels by `scheme`, which takes any size.
     fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
-        Self { scheme, lines: None, tail: None }
+        Self { scheme, lines: None, small: None, tail: None }
     }
 
     /// `lines` is called if there is a level that `scheme` does not take.
@@ -116,7 +123,7 @@ impl<T> Schemes<T> {
     ) -> Result<Self, Error> {
         let takes_all = LevelSize::all(pyramid).iter().all(|size| scheme.takes(size));
         let lines = if takes_all { None } else { Some(lines()?) };
-        Ok(Self { scheme, lines, tail: None })
+        Ok(Self { scheme, lines, small: None, tail: None })
     }
 
     /// What computes all of these levels, the last of a transform, at once.
@@ -126,6 +133,12 @@ impl<T> Schemes<T> {
 
     /// What computes a level of this size.
     pub(super) fn of(&self, size: &LevelSize) -> &dyn LevelKernels<T> {
+        let fits = |(tiles, most): &&(Tiles, usize)| {
+            size.w * size.h <= *most && <Tiles as LevelKernels<T>>::takes(tiles, size)
+        };
+        if let Some((tiles, _)) = self.small.as_ref().filter(fits) {
+            return tiles;
+        }
         match &self.lines {
             Some(lines) if !self.scheme.takes(size) => lines,
             _ => &*self.scheme,

@@ -68,6 +68,8 @@ settings! {
     forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 24, 6, 2] => TILES;
     /// Tiles of the separable inverse transform, see `TileShape`.
     inverse_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [160, 64, 12, 6, 1] => TILES;
+    /// Samples of a level up to which the separable scheme takes a barrier a step; 0: never.
+    small_level: usize = 0..=1 << 24, cpu: 0 => [0], gpu: 1 << 20 => [0, 1 << 18, 1 << 22];
     /// Levels of at most this side are finished by one group.
     tail_side: usize = [16, 32, 64], cpu: 64 => [32], gpu: 64 => [32];
     /// Work-items of that group.
