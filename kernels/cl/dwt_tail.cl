@@ -29,7 +29,7 @@ INLINE void split_four(__local const T *row, int step, int n, int length, T *s, 
 
 __attribute__((reqd_work_group_size(TAIL_LSIZE, 1, 1))) __kernel void
 dwt_tail(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w, int h, int levels, int half_side,
-         __global BAND *restrict bands, int band_pitch BAND_PARAMETERS)
+         __global T *restrict bands, int band_pitch)
 {
     __local T samples[TAIL_PITCH * TAIL], rows[TAIL_PITCH * TAIL];
     int lid = get_local_id(0);
@@ -65,16 +65,16 @@ dwt_tail(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w,
             T s[TAIL_WINDOW], d[TAIL_WINDOW];
             split_four(rows + x, TAIL_PITCH, n, h, s, d);
             bool is_high = x >= low_w;
-            __global BAND *right = bands + (size_t)n * band_pitch + half_side + x - low_w;
-            __global BAND *below = bands + (size_t)(half_side + n) * band_pitch + (is_high ? half_side + x - low_w : x);
+            __global T *right = bands + (size_t)n * band_pitch + half_side + x - low_w;
+            __global T *below = bands + (size_t)(half_side + n) * band_pitch + (is_high ? half_side + x - low_w : x);
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 if (is_high && n + k < low_h)
-                    right[(size_t)k * band_pitch] = BAND_OF(s[HALO + k]);
+                    right[(size_t)k * band_pitch] = s[HALO + k];
                 if (!is_high && n + k < low_h)
                     samples[(n + k) * TAIL_PITCH + x] = s[HALO + k];
                 if (low_h + n + k < h)
-                    below[(size_t)k * band_pitch] = BAND_OF(d[HALO + k]);
+                    below[(size_t)k * band_pitch] = d[HALO + k];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -83,5 +83,5 @@ dwt_tail(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w,
         half_side /= 2;
     }
     for (int i = lid; i < w * h; i += TAIL_LSIZE)
-        bands[(size_t)(i / w) * band_pitch + i % w] = BAND_OF(samples[i / w * TAIL_PITCH + i % w]);
+        bands[(size_t)(i / w) * band_pitch + i % w] = samples[i / w * TAIL_PITCH + i % w];
 }

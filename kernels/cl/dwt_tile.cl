@@ -1,7 +1,7 @@
 // One level of a forward transform in both directions, tile by tile: rows into local memory, one barrier, columns.
 //
 // Maths: lift.cl along the rows, then along the columns. A row or column of one sample passes unchanged.
-// Shapes: `in_w` x `in_h` samples come from SOURCE (source.cl); samples beyond are zero up to w x h, the size that is
+// Shapes: `in_w` x `in_h` samples come from `in`; samples beyond are zero up to w x h, the size that is
 //   transformed. Low coefficients in both directions go to `low` (low_w x low_h); the others into the three detail
 //   bands of the Mallat square `bands`: `half_side` to the right, below, and both.
 // NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)).
@@ -9,14 +9,20 @@
 //   then two columns of TILE_SEGMENT pairs. What a unit or segment needs beyond itself it lifts again, in registers.
 // Assumes TILE_W a multiple of 4, TILE_H one of TILE_SEGMENT; low_w >= high_w, low_h >= high_h; pitches multiples of 16.
 
-// Four samples from column `x` of row `y` on, some of which lie beyond the ends.
-INLINE T4 load_mapped(SOURCE_PARAMETERS, int x, int y, int in_w, int w)
+// Four samples from column `x` of row `y` on.
+INLINE T4 four(__global const T *in, int in_pitch, int x, int y)
+{
+    return *(__global const T4 *)(in + (size_t)y * in_pitch + x);
+}
+
+// The same, some of which lie beyond the ends.
+INLINE T4 load_mapped(__global const T *restrict in, int in_pitch, int x, int y, int in_w, int w)
 {
     T v[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         int at = mapped_near(x + k, w);
-        T here = SOURCE_AT(clamp(at, 0, in_w - 1), y);
+        T here = in[(size_t)y * in_pitch + clamp(at, 0, in_w - 1)];
         v[k] = at >= 0 && at < in_w ? here : 0;
     }
     return (T4)(v[0], v[1], v[2], v[3]);
@@ -40,17 +46,18 @@ INLINE void split_unit(const T4 *v, __local T4 *low, __local T4 *high, int pair,
 }
 
 // Writes up to two neighbouring coefficients.
-#define STORE_TWO(kind, to, value, room)                                                                               \
+#define STORE_TWO(to, value, room)                                                                                     \
     do {                                                                                                               \
         if ((room) > 0)                                                                                                \
-            (to)[0] = kind((value).x);                                                                                 \
+            (to)[0] = (value).x;                                                                                       \
         if ((room) > 1)                                                                                                \
-            (to)[1] = kind((value).y);                                                                                 \
+            (to)[1] = (value).y;                                                                                       \
     } while (0)
 
 __attribute__((reqd_work_group_size(TILE_LSIZE, 1, 1))) __kernel void
-dwt_tile(SOURCE_PARAMETERS, int in_w, int in_h, int w, int h, __global T *restrict low, int low_pitch, int low_w, int low_h,
-         __global BAND *restrict bands, int band_pitch, int half_side, int high_w, int high_h BAND_PARAMETERS)
+dwt_tile(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w, int h, __global T *restrict low,
+         int low_pitch, int low_w, int low_h, __global T *restrict bands, int band_pitch, int half_side, int high_w,
+         int high_h)
 {
     __local T4 low_rows[TILE_ROWS * UNITS], high_rows[TILE_ROWS * UNITS];
     int lid = get_local_id(0);
@@ -68,7 +75,7 @@ dwt_tile(SOURCE_PARAMETERS, int in_w, int in_h, int w, int h, __global T *restri
                 int x = 2 * left + 8 * (i % UNITS) - 4 * SIDE_VECTORS, y = 2 * (top - HALO) + i / UNITS;
 #pragma unroll
                 for (int k = 0; k < UNIT_VECTORS; k++)
-                    v[j][k] = SOURCE_FOUR(x + 4 * k, y);
+                    v[j][k] = four(in, in_pitch, x + 4 * k, y);
             }
 #pragma unroll
             for (int j = 0; j < TILE_BATCH; j++) {
@@ -88,11 +95,11 @@ dwt_tile(SOURCE_PARAMETERS, int in_w, int in_h, int w, int h, __global T *restri
                 if (x >= 0 && x + 4 * UNIT_VECTORS <= in_w) {
 #pragma unroll
                     for (int k = 0; k < UNIT_VECTORS; k++)
-                        v[k] = SOURCE_FOUR(x + 4 * k, y);
+                        v[k] = four(in, in_pitch, x + 4 * k, y);
                 } else {
 #pragma unroll
                     for (int k = 0; k < UNIT_VECTORS; k++)
-                        v[k] = load_mapped(SOURCE_ARGUMENTS, x + 4 * k, y, in_w, w);
+                        v[k] = load_mapped(in, in_pitch, x + 4 * k, y, in_w, w);
                 }
             }
             split_unit(v, low_rows + i, high_rows + i, left + 4 * (i % UNITS), w);
@@ -114,28 +121,28 @@ dwt_tile(SOURCE_PARAMETERS, int in_w, int in_h, int w, int h, __global T *restri
         int x = left + 2 * pair, first = top + segment;
         if (h > 1)
             split_two(s, d, WINDOW, first - HALO, (h + 1) / 2, h / 2);
-        __global BAND *right = bands + (size_t)first * band_pitch + half_side + x;
-        __global BAND *below = bands + (size_t)(half_side + first) * band_pitch + (is_high ? half_side : 0) + x;
+        __global T *right = bands + (size_t)first * band_pitch + half_side + x;
+        __global T *below = bands + (size_t)(half_side + first) * band_pitch + (is_high ? half_side : 0) + x;
         __global T *corner = low + (size_t)first * low_pitch + x;
         if (inside) {
 #pragma unroll
             for (int i = 0; i < TILE_SEGMENT; i++) {
                 if (is_high)
-                    *(__global BAND2 *)(right + (size_t)i * band_pitch) = BAND_OF2(s[HALO + i]);
+                    *(__global T2 *)(right + (size_t)i * band_pitch) = s[HALO + i];
                 else
                     *(__global T2 *)(corner + (size_t)i * low_pitch) = s[HALO + i];
-                *(__global BAND2 *)(below + (size_t)i * band_pitch) = BAND_OF2(d[HALO + i]);
+                *(__global T2 *)(below + (size_t)i * band_pitch) = d[HALO + i];
             }
         } else {
             int room = (is_high ? high_w : low_w) - x;
 #pragma unroll
             for (int i = 0; i < TILE_SEGMENT; i++) {
                 if (is_high && first + i < low_h)
-                    STORE_TWO(BAND_OF, right + (size_t)i * band_pitch, s[HALO + i], room);
+                    STORE_TWO(right + (size_t)i * band_pitch, s[HALO + i], room);
                 if (!is_high && first + i < low_h)
-                    STORE_TWO(, corner + (size_t)i * low_pitch, s[HALO + i], room);
+                    STORE_TWO(corner + (size_t)i * low_pitch, s[HALO + i], room);
                 if (first + i < high_h)
-                    STORE_TWO(BAND_OF, below + (size_t)i * band_pitch, d[HALO + i], room);
+                    STORE_TWO(below + (size_t)i * band_pitch, d[HALO + i], room);
             }
         }
     }

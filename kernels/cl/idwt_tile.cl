@@ -3,7 +3,7 @@
 // Maths: lift.cl backwards along the columns, then along the rows. A row or column of one sample passes unchanged.
 // Shapes: as in dwt_tile.cl with the arrows turned: low_w x low_h coefficients in `low`, the detail bands (high_w and
 //   high_h wide and high) in `bands`, all zero beyond; out_w x out_h samples of the w x h that the level has are
-//   written: elements T, or bytes (BYTES, T is float) as colour.cl rounds them.
+//   written.
 // NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs of samples.
 // Assumes what dwt_tile.cl assumes.
 
@@ -31,17 +31,9 @@ INLINE int band_row(int y, int h, int band_h)
     return at < band_h ? at : -1;
 }
 
-#if BYTES
-#define OUT uchar
-#define OUT_OF(v) byte_of(v)
-#else
-#define OUT T
-#define OUT_OF(v) (v)
-#endif
-
 __attribute__((reqd_work_group_size(TILE_LSIZE, 1, 1))) __kernel void
 idwt_tile(__global const T *restrict low, int low_pitch, int low_w, int low_h, __global const T *restrict bands,
-          int band_pitch, int half_side, int high_w, int high_h, int w, int h, __global OUT *restrict out,
+          int band_pitch, int half_side, int high_w, int high_h, int w, int h, __global T *restrict out,
           int out_pitch, int out_w, int out_h)
 {
     __local T4 low_rows[2 * TILE_H * (LINE_PAIRS / 4)], high_rows[2 * TILE_H * (LINE_PAIRS / 4)];
@@ -103,20 +95,18 @@ idwt_tile(__global const T *restrict low, int low_pitch, int low_w, int low_h, _
         int pair = left + 2 * unit, y = 2 * top + row;
         if (w > 1)
             merge_one(s, d, 2 + 2 * AT, pair - AT, (w + 1) / 2, w / 2);
-        __global OUT *to = out + (size_t)y * out_pitch + 2 * pair;
-#if !BYTES
+        __global T *to = out + (size_t)y * out_pitch + 2 * pair;
         if (inside) {
             *(__global T4 *)to = (T4)(s[AT], d[AT], s[AT + 1], d[AT + 1]);
             continue;
         }
-#endif
         if (y < out_h) {
 #pragma unroll
             for (int k = 0; k < 2; k++) {
                 if (2 * (pair + k) < out_w)
-                    to[2 * k] = OUT_OF(s[AT + k]);
+                    to[2 * k] = s[AT + k];
                 if (2 * (pair + k) + 1 < out_w)
-                    to[2 * k + 1] = OUT_OF(d[AT + k]);
+                    to[2 * k + 1] = d[AT + k];
             }
         }
     }

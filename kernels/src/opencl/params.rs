@@ -135,8 +135,7 @@ pub(super) fn lifting_defines(lifting: &Lifting, element: Element) -> String {
 pub(super) fn tile_defines(shape: &TileShape) -> String {
     let TileShape { group_size, width, height, segment, batch } = shape;
     format!(
-        " -D TILE_LSIZE={group_size} -D TILE_W={width} -D TILE_H={height} -D TILE_SEGMENT={segment} -D TILE_BATCH={batch} \
-         -D PLANE=0 -D SAMPLES=1 -D MEANS=2 -D RGB=3 -D RGB_MEANS=4"
+        " -D TILE_LSIZE={group_size} -D TILE_W={width} -D TILE_H={height} -D TILE_SEGMENT={segment} -D TILE_BATCH={batch}"
     )
 }
 

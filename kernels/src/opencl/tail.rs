@@ -9,11 +9,10 @@ use super::queue::{Kernel, Program, kernel};
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 
-pub(super) const SOURCES: [&str; 6] = [
+pub(super) const SOURCES: [&str; 5] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lift.cl"),
-    include_str!("../../cl/band.cl"),
     include_str!("../../cl/dwt_tail.cl"),
     include_str!("../../cl/idwt_tail.cl"),
 ];
@@ -32,11 +31,11 @@ impl Tail {
         let tuning = &device.tuning;
         // Two squares of doubles take twice the local memory.
         let side = if element == Element::F64 { tuning.tail_side / 2 } else { tuning.tail_side };
-        let group_size = tuning.tail_group_size;
+        let group_size = tuning.tail_group_size.min(device.max_group_size());
         let options = [
             params::defines(tuning, boundary),
             params::lifting_defines(&wavelet.lifting(), element),
-            format!(" -D TAIL={side} -D TAIL_LSIZE={group_size} -D QUANTISED=0"),
+            format!(" -D TAIL={side} -D TAIL_LSIZE={group_size}"),
         ];
         Ok(Self { program: device.build(&SOURCES, &options.concat())?, boundary, side, group_size })
     }

@@ -11,20 +11,16 @@ use super::tuning::TileShape;
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 
-pub(super) const FORWARD: [&str; 8] = [
+pub(super) const FORWARD: [&str; 5] = [
     include_str!("../../cl/common.cl"),
-    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lift.cl"),
     include_str!("../../cl/tile.cl"),
-    include_str!("../../cl/source.cl"),
-    include_str!("../../cl/band.cl"),
     include_str!("../../cl/dwt_tile.cl"),
 ];
 
-pub(super) const INVERSE: [&str; 6] = [
+pub(super) const INVERSE: [&str; 5] = [
     include_str!("../../cl/common.cl"),
-    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lift.cl"),
     include_str!("../../cl/tile.cl"),
@@ -49,11 +45,10 @@ impl Separable {
         let options = |shape: &TileShape| {
             [params::defines(tuning, boundary), lifting.clone(), params::tile_defines(shape)].concat()
         };
-        let plane = " -D SOURCE=PLANE -D QUANTISED=0 -D BYTES=0";
         Ok(Self {
             boundary,
-            forward: device.build(&FORWARD, &(options(&forward_shape) + plane))?,
-            inverse: device.build(&INVERSE, &(options(&inverse_shape) + plane))?,
+            forward: device.build(&FORWARD, &options(&forward_shape))?,
+            inverse: device.build(&INVERSE, &options(&inverse_shape))?,
             forward_shape,
             inverse_shape,
         })

@@ -150,8 +150,10 @@ impl Tuning {
                 return Err(format!("{} is {}, {problem}", setting.name, setting.value(self)));
             }
         }
-        let tile = if self.scheme == Scheme::Slab { 1 } else { self.tile.iter().product() };
-        let largest = self.group_size.max(self.block_group_size).max(tile);
+        // The generated schemes and the tail make their groups as small as the device needs.
+        let windows = if self.scheme == Scheme::Slab { self.group_size } else { 1 };
+        let tiles = self.forward_tile[0].max(self.inverse_tile[0]);
+        let largest = windows.max(self.block_group_size).max(tiles);
         if largest > max_group_size {
             return Err(format!("groups of {largest} work-items are too large, the device runs {max_group_size}"));
         }
@@ -195,10 +197,10 @@ mod tests {
         let refused = |tuning: Tuning, max_group_size| tuning.check(max_group_size).unwrap_err();
         assert_eq!(refused(Tuning { strip: 0, ..Tuning::GPU }, 1024), "strip is 0, not one of 16..=1024");
         assert!(refused(Tuning { min_segment: usize::MAX, ..Tuning::CPU }, 1024).starts_with("min_segment"));
-        assert!(refused(Tuning { group_size: 256, ..Tuning::GPU }, 128).contains("256 work-items"));
+        let slab = Tuning { scheme: Scheme::Slab, group_size: 512, ..Tuning::GPU };
+        assert!(refused(slab, 256).contains("512 work-items"));
         assert!(refused(Tuning { block_group_size: 64, ..Tuning::CPU }, 32).contains("64 work-items"));
-        let tiles = Tuning { scheme: Scheme::Separable, tile: [32, 16], ..Tuning::CPU };
-        assert!(refused(tiles, 256).contains("512 work-items"));
+        assert!(refused(Tuning::GPU, 128).contains("160 work-items"));
         assert!(
             refused(Tuning { scheme: Scheme::Monolithic, ..Tuning::CPU }, 1024).starts_with("scheme is Monolithic")
         );
