@@ -31,7 +31,7 @@ impl Tail {
         let tuning = &device.tuning;
         // Two squares of doubles take twice the local memory.
         let side = if element == Element::F64 { tuning.tail_side / 2 } else { tuning.tail_side };
-        let group_size = tuning.tail_group_size.min(device.max_group_size());
+        let group_size = tuning.tail_group_size.min(device.max_group_size);
         let options = [
             params::defines(tuning, boundary),
             params::lifting_defines(&wavelet.lifting(), element),
