@@ -29,8 +29,12 @@ impl Tail {
     /// The kernels for `device`.
     pub(super) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
         let tuning = &device.tuning;
-        // Two squares of doubles take twice the local memory.
-        let side = if element == Element::F64 { tuning.tail_side / 2 } else { tuning.tail_side };
+        let bytes = if element == Element::F64 { 8 } else { 4 };
+        let mut side = tuning.tail_side;
+        // Two squares lie in local memory.
+        while 2 * side * (side + 1) * bytes > device.local_memory_bytes() && side > 8 {
+            side /= 2;
+        }
         let group_size = tuning.tail_group_size.min(device.max_group_size);
         let options = [
             params::defines(tuning, boundary),
