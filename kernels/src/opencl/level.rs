@@ -4,7 +4,7 @@ use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
 use super::memory::Memory;
-use super::queue::{Buffer, Kernel, Mem};
+use super::queue::{Arg, Buffer, Kernel, Mem};
 use crate::Error;
 
 /// A buffer between levels, and how far apart its rows are.
@@ -89,6 +89,52 @@ pub(super) struct Level<'a, T> {
     pub(super) bands: Place<'a, T>,
     /// At least [`LevelKernels::scratch`] values.
     pub(super) scratch: &'a Buffer<T>,
+}
+
+impl<T> Level<'_, T> {
+    /// What a kernel of one forward level takes: samples, their sizes, low band, detail bands.
+    pub(super) fn forward_args(&self) -> [Arg<'_>; 15] {
+        let size = &self.size;
+        [
+            self.fine.buffer.arg(),
+            self.fine.pitch.into(),
+            size.in_w.into(),
+            size.in_h.into(),
+            size.w.into(),
+            size.h.into(),
+            self.coarse.buffer.arg(),
+            self.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            self.bands.buffer.arg(),
+            self.bands.pitch.into(),
+            size.half_side.into(),
+            size.high_w.into(),
+            size.high_h.into(),
+        ]
+    }
+
+    /// What a kernel of one inverse level takes: low band, all the details that the square has room for, samples.
+    pub(super) fn inverse_args(&self) -> [Arg<'_>; 15] {
+        let size = &self.size;
+        [
+            self.coarse.buffer.arg(),
+            self.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            self.bands.buffer.arg(),
+            self.bands.pitch.into(),
+            size.half_side.into(),
+            (size.w / 2).into(),
+            (size.h / 2).into(),
+            size.w.into(),
+            size.h.into(),
+            self.fine.buffer.arg(),
+            self.fine.pitch.into(),
+            size.in_w.into(),
+            size.in_h.into(),
+        ]
+    }
 }
 
 /// A kernel ready to run.

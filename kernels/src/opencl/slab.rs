@@ -48,56 +48,14 @@ impl<T> LevelKernels<T> for Slab {
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.low_w, size.low_h);
-        let kernel = kernel(
-            &self.program,
-            "dwt_level",
-            &[
-                level.fine.buffer.arg(),
-                level.fine.pitch.into(),
-                size.in_w.into(),
-                size.in_h.into(),
-                size.w.into(),
-                size.h.into(),
-                level.coarse.buffer.arg(),
-                level.coarse.pitch.into(),
-                size.low_w.into(),
-                size.low_h.into(),
-                level.bands.buffer.arg(),
-                level.bands.pitch.into(),
-                size.half_side.into(),
-                size.high_w.into(),
-                size.high_h.into(),
-                rows.into(),
-            ],
-        )?;
+        let kernel = kernel(&self.program, "dwt_level", &[&level.forward_args()[..], &[rows.into()]].concat())?;
         Ok(vec![Launch::new(kernel, groups, self.group_size())])
     }
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
-        let kernel = kernel(
-            &self.program,
-            "idwt_level",
-            &[
-                level.coarse.buffer.arg(),
-                level.coarse.pitch.into(),
-                size.low_w.into(),
-                size.low_h.into(),
-                level.bands.buffer.arg(),
-                level.bands.pitch.into(),
-                size.half_side.into(),
-                (size.w / 2).into(),
-                (size.h / 2).into(),
-                size.w.into(),
-                size.h.into(),
-                level.fine.buffer.arg(),
-                level.fine.pitch.into(),
-                size.in_w.into(),
-                size.in_h.into(),
-                rows.into(),
-            ],
-        )?;
+        let kernel = kernel(&self.program, "idwt_level", &[&level.inverse_args()[..], &[rows.into()]].concat())?;
         Ok(vec![Launch::new(kernel, groups, self.group_size())])
     }
 }

@@ -67,23 +67,7 @@ impl<T> LevelKernels<T> for Separable {
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
-        let args = [
-            level.fine.buffer.arg(),
-            level.fine.pitch.into(),
-            size.in_w.into(),
-            size.in_h.into(),
-            size.w.into(),
-            size.h.into(),
-            level.coarse.buffer.arg(),
-            level.coarse.pitch.into(),
-            size.low_w.into(),
-            size.low_h.into(),
-            level.bands.buffer.arg(),
-            level.bands.pitch.into(),
-            size.half_side.into(),
-            size.high_w.into(),
-            size.high_h.into(),
-        ];
+        let args = level.forward_args();
         Ok(vec![Launch::new(
             kernel(&self.forward, "dwt_tile", &args)?,
             groups(&self.forward_shape, size.low_w, size.low_h),
@@ -93,23 +77,7 @@ impl<T> LevelKernels<T> for Separable {
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
-        let args = [
-            level.coarse.buffer.arg(),
-            level.coarse.pitch.into(),
-            size.low_w.into(),
-            size.low_h.into(),
-            level.bands.buffer.arg(),
-            level.bands.pitch.into(),
-            size.half_side.into(),
-            (size.w / 2).into(),
-            (size.h / 2).into(),
-            size.w.into(),
-            size.h.into(),
-            level.fine.buffer.arg(),
-            level.fine.pitch.into(),
-            size.in_w.into(),
-            size.in_h.into(),
-        ];
+        let args = level.inverse_args();
         Ok(vec![Launch::new(
             kernel(&self.inverse, "idwt_tile", &args)?,
             groups(&self.inverse_shape, size.in_w.div_ceil(2), size.in_h.div_ceil(2)),

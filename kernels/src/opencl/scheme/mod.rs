@@ -124,27 +124,7 @@ impl<T> LevelKernels<T> for Tiles {
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let size = &level.size;
-        let kernel = kernel(
-            &self.program,
-            "scheme_forward",
-            &[
-                level.fine.buffer.arg(),
-                level.fine.pitch.into(),
-                size.in_w.into(),
-                size.in_h.into(),
-                size.w.into(),
-                size.h.into(),
-                level.coarse.buffer.arg(),
-                level.coarse.pitch.into(),
-                size.low_w.into(),
-                size.low_h.into(),
-                level.bands.buffer.arg(),
-                level.bands.pitch.into(),
-                size.half_side.into(),
-                size.high_w.into(),
-                size.high_h.into(),
-            ],
-        )?;
+        let kernel = kernel(&self.program, "scheme_forward", &level.forward_args())?;
         let groups = self.groups(self.forward, size.low_w, size.low_h);
         Ok(vec![Launch::new(kernel, groups, self.tile)])
     }
