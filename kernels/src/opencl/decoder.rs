@@ -8,7 +8,6 @@ use common::pyramid::BlockLayout;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
 use super::device::Device;
-use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
 use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
@@ -26,7 +25,6 @@ pub struct OpenClDecoder {
     channels: Vec<ChannelDecoder>,
     downloaders: Vec<Downloader>,
     overlap: bool,
-    first_run: FirstRun,
     recorder: Recorder,
     timeline: Timeline,
     times: DecodeTimes,
@@ -51,7 +49,6 @@ impl OpenClDecoder {
             channels,
             downloaders,
             overlap: true,
-            first_run: FirstRun::default(),
             recorder: Recorder::default(),
             timeline: Timeline::default(),
             times: DecodeTimes::default(),
@@ -85,7 +82,6 @@ impl OpenClDecoder {
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
         self.recorder.clear();
-        let alone = self.first_run.begin(&());
         let mut running = Vec::with_capacity(self.pipelines.len());
         let mut damaged = 0;
         for ((pipeline, decoder), downloader) in
@@ -94,7 +90,7 @@ impl OpenClDecoder {
             damaged += decoder.start(pipeline, frame, &mut self.recorder)?;
             pipeline.invert(&mut self.recorder)?;
             running.push(downloader.run(pipeline, &mut self.recorder)?);
-            if !self.overlap || alone.is_some() {
+            if !self.overlap {
                 pipeline.queue.finish()?;
             }
         }
@@ -107,7 +103,6 @@ impl OpenClDecoder {
             rest = later;
             damaged += decoder.damaged();
         }
-        self.first_run.done(());
         self.damaged += damaged;
         self.timeline = self.recorder.timeline()?;
         self.times = times(&self.timeline, start.elapsed());

@@ -55,6 +55,10 @@ pub(super) struct Device {
     /// Most work-items in a group.
     pub(super) max_group_size: usize,
     pub(super) tuning: Tuning,
+    /// Whether several queues may run kernels at once. Not in PoCL before version 6, which looks a finished kernel up
+    /// by its text and group size alone: two sizes of grid in flight mix up their use counts, and an assertion ends
+    /// the process (`pocl_release_dlhandle_cache`). One kernel fills all cores there, so one queue loses nothing.
+    pub(super) queues_overlap: bool,
     opened: Arc<Mutex<Opened>>,
 }
 
@@ -62,6 +66,8 @@ pub(super) struct Device {
 #[derive(Default)]
 struct Opened {
     context: Option<Arc<Handle<cl::Context>>>,
+    /// The only queue of a device whose queues may not overlap.
+    queue: Option<Arc<Handle<cl::CommandQueue>>>,
     /// By options and text.
     programs: Vec<(String, Program)>,
 }
@@ -124,6 +130,7 @@ fn look() -> Result<Vec<Device>, Error> {
         // A platform without devices reports an error; the others still count.
         let ids = cl::get_device_ids(platform, Some(cl::DeviceType::ALL), None).unwrap_or_default();
         let platform_name = text(cl::get_platform_info(platform, cl::PlatformInfo::Name));
+        let queues_overlap = queues_overlap(&text(cl::get_platform_info(platform, cl::PlatformInfo::Version)));
         for id in ids {
             let info = describe(id, platform_name.clone());
             let max_allocation_bytes = match cl::get_device_info(id, cl::DeviceInfo::MaxMemAllocSize) {
@@ -143,6 +150,7 @@ fn look() -> Result<Vec<Device>, Error> {
                 max_group_size,
                 tuning: Tuning::default_for(info.kind),
                 info,
+                queues_overlap,
                 opened: Arc::default(),
             });
         }
@@ -175,6 +183,12 @@ fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
     }
 }
 
+/// Whether queues of the platform with this version text may run kernels at once, see [`Device::queues_overlap`].
+fn queues_overlap(version: &str) -> bool {
+    let pocl = version.split_once("PoCL ").map(|(_, pocl)| pocl.split(|c: char| !c.is_ascii_digit()).next());
+    pocl.is_none_or(|major| major.and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 6))
+}
+
 pub(super) fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
     info.map(|value| value.to_string().trim_matches(['\0', ' ']).to_owned()).unwrap_or_default()
 }
@@ -199,6 +213,23 @@ impl Device {
         let context = Arc::new(Handle::from(context));
         opened.context = Some(context.clone());
         Ok(context)
+    }
+
+    /// A new queue, or the only one; one that is `timed` notes when commands ran, the only one always does.
+    pub(super) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = &opened.queue {
+            return Ok(queue.clone());
+        }
+        let context = self.context_of(&mut opened)?;
+        let timed = timed || !self.queues_overlap;
+        let properties = timed.then_some(cl::CommandQueueProperties::PROFILING_ENABLE);
+        let queue = cl::create_command_queue(&**context, self.id, properties);
+        let queue = Arc::new(Handle::from(queue.map_err(failed("clCreateCommandQueue"))?));
+        if !self.queues_overlap {
+            opened.queue = Some(queue.clone());
+        }
+        Ok(queue)
     }
 
     /// Bytes of local memory; the least that OpenCL allows if the driver does not say.
@@ -276,5 +307,19 @@ pub(super) fn failed(call: &'static str) -> impl Fn(cl::Error) -> Error {
             None => error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
         };
         Error::Device { call, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::queues_overlap;
+
+    #[test]
+    fn only_old_pocl_gets_one_queue() {
+        assert!(!queues_overlap("OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, LLVM 15.0.6"));
+        assert!(!queues_overlap("OpenCL 3.0 PoCL 5.0  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 PoCL 6.0  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 PoCL 10.1  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 CUDA 12.8.90"));
     }
 }

@@ -4,13 +4,11 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use common::coded::{CodedFrame, StepIndex};
-use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, constant};
 use super::device::Device;
-use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
 use super::timeline::{Interval, Recorder, Stage, Timeline};
@@ -28,7 +26,6 @@ pub struct OpenClEncoder {
     coder: Coder,
     uploads: Uploads,
     overlap: bool,
-    first_run: FirstRun<PixelFormat>,
     timeline: Timeline,
     times: EncodeTimes,
     backend: BackendInfo,
@@ -56,7 +53,6 @@ impl OpenClEncoder {
             coder: Coder { pipelines, channels, blocks, overlap: true, recorder: Recorder::default() },
             uploads,
             overlap: true,
-            first_run: FirstRun::default(),
             timeline: Timeline::default(),
             times: EncodeTimes::default(),
             backend: backend(&device, reason),
@@ -81,6 +77,11 @@ impl OpenClEncoder {
         self.overlap = overlap;
     }
 
+    /// Whether the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
+    pub fn can_overlap(&self) -> bool {
+        self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
+    }
+
     /// The device's commands for the last frame.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
@@ -90,13 +91,10 @@ impl OpenClEncoder {
         let start = Instant::now();
         let coder = &mut self.coder;
         coder.recorder.clear();
-        let alone = self.first_run.begin(&picture.format());
-        coder.overlap = self.overlap && alone.is_none();
         self.uploads
             .forward(&coder.pipelines, Origin::Host(picture), coder.overlap, &mut coder.recorder, |_, _| Ok(()))?;
         let header = self.rate.code(coder, target)?;
         let (ends, data) = coder.collect(self.rate.lengths())?;
-        self.first_run.done(picture.format());
         self.timeline = coder.recorder.timeline()?;
         self.times = times(&self.timeline, start.elapsed());
         Ok(CodedFrame { header, ends, data })

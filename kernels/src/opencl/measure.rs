@@ -10,7 +10,6 @@ use super::address::Tabled;
 use super::backend;
 use super::choice::Schemes;
 use super::device::{self, Device};
-use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::{Event, Pinned, Queue, span};
 use super::transform::ChannelTransform;
@@ -36,7 +35,6 @@ struct Channel<T: OclPrm> {
 /// All channels of a transform.
 pub(super) struct OpenClMeasure<T: OclPrm> {
     channels: Vec<Channel<T>>,
-    first: [FirstRun; 2],
     backend: BackendInfo,
 }
 
@@ -61,7 +59,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let result = queue.pinned(samples.max(bands))?;
             channels.push(Channel { queue, transform, scene: taller, result, width });
         }
-        Ok(Self { channels, first: Default::default(), backend: backend(&device, reason) })
+        Ok(Self { channels, backend: backend(&device, reason) })
     }
 
     /// What [`Self::open`] allocates, and the plane of [`Measure::copies`].
@@ -79,41 +77,37 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     /// The planes of picture `picture` to coefficients in `result`.
     fn forward(&mut self, picture: usize) -> Result<Run, Error> {
         self.clear()?;
-        let alone = self.first[0].begin(&());
         let start = Instant::now();
         let uploads = self.each(|channel| {
             let (samples, pitch) = channel.transform.samples();
             let at = picture % PICTURES * SHIFT_ROWS * pitch;
             Ok(vec![channel.queue.upload_range(&channel.scene, at, samples, 0, samples.len())?])
         })?;
-        let levels = self.after(&uploads, alone.is_some(), ChannelTransform::run_forward)?;
+        let levels = self.after(&uploads, ChannelTransform::run_forward)?;
         let downloads = self.each(|channel| {
             channel.queue.wait_for(&levels)?;
             let bands = &channel.transform.bands;
             Ok(vec![channel.queue.download(bands, 0, &mut channel.result, bands.len())?])
         })?;
         let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())?;
-        self.first[0].done(());
         Ok(run)
     }
 
     /// The coefficients in `result` to planes there.
     fn inverse(&mut self) -> Result<Run, Error> {
         self.clear()?;
-        let alone = self.first[1].begin(&());
         let start = Instant::now();
         let uploads = self.each(|channel| {
             let bands = &channel.transform.bands;
             Ok(vec![channel.queue.upload(&channel.result, bands, bands.len())?])
         })?;
-        let levels = self.after(&uploads, alone.is_some(), ChannelTransform::run_inverse)?;
+        let levels = self.after(&uploads, ChannelTransform::run_inverse)?;
         let downloads = self.each(|channel| {
             channel.queue.wait_for(&levels)?;
             let (samples, _) = channel.transform.samples();
             Ok(vec![channel.queue.download(samples, 0, &mut channel.result, samples.len())?])
         })?;
         let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())?;
-        self.first[1].done(());
         Ok(run)
     }
 
@@ -137,20 +131,16 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(events)
     }
 
-    /// Queues all levels behind the uploads of all channels; each channel by itself if it must be `alone`.
+    /// Queues all levels behind the uploads of all channels.
     fn after(
         &mut self,
         uploads: &[Event],
-        alone: bool,
         levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), Error>,
     ) -> Result<Vec<Event>, Error> {
         self.each(|channel| {
             let mut events = Vec::new();
             channel.queue.wait_for(uploads)?;
             levels(&channel.transform, &channel.queue, &mut events)?;
-            if alone {
-                channel.queue.finish()?;
-            }
             Ok(events)
         })
     }

@@ -15,7 +15,6 @@ mod encoder;
 mod fault;
 #[cfg(test)]
 mod fault_tests;
-mod first_run;
 mod handle;
 mod lane;
 mod level;

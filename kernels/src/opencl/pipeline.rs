@@ -8,7 +8,6 @@ use common::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::device::{self, Device};
-use super::first_run::FirstRun;
 use super::lane::Lane;
 use super::memory::Memory;
 use super::timeline::Timeline;
@@ -65,7 +64,6 @@ pub struct PipelineParams {
 pub struct OpenClPipeline {
     params: PipelineParams,
     lanes: Vec<Lane>,
-    first_run: Vec<FirstRun>,
     /// The lane of the next frame.
     next: usize,
     /// Frames submitted and not yet collected.
@@ -82,8 +80,7 @@ impl OpenClPipeline {
         let device = device::find(device)?;
         Self::memory(&device, &params)?.check(&device)?;
         let lanes = (0..params.depth).map(|_| Lane::new(&device, &params)).collect::<Result<Vec<_>, _>>()?;
-        let first_run = lanes.iter().map(|_| FirstRun::default()).collect();
-        Ok(Self { params, lanes, first_run, next: 0, pending: 0, device: device.info.name.clone() })
+        Ok(Self { params, lanes, next: 0, pending: 0, device: device.info.name.clone() })
     }
 
     /// What [`Self::open`] allocates.
@@ -142,15 +139,13 @@ impl OpenClPipeline {
 
     fn start(&mut self, origin: Option<Origin<'_>>) -> Result<(), Error> {
         let (index, overlap) = (self.next, self.params.overlap);
-        let alone = self.first_run[index].begin(&());
         let lane = self.free_lane()?;
-        let result = lane.start(origin, overlap && alone.is_none());
-        if result.is_err() || alone.is_some() {
-            // A failed frame may not go on using the staging memory, and a first one runs by itself.
+        let result = lane.start(origin, overlap);
+        if result.is_err() {
+            // A failed frame may not go on using the staging memory.
             lane.settle();
         }
         result?;
-        self.first_run[index].done(());
         self.next = (index + 1) % self.lanes.len();
         self.pending += 1;
         Ok(())

@@ -7,7 +7,6 @@ use super::address::Tabled;
 use super::backend;
 use super::choice::Schemes;
 use super::device;
-use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::{Buffer, Event, Pinned, Queue};
 use super::transform::ChannelTransform;
@@ -21,7 +20,6 @@ pub(super) struct OpenClPlanes<T: Tabled> {
     pyramids: Vec<Pyramid>,
     channels: Vec<Channel<T>>,
     /// Forward and inverse.
-    first: [FirstRun; 2],
     backend: BackendInfo,
 }
 
@@ -52,13 +50,11 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             params: params.clone(),
             channels: channels.collect::<Result<_, _>>()?,
             pyramids,
-            first: Default::default(),
             backend: backend(&device, reason),
         })
     }
 
     fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let alone = self.first[0].begin(&()).is_some();
         for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
             let Channel { queue, transform, staging } = channel;
             queue.clear(&transform.bands)?;
@@ -66,7 +62,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
             transform.run_forward(queue, &mut Vec::new())?;
             queue.download(&transform.bands, 0, staging, transform.bands.len())?;
-            if alone { queue.finish()? } else { queue.flush()? }
+            queue.flush()?;
         }
         let results = self
             .channels
@@ -74,25 +70,22 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             .zip(&self.pyramids)
             .map(|(channel, pyramid)| channel.result(channel.transform.band_pitch, pyramid.side(), pyramid.side()));
         let squares = results.collect::<Result<_, _>>()?;
-        self.first[0].done(());
         Ok(squares)
     }
 
     fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
-        let alone = self.first[1].begin(&()).is_some();
         for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
             let Channel { queue, transform, staging } = channel;
             upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
             transform.run_inverse(queue, &mut Vec::new())?;
             let (samples, _) = transform.samples();
             queue.download(samples, 0, staging, samples.len())?;
-            if alone { queue.finish()? } else { queue.flush()? }
+            queue.flush()?;
         }
         let results = self.channels.iter().zip(&self.pyramids).map(|(channel, pyramid)| {
             channel.result(channel.transform.samples().1, pyramid.plane().width(), pyramid.plane().height())
         });
         let planes = results.collect::<Result<_, _>>()?;
-        self.first[1].done(());
         Ok(planes)
     }
 

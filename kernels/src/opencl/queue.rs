@@ -21,7 +21,7 @@ pub(super) type Kernel = Handle<cl::Kernel>;
 /// Device memory, whatever it holds.
 pub(super) type Mem = Arc<Handle<cl::Mem>>;
 
-/// An in-order queue of one device.
+/// An in-order queue of one device; all are the same one where [`Device::queues_overlap`] is false.
 #[derive(Clone)]
 pub(super) struct Queue {
     queue: Arc<Handle<cl::CommandQueue>>,
@@ -40,10 +40,8 @@ impl Queue {
     pub(super) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, Error> {
         let context = device.context()?;
         fault::check("clCreateCommandQueue")?;
-        let properties = timed.then_some(cl::CommandQueueProperties::PROFILING_ENABLE);
-        let queue =
-            cl::create_command_queue(&**context, device.id, properties).map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { queue: Arc::new(queue.into()), context, device: device.clone(), timed })
+        let queue = device.queue(timed)?;
+        Ok(Self { queue, context, device: device.clone(), timed })
     }
 
     /// Another queue of the same kind on the same device.

@@ -1,13 +1,12 @@
 //! The transform without the block coder, for measurements and tools.
 
-use common::frame::{ColourSpace, PixelFormat};
+use common::frame::ColourSpace;
 use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 
 use super::channel::ChannelPipeline;
 use super::device::Device;
-use super::first_run::FirstRun;
 use super::memory::Memory;
 use super::queue::Pinned;
 use super::timeline::{Recorder, Stage, Timeline};
@@ -28,8 +27,6 @@ pub struct OpenClTransform {
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
     /// By pixel format; `None` for planes of samples.
-    first_forward: FirstRun<Option<PixelFormat>>,
-    first_inverse: FirstRun,
     recorder: Recorder,
     timeline: Timeline,
     backend: BackendInfo,
@@ -52,8 +49,6 @@ impl OpenClTransform {
             staging,
             pipelines,
             uploads,
-            first_forward: FirstRun::default(),
-            first_inverse: FirstRun::default(),
             recorder: Recorder::default(),
             timeline: Timeline::default(),
             backend: backend(&device, reason),
@@ -78,19 +73,15 @@ impl OpenClTransform {
 
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
-        let alone = self.first_forward.begin(&Some(picture.format()));
-        let overlap = alone.is_none();
         self.clear_bands()?;
-        self.uploads.forward(&self.pipelines, Origin::Host(picture), overlap, &mut self.recorder, |_, _| Ok(()))?;
+        self.uploads.forward(&self.pipelines, Origin::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
         let squares = self.download_squares()?;
-        self.first_forward.done(Some(picture.format()));
         self.timeline = self.recorder.timeline()?;
         Ok(squares)
     }
 
     fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
-        let alone = self.first_forward.begin(&None);
         self.clear_bands()?;
         for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
             let (samples, pitch) = pipeline.transform.samples();
@@ -102,10 +93,9 @@ impl OpenClTransform {
             let event = pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
             self.recorder.note(pipeline.channel, Stage::Upload, event);
             pipeline.split(&mut self.recorder)?;
-            if alone.is_some() { pipeline.queue.finish()? } else { pipeline.queue.flush()? }
+            pipeline.queue.flush()?;
         }
         let squares = self.download_squares()?;
-        self.first_forward.done(None);
         self.timeline = self.recorder.timeline()?;
         Ok(squares)
     }
@@ -134,7 +124,6 @@ impl OpenClTransform {
 
     fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
         self.recorder.clear();
-        let alone = self.first_inverse.begin(&());
         for (((pipeline, staging), square), pyramid) in
             self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
         {
@@ -148,7 +137,7 @@ impl OpenClTransform {
             let (samples, _) = pipeline.transform.samples();
             let event = pipeline.queue.download(samples, 0, staging, samples.len())?;
             self.recorder.note(pipeline.channel, Stage::Download, event);
-            if alone.is_some() { pipeline.queue.finish()? } else { pipeline.queue.flush()? }
+            pipeline.queue.flush()?;
         }
         let mut planes = Vec::new();
         for (pipeline, staging) in self.pipelines.iter().zip(&self.staging) {
@@ -156,7 +145,6 @@ impl OpenClTransform {
             let (_, pitch) = pipeline.transform.samples();
             planes.push(rows(staging.values(), pipeline.width, pipeline.height, pitch));
         }
-        self.first_inverse.done(());
         self.timeline = self.recorder.timeline()?;
         Ok(planes)
     }

@@ -7,7 +7,6 @@ use common::params::StreamParams;
 
 use super::channel::ChannelPipeline;
 use super::device::{self, Device};
-use super::first_run::FirstRun;
 use super::queue::{self, Event, Pinned, Queue};
 use super::tuning::Tuning;
 use crate::{DeviceInfo, Error};
@@ -80,8 +79,6 @@ impl Trial {
     /// Fills the planes with samples and transforms them there and back for the first time. Returns the coefficients
     /// and the samples that come out, channel by channel, to compare with those of other settings.
     pub(crate) fn first_run(&mut self) -> Result<Vec<Vec<f32>>, Error> {
-        let first: FirstRun = FirstRun::default();
-        let _alone = first.begin(&());
         let mut results = Vec::new();
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let (queue, (samples, _)) = (&pipeline.queue, pipeline.transform.samples());
