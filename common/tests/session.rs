@@ -5,7 +5,7 @@ mod world;
 
 use std::time::Duration;
 
-use common::netsim::{NetConditions, Random};
+use common::netsim::{NetConditions, Random, Scenario};
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, Feedback, Role};
@@ -16,17 +16,17 @@ const fn ms(ms: u64) -> Duration {
 }
 
 /// A network that is bad in all ways; how bad follows from the seed.
-fn weather(seed: u64) -> NetConditions {
+fn weather(seed: u64) -> Scenario {
     let part = |shift: u64, steps: u64| ((seed >> shift) % steps) as f64 / steps as f64;
-    NetConditions {
-        seed,
+    let conditions = NetConditions {
         loss: 0.3 * part(0, 4) * part(0, 4),
         duplicate: 0.2 * part(2, 3),
         reorder: 0.1 * part(3, 4),
         reorder_delay: ms(1 + seed % 40),
-        delay: ms(seed % 7 * 5),
         jitter: ms(seed % 5),
-    }
+        ..NetConditions::perfect(ms(seed % 7 * 5))
+    };
+    Scenario::from(conditions).with_seed(seed)
 }
 
 #[test]
@@ -124,7 +124,8 @@ fn a_longer_route_does_not_stop_the_picture() {
 #[test]
 fn a_short_patience_shows_frames_sooner() {
     let shown_after = |latency_max| {
-        let conditions = NetConditions { loss: 0.1, seed: 5, ..NetConditions::perfect(ms(5)) };
+        let conditions = NetConditions { loss: 0.1, ..NetConditions::perfect(ms(5)) };
+        let conditions = Scenario::from(conditions).with_seed(5);
         let mut world = World::new(conditions, ReceiverOptions { latency_max: Some(latency_max) });
         world.run(60);
         assert!(world.receiver.stats().frames_partial > 20);

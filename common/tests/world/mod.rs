@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::netsim::{NetConditions, Network, Random};
+use common::netsim::{Network, Random, Scenario};
 use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
 use common::session::{
@@ -118,7 +118,6 @@ pub(crate) struct World {
     pub(crate) receiver: ReceiverSession,
     pub(crate) checker: Checker,
     media: Network,
-    control_delay: Duration,
     to_receiver: VecDeque<(Timestamp, ControlMessage)>,
     to_sender: VecDeque<(Timestamp, ControlMessage)>,
     connected: bool,
@@ -138,14 +137,14 @@ pub(crate) struct World {
 
 impl World {
     /// A connected pair that has exchanged its greetings.
-    pub(crate) fn new(conditions: NetConditions, options: ReceiverOptions) -> Self {
+    pub(crate) fn new(scenario: impl Into<Scenario>, options: ReceiverOptions) -> Self {
+        let (now, scenario) = (t(1_000_000), scenario.into());
         let mut world = Self {
-            now: t(1_000_000),
+            now,
             sender: SenderSession::new(params(), RATE),
             receiver: ReceiverSession::new(options),
             checker: Checker { latency_max: options.latency_max.unwrap_or(INTERVAL), ..Checker::default() },
-            media: Network::new(conditions),
-            control_delay: conditions.delay,
+            media: Network::new(scenario.clone(), now),
             to_receiver: VecDeque::new(),
             to_sender: VecDeque::new(),
             connected: false,
@@ -159,18 +158,16 @@ impl World {
             receiver_finished: false,
             other_sender_events: Vec::new(),
         };
-        world.set_network(conditions);
+        world.set_network(scenario);
         world.connect();
         world
     }
 
     /// From now on the network is so; what is under way is lost.
-    pub(crate) fn set_network(&mut self, conditions: NetConditions) {
-        self.media = Network::new(conditions);
-        self.control_delay = conditions.delay;
-        // Jitter may have held up the datagram before, and that one may have been overtaken.
-        let travel = conditions.delay_max() + conditions.jitter;
-        self.checker.travel_max = self.checker.travel_max.max(travel);
+    pub(crate) fn set_network(&mut self, scenario: impl Into<Scenario>) {
+        let scenario = scenario.into();
+        self.checker.travel_max = self.checker.travel_max.max(scenario.delay_max());
+        self.media = Network::new(scenario, self.now);
     }
 
     /// A connection comes up; runs until the greetings are over.
@@ -178,7 +175,7 @@ impl World {
         self.connected = true;
         self.sender.on_connected(self.sender_now(), MAX_DATAGRAM);
         self.receiver.on_connected(self.now);
-        self.run_for(5 * self.control_delay + Duration::from_millis(1));
+        self.run_for(5 * self.control_delay() + Duration::from_millis(1));
     }
 
     /// The connection is lost with all that is under way.
@@ -243,6 +240,10 @@ impl World {
             self.run_until(next)?;
         }
         Ok(())
+    }
+
+    fn control_delay(&self) -> Duration {
+        self.media.conditions(self.now).delay
     }
 
     fn sender_now(&self) -> Timestamp {
@@ -316,10 +317,10 @@ impl World {
             self.media.push(datagram, now);
         }
         while let Some(message) = self.sender.poll_control() {
-            self.to_receiver.push_back((now + self.control_delay, message));
+            self.to_receiver.push_back((now + self.control_delay(), message));
         }
         while let Some(message) = self.receiver.poll_control() {
-            self.to_sender.push_back((now + self.control_delay, message));
+            self.to_sender.push_back((now + self.control_delay(), message));
         }
         assert!(self.connected || (self.to_receiver.is_empty() && self.to_sender.is_empty()));
         Ok(())

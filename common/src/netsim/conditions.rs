@@ -1,0 +1,161 @@
+//! How bad a network is, and how that changes with time.
+
+use std::time::Duration;
+
+use crate::units::Bitrate;
+
+/// How bad one direction of a network is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NetConditions {
+    /// Share of datagrams that vanish, each for itself, 0 to 1.
+    pub loss: f64,
+    /// Datagrams that vanish several at a time.
+    pub bursts: Option<Bursts>,
+    /// Share of datagrams that come twice.
+    pub duplicate: f64,
+    /// Share of datagrams that are overtaken by those that follow.
+    pub reorder: f64,
+    /// At most this many overtake such a datagram; 0: any number.
+    pub reorder_by: u32,
+    /// How much later an overtaken datagram comes at most.
+    pub reorder_delay: Duration,
+    /// One way.
+    pub delay: Duration,
+    /// Each datagram is delayed by up to this much more, without overtaking.
+    pub jitter: Duration,
+    /// The narrowest line on the way; none: infinitely fast.
+    pub bottleneck: Option<Bottleneck>,
+    /// Larger datagrams vanish, bytes.
+    pub datagram_max: usize,
+}
+
+/// Loss in bursts (Gilbert, 1960): a line that is good or bad, and loses everything while it is bad.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bursts {
+    /// Share of datagrams lost in the long run, 0 to 1.
+    pub average: f64,
+    /// Datagrams lost in a row, on average; at least 1.
+    pub mean_length: f64,
+}
+
+/// A line with a queue before it that drops what finds no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// How fast it sends.
+    pub rate: Bitrate,
+    /// The longest that a datagram waits before its own sending begins; one that had to wait longer is dropped.
+    pub queue: Duration,
+    /// Bytes that each datagram takes on the line besides its own: 28 for IPv4 and UDP.
+    pub overhead_bytes: usize,
+}
+
+impl NetConditions {
+    /// A network that loses nothing and delays by `delay`.
+    pub const fn perfect(delay: Duration) -> Self {
+        Self {
+            loss: 0.0,
+            bursts: None,
+            duplicate: 0.0,
+            reorder: 0.0,
+            reorder_by: 0,
+            reorder_delay: Duration::ZERO,
+            delay,
+            jitter: Duration::ZERO,
+            bottleneck: None,
+            datagram_max: usize::MAX,
+        }
+    }
+
+    /// The same network while nothing gets through.
+    pub const fn blackout(self) -> Self {
+        Self { loss: 1.0, ..self }
+    }
+
+    /// The same network behind a line of `rate` whose queue holds what takes `queue` to send.
+    pub const fn limited(self, rate: Bitrate, queue: Duration) -> Self {
+        Self { bottleneck: Some(Bottleneck { rate, queue, overhead_bytes: 28 }), ..self }
+    }
+
+    /// The longest that a datagram can take if no other holds it up behind the bottleneck.
+    pub fn delay_max(&self) -> Duration {
+        // The largest datagram there is takes this long to send.
+        let sending = |line: Bottleneck| Duration::from_secs_f64(8.0 * 65_536.0 / line.rate.as_bps().max(1) as f64);
+        let narrow = self.bottleneck.map_or(Duration::ZERO, |line| line.queue + sending(line));
+        narrow + self.delay + self.jitter + self.reorder_delay
+    }
+}
+
+/// A network that changes: from when on which conditions hold. The seed decides the fate of every datagram.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    seed: u64,
+    /// By time; the first begins at zero.
+    steps: Vec<(Duration, NetConditions)>,
+    period: Option<Duration>,
+}
+
+impl Scenario {
+    /// The conditions of each line hold from its time on. What the earliest line says holds before it, too; an empty
+    /// table is a perfect network.
+    pub fn table(lines: &[(Duration, NetConditions)]) -> Self {
+        let mut steps = lines.to_vec();
+        steps.sort_by_key(|step| step.0);
+        match steps.first_mut() {
+            Some(first) => first.0 = Duration::ZERO,
+            None => steps.push((Duration::ZERO, NetConditions::perfect(Duration::ZERO))),
+        }
+        Self { seed: 0, steps, period: None }
+    }
+
+    /// The same with another seed (0 at first).
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The table begins anew after every `period`; lines beyond it never hold.
+    #[must_use]
+    pub fn repeated_every(self, period: Duration) -> Self {
+        Self { period: Some(period).filter(|period| !period.is_zero()), ..self }
+    }
+
+    /// Same seed, same fate.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What holds after `elapsed`.
+    pub fn at(&self, elapsed: Duration) -> &NetConditions {
+        let within = self.within(elapsed);
+        let next = self.steps.partition_point(|step| step.0 <= within);
+        &self.steps[next.saturating_sub(1)].1
+    }
+
+    /// When the line after the one that holds after `elapsed` begins to hold.
+    pub fn next_change(&self, elapsed: Duration) -> Option<Duration> {
+        let within = self.within(elapsed);
+        let began = elapsed - within;
+        let next = self.steps.iter().map(|step| step.0).find(|&at| at > within);
+        let next = next.filter(|&at| self.period.is_none_or(|period| at < period)).or(self.period);
+        next.map(|at| began + at)
+    }
+
+    /// The longest that a datagram can take in any of the conditions, as [`NetConditions::delay_max`] says.
+    pub fn delay_max(&self) -> Duration {
+        self.steps.iter().map(|step| step.1.delay_max()).max().unwrap_or_default()
+    }
+
+    /// The time in the table.
+    fn within(&self, elapsed: Duration) -> Duration {
+        match self.period {
+            Some(period) => Duration::from_nanos((elapsed.as_nanos() % period.as_nanos()) as u64),
+            None => elapsed,
+        }
+    }
+}
+
+impl From<NetConditions> for Scenario {
+    fn from(conditions: NetConditions) -> Self {
+        Self::table(&[(Duration::ZERO, conditions)])
+    }
+}

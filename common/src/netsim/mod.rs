@@ -1,0 +1,197 @@
+//! A bad network in virtual time, for tests: what happens to a datagram follows from the seed alone.
+//!
+//! Datagrams pass, in this order: a bottleneck with its queue, a limit of their size, loss (independent and in bursts),
+//! duplication, delay with jitter, overtaking. A [`Scenario`] tells which conditions hold when.
+
+mod conditions;
+mod random;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use self::conditions::{Bottleneck, Bursts, NetConditions, Scenario};
+pub use self::random::Random;
+use crate::units::Timestamp;
+
+/// What has become of the datagrams, so that a test can tell whether its fault has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetCounters {
+    /// Datagrams that entered.
+    pub entered: u64,
+    /// Vanished, one at a time or in bursts.
+    pub lost: u64,
+    /// Vanished because they were too large.
+    pub too_large: u64,
+    /// Vanished because the queue was full.
+    pub overflowed: u64,
+    /// Came twice.
+    pub duplicated: u64,
+    /// Were held back for others to overtake.
+    pub overtaken: u64,
+}
+
+/// One direction of a network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    scenario: Scenario,
+    start: Timestamp,
+    random: Random,
+    in_burst: bool,
+    /// Since the start: when the bottleneck has sent all that it has accepted.
+    free_at: Duration,
+    /// By arrival, then in the order of entry.
+    in_flight: BTreeMap<Place, Vec<u8>>,
+    overtaken: Vec<Overtaken>,
+    entered: u64,
+    last_in_order: Timestamp,
+    counters: NetCounters,
+}
+
+type Place = (Timestamp, u64);
+
+/// A datagram held back until others have come.
+#[derive(Clone, Copy, Debug)]
+struct Overtaken {
+    place: Place,
+    still_to_come: u64,
+}
+
+impl Network {
+    /// An empty network; the scenario's time begins at `start`.
+    pub fn new(scenario: impl Into<Scenario>, start: Timestamp) -> Self {
+        let scenario = scenario.into();
+        Self {
+            start,
+            random: Random::new(scenario.seed()),
+            scenario,
+            in_burst: false,
+            free_at: Duration::ZERO,
+            in_flight: BTreeMap::new(),
+            overtaken: Vec::new(),
+            entered: 0,
+            last_in_order: Timestamp::default(),
+            counters: NetCounters::default(),
+        }
+    }
+
+    /// What holds at `now`.
+    pub fn conditions(&self, now: Timestamp) -> &NetConditions {
+        self.scenario.at(now.since(self.start))
+    }
+
+    /// What has become of the datagrams.
+    pub fn counters(&self) -> NetCounters {
+        self.counters
+    }
+
+    /// A datagram enters. `now` does not fall.
+    pub fn push(&mut self, datagram: Vec<u8>, now: Timestamp) {
+        self.counters.entered += 1;
+        let conditions = *self.conditions(now);
+        let Some(left) = self.pass_bottleneck(&conditions, datagram.len(), now) else {
+            self.counters.overflowed += 1;
+            return;
+        };
+        let is_lost = self.random.chance(conditions.loss) | self.is_in_burst(conditions.bursts);
+        if datagram.len() > conditions.datagram_max {
+            self.counters.too_large += 1;
+        } else if is_lost {
+            self.counters.lost += 1;
+        } else {
+            if self.random.chance(conditions.duplicate) {
+                self.counters.duplicated += 1;
+                self.deliver(datagram.clone(), &conditions, left);
+            }
+            self.deliver(datagram, &conditions, left);
+        }
+    }
+
+    /// The next datagram that has arrived by `now`.
+    pub fn pop(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        let entry = self.in_flight.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+
+    /// When the next datagram arrives.
+    pub fn next_arrival(&self) -> Option<Timestamp> {
+        self.in_flight.first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// When a datagram that enters now has left the bottleneck; none: its queue is full.
+    fn pass_bottleneck(&mut self, conditions: &NetConditions, bytes: usize, now: Timestamp) -> Option<Timestamp> {
+        let Some(line) = conditions.bottleneck else { return Some(now) };
+        let elapsed = now.since(self.start);
+        if self.free_at.saturating_sub(elapsed) > line.queue {
+            return None;
+        }
+        let bits = 8 * (bytes + line.overhead_bytes) as u64;
+        self.free_at = self.sent_at(self.free_at.max(elapsed), bits);
+        Some(self.start + self.free_at)
+    }
+
+    /// When `bits` are through the bottleneck if the first begins at `from`, at the rates that will hold until then.
+    fn sent_at(&self, mut from: Duration, bits: u64) -> Duration {
+        // Bits times 1e9, so that a rate times nanoseconds needs no division.
+        let mut left = u128::from(bits) * 1_000_000_000;
+        while let Some(line) = self.scenario.at(from).bottleneck {
+            let rate = u128::from(line.rate.as_bps().max(1));
+            let end = from + Duration::from_nanos(u64::try_from(left.div_ceil(rate)).unwrap_or(u64::MAX / 4));
+            match self.scenario.next_change(from) {
+                Some(change) if change < end => {
+                    left = left.saturating_sub(rate * (change - from).as_nanos());
+                    from = change;
+                }
+                _ => return end,
+            }
+        }
+        from
+    }
+
+    fn is_in_burst(&mut self, bursts: Option<Bursts>) -> bool {
+        let Some(Bursts { average, mean_length }) = bursts else {
+            self.in_burst = false;
+            return false;
+        };
+        let leave = 1.0 / mean_length;
+        let change = if self.in_burst { leave } else { leave * average / (1.0 - average) };
+        self.in_burst ^= self.random.chance(change);
+        self.in_burst
+    }
+
+    fn deliver(&mut self, datagram: Vec<u8>, conditions: &NetConditions, left: Timestamp) {
+        let arrival = left + conditions.delay + conditions.jitter.mul_f64(self.random.unit());
+        if self.random.chance(conditions.reorder) {
+            self.counters.overtaken += 1;
+            let place = self.place(arrival + conditions.reorder_delay);
+            self.in_flight.insert(place, datagram);
+            if conditions.reorder_by > 0 {
+                let still_to_come = 1 + self.random.below(conditions.reorder_by.into());
+                self.overtaken.push(Overtaken { place, still_to_come });
+            }
+            return;
+        }
+        let arrival = arrival.max(self.last_in_order);
+        self.last_in_order = arrival;
+        let place = self.place(arrival);
+        self.in_flight.insert(place, datagram);
+        for mut held in std::mem::take(&mut self.overtaken) {
+            held.still_to_come -= 1;
+            if held.still_to_come > 0 {
+                self.overtaken.push(held);
+            } else if held.place.0 > arrival
+                && let Some(datagram) = self.in_flight.remove(&held.place)
+            {
+                let place = self.place(arrival);
+                self.in_flight.insert(place, datagram);
+            }
+        }
+    }
+
+    /// A place behind all others that arrive at `arrival`.
+    fn place(&mut self, arrival: Timestamp) -> Place {
+        self.entered += 1;
+        (arrival, self.entered)
+    }
+}
