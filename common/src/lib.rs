@@ -13,6 +13,7 @@ pub mod frame;
 pub mod netsim;
 pub mod packetise;
 pub mod params;
+pub mod protection;
 pub mod pyramid;
 pub mod reassemble;
 pub mod session;

@@ -20,8 +20,15 @@ pub struct Packet {
 }
 
 /// Cuts `frame` into datagrams of at most `max_datagram` bytes (at least [`DATAGRAM_BYTES_MIN`]): whole blocks
-/// in coding order, and a block that fits into no datagram in parts.
-pub fn packetise(frame: &CodedFrame, id: FrameId, capture: Timestamp, max_datagram: usize) -> Vec<Packet> {
+/// in coding order, and a block that fits into no datagram in parts. With block `coarse_blocks` a new datagram begins:
+/// what protects the coarse ones protects nothing else.
+pub fn packetise(
+    frame: &CodedFrame,
+    coarse_blocks: usize,
+    id: FrameId,
+    capture: Timestamp,
+    max_datagram: usize,
+) -> Vec<Packet> {
     let mut cutter = Cutter { frame, id, capture, max_datagram: max_datagram.max(DATAGRAM_BYTES_MIN), packets: vec![] };
     let payload_max = cutter.max_datagram - BLOCKS_HEADER_BYTES;
     // The open run: blocks `run`, whose lengths and data take `run_bytes`.
@@ -37,7 +44,8 @@ pub fn packetise(frame: &CodedFrame, id: FrameId, capture: Timestamp, max_datagr
         }
         // A block that no run can hold is written as all zero and takes no bytes.
         let bytes = if len > BLOCK_BYTES_MAX { 0 } else { bytes };
-        if map_bytes(run.len() + 1) + run_bytes + bytes > payload_max || run.len() == RUN_BLOCKS_MAX {
+        let is_full = map_bytes(run.len() + 1) + run_bytes + bytes > payload_max || run.len() == RUN_BLOCKS_MAX;
+        if is_full || index == coarse_blocks {
             cutter.push_run(run);
             (run, run_bytes) = (index..index, 0);
         }
@@ -86,6 +94,7 @@ impl Cutter<'_> {
             steps: self.frame.header,
             capture: self.capture,
             sent_offset_us: 0,
+            place: None,
             content,
         };
         header.write(&mut bytes);
@@ -123,6 +132,7 @@ mod tests {
                 (MediaHeader { content: Content::Fragment { block, .. }, .. }, part) => {
                     vec![(block as usize, part.len())]
                 }
+                (MediaHeader { content: Content::Parity { .. }, .. }, _) => vec![],
             }
         };
         packets.iter().map(content).collect()
@@ -130,37 +140,43 @@ mod tests {
 
     #[test]
     fn blocks_stay_whole_and_in_order() {
-        let packets = packetise(&frame(&[60, 0, 20, 50, 0]), FrameId(7), Timestamp::from_us(5), 130);
+        let packets = packetise(&frame(&[60, 0, 20, 50, 0]), 0, FrameId(7), Timestamp::from_us(5), 130);
         assert_eq!(contents(&packets, 130), [vec![(0, 60), (1, 0), (2, 20)], vec![(3, 50), (4, 0)]]);
     }
 
     #[test]
     fn a_run_fills_its_datagram_to_the_last_byte() {
         // 128 = header 29, map 1, lengths 2, data 96.
-        let packets = packetise(&frame(&[48, 48]), FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[48, 48]), 0, FrameId(0), Timestamp::default(), 128);
         assert_eq!(contents(&packets, 128), [[(0, 48), (1, 48)]]);
-        let packets = packetise(&frame(&[48, 49]), FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[48, 49]), 0, FrameId(0), Timestamp::default(), 128);
         assert_eq!(contents(&packets, 128), [[(0, 48)], [(1, 49)]]);
     }
 
     #[test]
+    fn coarse_blocks_have_datagrams_of_their_own() {
+        let packets = packetise(&frame(&[10, 0, 20, 10]), 2, FrameId(0), Timestamp::default(), 128);
+        assert_eq!(contents(&packets, 128), [[(0, 10), (1, 0)], [(2, 20), (3, 10)]]);
+    }
+
+    #[test]
     fn a_large_block_goes_in_even_parts() {
-        let packets = packetise(&frame(&[5, 100, 6]), FrameId(0), Timestamp::default(), 0);
+        let packets = packetise(&frame(&[5, 100, 6]), 0, FrameId(0), Timestamp::default(), 0);
         assert_eq!(contents(&packets, 128), [[(0, 5)], [(1, 50)], [(1, 50)], [(2, 6)]]);
     }
 
     #[test]
     fn an_empty_picture_is_a_map() {
-        let packets = packetise(&frame(&[0; 2_000]), FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[0; 2_000]), 0, FrameId(0), Timestamp::default(), 128);
         assert_eq!(packets.iter().map(|packet| packet.bytes.len()).collect::<Vec<_>>(), [128, 128, 29 + 52]);
         assert_eq!(packets[1].first_block, 99 * 8);
     }
 
     #[test]
     fn a_block_beyond_the_format_becomes_zero() {
-        let packets = packetise(&frame(&[BLOCK_BYTES_MAX + 1, 3]), FrameId(0), Timestamp::default(), 1_000);
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX + 1, 3]), 0, FrameId(0), Timestamp::default(), 1_000);
         assert_eq!(contents(&packets, 1_000), [[(0, 0), (1, 3)]]);
-        let packets = packetise(&frame(&[BLOCK_BYTES_MAX]), FrameId(0), Timestamp::default(), 40_000);
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX]), 0, FrameId(0), Timestamp::default(), 40_000);
         assert_eq!(contents(&packets, 40_000), [[(0, BLOCK_BYTES_MAX)]]);
     }
 }

@@ -177,6 +177,7 @@ pub struct BlockLayout {
     pyramids: Vec<Pyramid>,
     blocks: Vec<Block>,
     coarse: usize,
+    finest: usize,
 }
 
 impl BlockLayout {
@@ -199,10 +200,12 @@ impl BlockLayout {
             push_band(&mut blocks, pyramid, channel, pyramid.levels(), Orientation::LL);
         }
         let coarse = blocks.len();
+        let mut finest = coarse;
         // Band side 32, 64, ..: the same frequencies of all channels together.
         let widest = pyramids.iter().map(|p| p.side / 2).max().unwrap_or(0);
         let mut side = BLOCK_SIDE;
         while side <= widest {
+            finest = blocks.len();
             for (&channel, pyramid) in channels.iter().zip(&pyramids) {
                 let level = (pyramid.side / side).trailing_zeros() as usize;
                 if pyramid.side >= 2 * side && level <= pyramid.levels() {
@@ -213,7 +216,7 @@ impl BlockLayout {
             }
             side *= 2;
         }
-        Self { pyramids, blocks, coarse }
+        Self { pyramids, blocks, coarse, finest }
     }
 
     /// Geometry of each channel, in channel order.
@@ -230,6 +233,12 @@ impl BlockLayout {
     /// block is replaced by the last frame's; a missing later block is zero.
     pub fn coarse_blocks(&self) -> usize {
         self.coarse
+    }
+
+    /// Index of the first block of the finest bands, those of the highest frequencies of all; if there are no detail
+    /// bands, the number of blocks.
+    pub fn finest_start(&self) -> usize {
+        self.finest
     }
 }
 

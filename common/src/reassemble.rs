@@ -1,28 +1,25 @@
 //! Datagrams back into frames, in bounded memory.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+mod assembly;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::coded::{BlockState, ReceivedFrame};
+use self::assembly::{Assembly, Brought, Piece};
+use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
+use crate::protection::prepare;
 use crate::pyramid::BlockLayout;
 use crate::units::{FrameId, Timestamp};
-use crate::wire::media::{Content, MediaHeader};
-use crate::wire::run::{BLOCK_BYTES_MAX, Run};
+use crate::wire::media::MediaHeader;
 
 /// Frames that are put together side by side.
 pub const WINDOW_FRAMES: usize = 3;
 
-/// Bytes that a frame may have per block: twice what 1024 coefficients of 32 bits take.
-const BYTES_PER_BLOCK_MAX: usize = 8192;
 /// Frames that a datagram may be ahead of the newest one however short the time between them.
 const AHEAD_FRAMES_MIN: i128 = 64;
 /// Sources without a clock of their own may be this much faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
-/// Smallest part of a block, unless it is the last.
-const PART_BYTES_MIN: usize = 32;
-const TOO_MANY_BYTES: &str = "more bytes than a frame can have";
 /// Complete frames that are remembered to tell duplicates from late datagrams.
 const REMEMBERED: usize = 8;
 
@@ -83,11 +80,22 @@ pub struct Reassembler {
     complete: VecDeque<FrameId>,
     newest: FrameId,
     newest_at: Timestamp,
+    recovered: Recovered,
+}
+
+/// What parity has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Missing datagrams rebuilt.
+    pub datagrams: u64,
+    /// Groups that contradict themselves, and rebuilt datagrams that are none of this stream.
+    pub malformed: u64,
 }
 
 impl Reassembler {
     /// A reassembler for a stream whose first frame is `start_frame`.
     pub fn new(params: &StreamParams, start_frame: FrameId, now: Timestamp) -> Self {
+        prepare();
         let before = FrameId(start_frame.0.wrapping_sub(1));
         Self {
             blocks: BlockLayout::new(params).blocks().len(),
@@ -98,6 +106,7 @@ impl Reassembler {
             complete: VecDeque::with_capacity(REMEMBERED),
             newest: before,
             newest_at: now,
+            recovered: Recovered::default(),
         }
     }
 
@@ -137,11 +146,22 @@ impl Reassembler {
         self.released
     }
 
+    /// What parity has brought since the last call.
+    pub fn take_recovered(&mut self) -> Recovered {
+        std::mem::take(&mut self.recovered)
+    }
+
+    /// Bytes kept for rebuilding.
+    #[cfg(test)]
+    pub(crate) fn shard_bytes(&self) -> usize {
+        self.held.iter().map(Assembly::shard_bytes).sum()
+    }
+
     fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, &'static str> {
         if header.steps.fine_blocks as usize > self.blocks {
             return Err("more fine blocks than blocks");
         }
-        let piece = Piece::check(header.content, payload, self.blocks)?;
+        let piece = Piece::check(header, payload, self.blocks)?;
         if !header.frame.is_newer_than(self.released) {
             let known = self.complete.contains(&header.frame);
             return Ok(if known { DatagramOutcome::Duplicate } else { DatagramOutcome::Late });
@@ -155,11 +175,14 @@ impl Reassembler {
         if assembly.frame.frame.header != header.steps || assembly.frame.capture != header.capture {
             return Err("contradicts an earlier datagram of its frame");
         }
-        if !assembly.add(piece, BYTES_PER_BLOCK_MAX * self.blocks)? {
-            return Ok(DatagramOutcome::Duplicate);
+        match assembly.take(piece, header, payload, &mut self.recovered)? {
+            Brought::Nothing => return Ok(DatagramOutcome::Duplicate),
+            Brought::Parity => {}
+            Brought::Blocks => {
+                assembly.frame.last_received = now;
+                assembly.frame.sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
+            }
         }
-        assembly.frame.last_received = now;
-        assembly.frame.sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
         if header.frame.is_newer_than(self.newest) {
             self.newest = header.frame;
         }
@@ -188,138 +211,6 @@ impl Reassembler {
         }
         self.held.insert(at, Assembly::new(header, self.blocks, now));
         Some(at)
-    }
-}
-
-/// A payload that has been checked on its own.
-enum Piece<'a> {
-    Run { first: usize, blocks: Run<'a> },
-    Part { block: usize, total: usize, offset: usize, bytes: &'a [u8] },
-}
-
-impl<'a> Piece<'a> {
-    fn check(content: Content, payload: &'a [u8], blocks: usize) -> Result<Self, &'static str> {
-        match content {
-            Content::Blocks { first, count } => {
-                let (first, count) = (first as usize, usize::from(count));
-                if count == 0 {
-                    return Err("a run of no blocks");
-                }
-                if first + count > blocks {
-                    return Err("a run beyond the last block");
-                }
-                if payload.len() > BYTES_PER_BLOCK_MAX * blocks {
-                    return Err(TOO_MANY_BYTES);
-                }
-                Ok(Self::Run { first, blocks: Run::parse(payload, count)? })
-            }
-            Content::Fragment { block, total, offset } => {
-                let (block, total, offset) = (block as usize, usize::from(total), usize::from(offset));
-                if block >= blocks {
-                    return Err("a part of a block beyond the last");
-                }
-                if total > BLOCK_BYTES_MAX.min(BYTES_PER_BLOCK_MAX * blocks) || offset + payload.len() > total {
-                    return Err("a part beyond the end of its block");
-                }
-                if payload.len() < PART_BYTES_MIN && (payload.is_empty() || offset + payload.len() < total) {
-                    return Err("a part of too few bytes");
-                }
-                Ok(Self::Part { block, total, offset, bytes: payload })
-            }
-        }
-    }
-}
-
-/// A frame in the making.
-#[derive(Debug)]
-struct Assembly {
-    frame: AssembledFrame,
-    /// By block index.
-    parts: BTreeMap<usize, PartialBlock>,
-    bytes: usize,
-}
-
-impl Assembly {
-    fn new(header: &MediaHeader, blocks: usize, now: Timestamp) -> Self {
-        let frame = AssembledFrame {
-            id: header.frame,
-            frame: ReceivedFrame::empty(header.steps, blocks),
-            capture: header.capture,
-            sent: header.capture,
-            first_received: now,
-            last_received: now,
-        };
-        Self { frame, parts: BTreeMap::new(), bytes: 0 }
-    }
-
-    /// Whether the piece brought something new.
-    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, &'static str> {
-        match piece {
-            Piece::Run { first, blocks } => {
-                let mut is_new = false;
-                for (index, block) in (first..).zip(blocks) {
-                    if self.bytes + block.len() > bytes_max {
-                        return Err(TOO_MANY_BYTES);
-                    }
-                    if self.frame.frame.insert(index, block) {
-                        self.bytes += block.len();
-                        is_new = true;
-                    }
-                }
-                Ok(is_new)
-            }
-            Piece::Part { block, total, offset, bytes } => {
-                if self.frame.frame.block(block) != BlockState::Missing {
-                    return Ok(false);
-                }
-                if !self.parts.contains_key(&block) {
-                    if self.bytes + total > bytes_max {
-                        return Err(TOO_MANY_BYTES);
-                    }
-                    self.bytes += total;
-                }
-                let partial = self.parts.entry(block).or_insert_with(|| PartialBlock::new(total));
-                if partial.bytes.len() != total {
-                    return Err("contradicts an earlier part of its block");
-                }
-                let is_new = partial.fill(offset, bytes);
-                if partial.holes.is_empty()
-                    && let Some(whole) = self.parts.remove(&block)
-                {
-                    self.frame.frame.insert(block, &whole.bytes);
-                }
-                Ok(is_new)
-            }
-        }
-    }
-}
-
-/// A block of which parts have come.
-#[derive(Debug)]
-struct PartialBlock {
-    bytes: Vec<u8>,
-    holes: Vec<Range<usize>>,
-}
-
-impl PartialBlock {
-    fn new(total: usize) -> Self {
-        Self { bytes: vec![0; total], holes: std::iter::once(0..total).collect() }
-    }
-
-    /// Writes a part into the holes that it covers; false if it covers none.
-    fn fill(&mut self, offset: usize, part: &[u8]) -> bool {
-        let mut is_new = false;
-        for hole in std::mem::take(&mut self.holes) {
-            let (start, end) = (hole.start.max(offset), hole.end.min(offset + part.len()));
-            if start >= end {
-                self.holes.push(hole);
-                continue;
-            }
-            self.bytes[start..end].copy_from_slice(&part[start - offset..end - offset]);
-            self.holes.extend([hole.start..start, end..hole.end].into_iter().filter(|hole| !hole.is_empty()));
-            is_new = true;
-        }
-        is_new
     }
 }
 

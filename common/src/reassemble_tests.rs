@@ -2,12 +2,15 @@
 
 use proptest::prelude::*;
 
+use super::assembly::BYTES_PER_BLOCK_MAX;
 use super::*;
-use crate::coded::{CodedFrame, FrameHeader, StepIndex};
+use crate::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::packetise::packetise;
 use crate::params::CodecParams;
 use crate::units::{FrameRate, SequenceNumber};
+use crate::wire::media::Content;
+use crate::wire::run::BLOCK_BYTES_MAX;
 
 const STEPS: FrameHeader = FrameHeader { step: StepIndex::MIN, fine_blocks: 1 };
 const ACCEPTED: DatagramOutcome = DatagramOutcome::Accepted;
@@ -41,7 +44,7 @@ fn datagrams(id: u32) -> Vec<Vec<u8>> {
         frame.data.extend((0..len).map(|at| (at as u8).wrapping_add(id as u8)));
         frame.ends.push(frame.data.len() as u32);
     }
-    let packets = packetise(&frame, FrameId(id), t(u64::from(id) * 20_000), 128);
+    let packets = packetise(&frame, 0, FrameId(id), t(u64::from(id) * 20_000), 128);
     assert_eq!(packets.len(), 4);
     packets.into_iter().map(|packet| packet.bytes).collect()
 }
@@ -54,6 +57,7 @@ fn datagram(frame: u32, content: Content, payload: &[u8]) -> Vec<u8> {
         steps: STEPS,
         capture: t(u64::from(frame) * 20_000),
         sent_offset_us: 7,
+        place: None,
         content,
     }
     .write(&mut bytes);
@@ -67,7 +71,7 @@ fn part(frame: u32, block: u32, total: u16, offset: u16, bytes: &[u8]) -> Vec<u8
 
 /// Bytes held for frames in the making.
 fn held_bytes(reassembler: &Reassembler) -> usize {
-    reassembler.held.iter().map(|assembly| assembly.bytes).sum()
+    reassembler.held.iter().map(Assembly::bytes).sum()
 }
 
 #[test]

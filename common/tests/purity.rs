@@ -64,6 +64,8 @@ fn dependencies() -> BTreeSet<String> {
             "all",
         ])
         .args(["--package", "common", "--format", "{p}"])
+        // On ARM it reads through libc what the processor can do, and nothing else: reed-solomon-simd chooses by it.
+        .args(["--prune", "cpufeatures@0.2"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();

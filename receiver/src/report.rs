@@ -92,7 +92,7 @@ impl Presentation {
             frames_lost: link.counters.frames_lost,
             frames_shown: self.shown,
             bytes_received: link.counters.bytes_received,
-            fec_recovered: 0,
+            fec_recovered: link.counters.fec_recovered,
             freeze_ms_max: self.freeze_max.max(standing).as_secs_f64() * 1e3,
             gap_ms_p99: ms(self.gaps.percentiles().p99),
             latency_us: self.latency.percentiles(),

@@ -58,7 +58,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
         colour: info.colour,
         codec: config.codec,
     };
-    let session = SenderSession::new(params, config.rate);
+    let session = SenderSession::new(params, config.rate, config.protection);
     gate.set_budget_bytes(session.budget_bytes());
     let mut encoder =
         open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;

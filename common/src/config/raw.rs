@@ -112,7 +112,8 @@ pub struct Network {
     pub address: Option<String>,
     /// Never send video faster than this, whatever `[codec] rate` or `--rate` ask (sender only). Default: no limit.
     pub rate_max: Option<String>,
-    /// Forward error correction (sender only). Only `off` exists so far.
+    /// Forward error correction (sender only): `auto` (coarse parts always, others by the loss seen) or `off`. Default
+    /// `auto`.
     pub fec: Option<String>,
     /// Bytes asked for the socket's receive and send buffers, 65536 to 67108864. Default 8388608; the system may
     /// give less, which is logged.

@@ -10,6 +10,7 @@ use super::public_key::PublicKey;
 use super::raw;
 use crate::frame::{Chroma, FrameSize};
 use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet};
+use crate::protection::Protection;
 use crate::units::{Bitrate, FrameRate};
 
 /// UDP port of a listener that names none.
@@ -32,6 +33,8 @@ pub struct SenderConfig {
     pub codec: CodecParams,
     /// Video bit rate, `rate_max` applied.
     pub rate: Bitrate,
+    /// Whether frames are protected against loss.
+    pub protection: Protection,
 }
 
 /// A receiver's configuration, checked.
@@ -92,7 +95,6 @@ pub struct Peer {
 pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigError> {
     let rate = bitrate("codec.rate", file.codec.rate.as_deref().unwrap_or("20M"))?;
     let rate_max = file.network.rate_max.as_deref().map(|text| bitrate("network.rate_max", text)).transpose()?;
-    choice("network.fec", &file.network.fec, &[("off", ())])?;
     Ok(SenderConfig {
         shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?,
         source: file.video.source.clone().unwrap_or_else(|| "camera".to_owned()),
@@ -105,6 +107,7 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
         )?,
         codec: codec(&file.codec)?,
         rate: rate_max.map_or(rate, |max| rate.min(max)),
+        protection: choice("network.fec", &file.network.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
     })
 }
 

@@ -38,6 +38,7 @@ fn every_key_is_read() {
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
     assert_eq!(config.frame_rate, FrameRate::new(29_970, 1000));
+    assert_eq!((config.protection, sender("").unwrap().protection), (Protection::Off, Protection::Auto));
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
@@ -69,7 +70,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[network]\nmode = \"both\""), "network.mode", "`dial`, `listen`");
     check_refused(sender("[network]\naddress = \"home\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
-    check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`off`");
+    check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`auto`, `off`");
     check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");
     check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "44 characters");
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");

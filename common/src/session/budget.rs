@@ -3,11 +3,11 @@
 //! With the rate R and the frame interval T, a frame and everything around it may take `gross = R T / 8` bytes:
 //!
 //! ```text
-//! coded + datagrams * (header + map rounding + lower layers) + repeated datagrams <= gross
+//! coded + datagrams * (header + map rounding + lower layers) + parity datagrams <= gross
 //! ```
 //!
 //! Blocks stay whole, so datagrams are not full. How many coded bytes one holds is taken from the last frame, as is
-//! what the repeated coarse datagrams take; both change little from frame to frame.
+//! what its parity should have taken; both change little from frame to frame.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::wire::media::BLOCKS_HEADER_BYTES;
 
 /// What a datagram costs below us: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
 /// 4 % of a full one. IPv6 takes 20 more.
-const LOWER_LAYERS_BYTES: usize = 60;
+pub(super) const LOWER_LAYERS_BYTES: usize = 60;
 /// Media header and the rounding of a run's map.
 const HEADER_BYTES: usize = BLOCKS_HEADER_BYTES + 1;
-/// Repeated datagrams take at most this part of a frame.
-const REPEAT_PART: usize = 8;
+/// Parity takes at most this part of a frame.
+const PARITY_PART: usize = 2;
 /// Frames of fewer datagrams say little about how full datagrams are.
 const PACKETS_MIN: usize = 4;
 
@@ -31,21 +31,21 @@ pub(super) struct Budget {
     /// Coded bytes in the datagrams of the last frame that had enough of them.
     coded: usize,
     packets: usize,
-    repeats: usize,
+    parity: usize,
 }
 
 impl Budget {
     pub(super) fn new(rate: Bitrate, interval: Duration) -> Self {
         let gross = u128::from(rate.as_bps()).saturating_mul(interval.as_nanos()) / 8_000_000_000;
-        Self { gross: usize::try_from(gross).unwrap_or(usize::MAX), max_datagram: 0, coded: 0, packets: 0, repeats: 0 }
+        Self { gross: usize::try_from(gross).unwrap_or(usize::MAX), max_datagram: 0, coded: 0, packets: 0, parity: 0 }
     }
 
-    /// Forgets what was learned with other datagrams: they are three quarters full, and two are repeated.
+    /// Forgets what was learned with other datagrams: they are three quarters full, and two of them are parity.
     pub(super) fn set_max_datagram(&mut self, bytes: usize) {
         if bytes != self.max_datagram {
             self.max_datagram = bytes;
             (self.coded, self.packets) = (3 * bytes.saturating_sub(HEADER_BYTES).max(1), 4);
-            self.repeats = 2 * on_wire(bytes);
+            self.parity = 2 * on_wire(bytes);
         }
     }
 
@@ -56,17 +56,17 @@ impl Budget {
 
     /// Bytes that a coded frame may have.
     pub(super) fn coded(&self) -> usize {
-        let left = (self.gross - self.repeats.min(self.gross / REPEAT_PART)) as u128;
+        let left = (self.gross - self.parity.min(self.gross / PARITY_PART)) as u128;
         let around = self.packets * (HEADER_BYTES + LOWER_LAYERS_BYTES);
         (left * self.coded as u128 / (self.coded + around).max(1) as u128) as usize
     }
 
-    /// A frame of `coded` bytes took `packets` datagrams, of which the coarse ones take `coarse` bytes on the wire.
-    pub(super) fn on_frame(&mut self, coded: usize, packets: usize, coarse: usize) {
+    /// A frame of `coded` bytes took `packets` datagrams and should have `parity` bytes of parity on the wire.
+    pub(super) fn on_frame(&mut self, coded: usize, packets: usize, parity: usize) {
         if packets >= PACKETS_MIN {
             (self.coded, self.packets) = (coded, packets);
         }
-        self.repeats = coarse;
+        self.parity = parity;
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
         let mut budget = Budget::new(Bitrate::from_bps(24_000_000), Duration::from_millis(40));
         budget.set_max_datagram(1_200);
         assert_eq!(budget.gross(), 120_000);
-        // 100 datagrams of 1000 coded bytes, one repeated: 1090 each. The last one's rounding is not foreseen.
+        // 100 datagrams of 1000 coded bytes and one of parity: 1090 each. The last one's rounding is not foreseen.
         budget.on_frame(100_000, 100, 1_090);
         let coded = budget.coded();
         let wire = coded + coded.div_ceil(1_000) * 90 + 1_090;
@@ -92,11 +92,11 @@ mod tests {
     }
 
     #[test]
-    fn repeats_are_a_small_part_and_any_size_is_taken() {
+    fn parity_leaves_room_for_the_picture_and_any_size_is_taken() {
         let mut budget = Budget::new(Bitrate::from_bps(800_000), Duration::from_micros(33_333));
         assert_eq!(budget.coded(), 0);
         budget.set_max_datagram(1_200);
-        assert!((2_600..2_900).contains(&budget.coded()), "{}", budget.coded());
+        assert!((1_400..1_700).contains(&budget.coded()), "{}", budget.coded());
         budget.set_max_datagram(0);
         budget.on_frame(0, 0, usize::MAX);
         assert!(budget.coded() < 3_333);

@@ -97,6 +97,9 @@ impl Inbound {
 
     /// The next frame that is complete, pushed out or due. Counts it, and those that never came before it.
     pub(super) fn poll_frame(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> Option<ArrivedFrame> {
+        let recovered = self.reassembler.take_recovered();
+        counters.fec_recovered += recovered.datagrams;
+        counters.fec_malformed += recovered.malformed;
         let frame = self.reassembler.poll_frame().or_else(|| {
             let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
             let due = |frame: &&_| is_over || self.arrival.deadline(frame, self.interval, self.latency_max) <= now;

@@ -11,12 +11,14 @@
 mod arrival;
 mod budget;
 mod inbound;
+mod loss;
 mod pacer;
 mod receiver;
 mod sender;
 mod sequence;
 
 pub use inbound::ArrivedFrame;
+pub use loss::LossEstimate;
 pub use receiver::{ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
 pub use sender::{FrameTimes, SenderCounters, SenderEvent, SenderSession};
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::protection::Outgoing;
 use crate::units::Timestamp;
 
 /// Shortest time between two bursts: timers are no finer.
@@ -16,8 +17,7 @@ pub(super) fn pacing_span(interval: Duration) -> Duration {
 #[derive(Debug)]
 struct Scheduled {
     at: Timestamp,
-    datagram: Vec<u8>,
-    is_repeat: bool,
+    datagram: Outgoing,
 }
 
 /// Datagrams with the time at which each may leave.
@@ -29,39 +29,33 @@ pub(super) struct Pacer {
 /// What was thrown away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dropped {
-    /// Datagrams, repeats included.
+    /// Datagrams, parity included.
     pub(super) datagrams: usize,
-    /// Whether some would have left for the first time.
+    /// Whether some are not parity.
     pub(super) cuts_frame: bool,
 }
 
 impl Pacer {
     /// Replaces all that is queued by `datagrams`, of which the first burst may leave at `now` and the others evenly
-    /// within `span`. The first `repeats` datagrams leave a second time with the second burst.
-    pub(super) fn start(&mut self, datagrams: Vec<Vec<u8>>, repeats: usize, now: Timestamp, span: Duration) -> Dropped {
+    /// within `span`.
+    pub(super) fn start(&mut self, datagrams: Vec<Outgoing>, now: Timestamp, span: Duration) -> Dropped {
         let dropped = self.clear();
-        let total = datagrams.len() + repeats;
+        let total = datagrams.len();
         let bursts_max = (span.as_micros() / BURST_INTERVAL.as_micros()) as usize;
         let burst_len = total.div_ceil(bursts_max.clamp(1, total.max(1))).max(1);
         let bursts = total.div_ceil(burst_len).max(1);
-        let copies: Vec<_> = datagrams.iter().take(repeats).cloned().collect();
-        let first_burst = burst_len.min(datagrams.len());
-        let mut once = datagrams.into_iter().map(|datagram| (datagram, false));
-        let mut order: Vec<_> = once.by_ref().take(first_burst).collect();
-        order.extend(copies.into_iter().map(|datagram| (datagram, true)));
-        order.extend(once);
-        for (place, (datagram, is_repeat)) in order.into_iter().enumerate() {
+        for (place, datagram) in datagrams.into_iter().enumerate() {
             let burst = place / burst_len;
             let at = now + span.mul_f64(burst as f64 / bursts as f64);
-            self.queue.push_back(Scheduled { at, datagram, is_repeat });
+            self.queue.push_back(Scheduled { at, datagram });
         }
         dropped
     }
 
-    /// The next datagram that may leave by `now`, and whether it is a repeat.
-    pub(super) fn poll(&mut self, now: Timestamp) -> Option<(Vec<u8>, bool)> {
+    /// The next datagram that may leave by `now`.
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Outgoing> {
         let scheduled = self.queue.pop_front_if(|scheduled| scheduled.at <= now)?;
-        Some((scheduled.datagram, scheduled.is_repeat))
+        Some(scheduled.datagram)
     }
 
     /// When the next datagram may leave.
@@ -69,9 +63,9 @@ impl Pacer {
         self.queue.front().map(|scheduled| scheduled.at)
     }
 
-    /// Datagrams that have not left for the first time.
+    /// Datagrams that have not left, parity not counted.
     pub(super) fn unsent(&self) -> usize {
-        self.queue.iter().filter(|scheduled| !scheduled.is_repeat).count()
+        self.queue.iter().filter(|scheduled| !scheduled.datagram.is_parity).count()
     }
 
     /// Throws everything away.
@@ -86,49 +80,41 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// (time in us, datagram, whether a repeat) in the order of leaving.
-    fn schedule(datagrams: u8, repeats: usize, span_us: u64) -> Vec<(u64, u8, bool)> {
+    fn outgoing(number: u8, is_parity: bool) -> Outgoing {
+        Outgoing { bytes: vec![number], is_parity }
+    }
+
+    /// (time in us, datagram) in the order of leaving.
+    fn schedule(datagrams: u8, span_us: u64) -> Vec<(u64, u8)> {
         let mut pacer = Pacer::default();
-        let datagrams = (0..datagrams).map(|number| vec![number]).collect();
-        pacer.start(datagrams, repeats, Timestamp::from_us(100), Duration::from_micros(span_us));
+        let datagrams = (0..datagrams).map(|number| outgoing(number, false)).collect();
+        pacer.start(datagrams, Timestamp::from_us(100), Duration::from_micros(span_us));
         let mut seen = Vec::new();
         while let Some(at) = pacer.next_at() {
             assert_eq!(pacer.poll(Timestamp::from_us(at.as_us() - 1)), None);
-            seen.extend(pacer.poll(at).map(|(datagram, is_repeat)| (at.as_us(), datagram[0], is_repeat)));
+            seen.extend(pacer.poll(at).map(|datagram| (at.as_us(), datagram.bytes[0])));
         }
         seen
     }
 
     #[test]
-    fn bursts_are_even_and_repeats_come_one_burst_later() {
+    fn bursts_are_even() {
         let [first, second, third] = [100, 1_100, 2_100];
-        assert_eq!(
-            schedule(5, 1, 3_000),
-            [
-                (first, 0, false),
-                (first, 1, false),
-                (second, 0, true),
-                (second, 2, false),
-                (third, 3, false),
-                (third, 4, false)
-            ]
-        );
+        assert_eq!(schedule(6, 3_000), [(first, 0), (first, 1), (second, 2), (second, 3), (third, 4), (third, 5)]);
     }
 
     #[test]
     fn all_leave_at_once_if_there_is_no_time() {
-        assert_eq!(schedule(2, 1, 900), [(100, 0, false), (100, 1, false), (100, 0, true)]);
-        assert_eq!(schedule(1, 1, 0), [(100, 0, false), (100, 0, true)]);
-        assert_eq!(schedule(0, 0, 5_000), []);
+        assert_eq!(schedule(3, 900), [(100, 0), (100, 1), (100, 2)]);
+        assert_eq!(schedule(1, 0), [(100, 0)]);
+        assert_eq!(schedule(0, 5_000), []);
     }
 
     #[test]
     fn bursts_keep_their_distance_and_the_span() {
-        for (count, repeats, span) in [(200u8, 3, 25_000), (7, 2, 25_000), (26, 1, 24_999), (255, 0, 1_999)] {
-            let seen = schedule(count, repeats, span);
-            assert_eq!(seen.len(), usize::from(count) + repeats);
-            let first = seen.iter().filter(|seen| !seen.2).map(|seen| seen.1);
-            assert!(first.eq(0..count));
+        for (count, span) in [(200u8, 25_000), (7, 25_000), (26, 24_999), (255, 1_999)] {
+            let seen = schedule(count, span);
+            assert!(seen.iter().map(|seen| seen.1).eq(0..count));
             for pair in seen.windows(2) {
                 let gap = pair[1].0 - pair[0].0;
                 assert!(gap == 0 || gap >= 999, "{gap}");
@@ -138,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn dropping_only_repeats_cuts_no_frame() {
+    fn dropping_only_parity_cuts_no_frame() {
         let mut pacer = Pacer::default();
         let span = Duration::from_millis(5);
-        pacer.start(vec![vec![0]], 1, Timestamp::default(), span);
+        pacer.start(vec![outgoing(0, false), outgoing(1, true)], Timestamp::default(), span);
         pacer.poll(Timestamp::default());
-        let dropped = pacer.start(vec![vec![1], vec![2]], 0, Timestamp::default(), span);
+        let dropped = pacer.start(vec![outgoing(1, false), outgoing(2, false)], Timestamp::default(), span);
         assert_eq!(dropped, Dropped { datagrams: 1, cuts_frame: false });
         assert_eq!(pacer.clear(), Dropped { datagrams: 2, cuts_frame: true });
     }

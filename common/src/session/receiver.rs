@@ -66,6 +66,10 @@ pub struct ReceiverCounters {
     pub datagrams_malformed: u64,
     /// Datagrams while no stream was on.
     pub datagrams_unexpected: u64,
+    /// Missing datagrams rebuilt from parity.
+    pub fec_recovered: u64,
+    /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.
+    pub fec_malformed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

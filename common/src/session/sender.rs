@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::budget::{Budget, on_wire};
+use super::budget::{Budget, LOWER_LAYERS_BYTES, on_wire};
+use super::loss::LossEstimate;
 use super::pacer::{Pacer, pacing_span};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::coded::CodedFrame;
 use crate::packetise::packetise;
 use crate::params::StreamParams;
+use crate::protection::{Outgoing, PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role};
@@ -56,9 +58,9 @@ pub struct SenderCounters {
     pub frames_unwanted: u64,
     /// Coded bytes of the frames sent whole, without headers.
     pub coded_bytes: u64,
-    /// Datagrams that left, repeats included.
+    /// Datagrams that left, parity included.
     pub datagrams_sent: u64,
-    /// Datagrams dropped, repeats included.
+    /// Datagrams dropped, parity included.
     pub datagrams_dropped: u64,
     /// Bytes of the datagrams that left.
     pub bytes_sent: u64,
@@ -109,6 +111,8 @@ enum Finishing {
 pub struct SenderSession {
     params: StreamParams,
     coarse_blocks: usize,
+    protector: Protector,
+    loss: LossEstimate,
     budget: Budget,
     max_datagram: usize,
     phase: Phase,
@@ -134,10 +138,13 @@ struct CurrentFrame {
 
 impl SenderSession {
     /// A session without a connection, for a stream whose datagrams with all that is around them take at most `rate`.
-    pub fn new(params: StreamParams, rate: Bitrate) -> Self {
+    pub fn new(params: StreamParams, rate: Bitrate, protection: Protection) -> Self {
+        let layout = BlockLayout::new(&params);
         Self {
             params,
-            coarse_blocks: BlockLayout::new(&params).coarse_blocks(),
+            coarse_blocks: layout.coarse_blocks(),
+            protector: Protector::new(protection, &layout),
+            loss: LossEstimate::default(),
             budget: Budget::new(rate, params.frame_rate.interval()),
             max_datagram: 0,
             phase: Phase::Disconnected,
@@ -230,27 +237,20 @@ impl SenderSession {
         }
         let id = self.next_frame;
         self.next_frame = id.next();
-        let packets = packetise(&frame, id, times.capture, self.max_datagram);
-        let coded_bytes = coded_size(&frame);
-        let coarse = packets.iter().take_while(|packet| packet.first_block < self.coarse_blocks);
-        let coarse: Vec<_> = coarse.map(|packet| on_wire(packet.bytes.len())).collect();
-        self.budget.on_frame(coded_bytes, packets.len(), coarse.iter().sum());
-
-        let mut wire_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes.len())).sum();
-        let mut repeats = 0;
-        for bytes in coarse {
-            if wire_bytes + bytes > self.budget.gross() {
-                break;
-            }
-            (wire_bytes, repeats) = (wire_bytes + bytes, repeats + 1);
-        }
+        let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
+        let packets = packetise(&frame, self.coarse_blocks, id, times.capture, max_datagram);
+        let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
+        let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes.len())).sum();
+        let room = self.budget.gross().saturating_sub(data_bytes);
+        let protected = self.protector.protect(packets, self.loss, room, LOWER_LAYERS_BYTES);
+        self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
+        let wire_bytes: usize = protected.datagrams.iter().map(|datagram| on_wire(datagram.bytes.len())).sum();
         // A frame of the full budget takes the whole span, a smaller one as much less.
         let share = wire_bytes as f64 / self.budget.gross().max(1) as f64;
         let span = pacing_span(self.params.frame_rate.interval()).mul_f64(share.min(1.0));
 
         self.drop_unsent();
-        let datagrams = packets.into_iter().map(|packet| packet.bytes).collect();
-        self.pacer.start(datagrams, repeats, now, span);
+        self.pacer.start(protected.datagrams, now, span);
         self.current = Some(CurrentFrame { id, times, coded_bytes });
     }
 
@@ -263,13 +263,13 @@ impl SenderSession {
     /// The next datagram to hand to the socket at `now`.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let current = self.current?;
-        let (mut datagram, is_repeat) = self.pacer.poll(now)?;
+        let Outgoing { bytes: mut datagram, is_parity } = self.pacer.poll(now)?;
         let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
         stamp(&mut datagram, self.next_sequence, offset);
         self.next_sequence = self.next_sequence.next();
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += datagram.len() as u64;
-        if !is_repeat && self.pacer.unsent() == 0 {
+        if !is_parity && self.pacer.unsent() == 0 {
             self.counters.frames_sent += 1;
             self.counters.coded_bytes += current.coded_bytes as u64;
             self.counters.last_pace = now.since(current.times.coded);

@@ -3,13 +3,18 @@
 //! ```text
 //!  0 u8   version << 4 | kind           kind 0, a run of blocks:      kind 1, part of one large block:
 //!  1 u8   step                          24 u24 first block            24 u24 block
-//!  2 u16  protection group, 0 = none    27 u16 number of blocks       27 u16 length of the block
-//!  4 u32  sequence number               29 the run                    29 u16 offset of this part
-//!  8 u32  frame                                                       31 the part
-//! 12 u24  fine blocks
-//! 15 u48  capture time, us, sender's clock
-//! 21 u24  from capture to the socket, us, saturating
+//!  2 u8   protection group, 0 = none    27 u16 number of blocks       27 u16 length of the block
+//!  3 u8   index in the group            29 the run                    29 u16 offset of this part
+//!  4 u32  sequence number                                             31 the part
+//!  8 u32  frame
+//! 12 u24  fine blocks                   kind 2, a parity shard of its group:
+//! 15 u48  capture time, us,             24 u8  data shards k of the group
+//!         sender's clock                25 u8  parity shards m of the group
+//! 21 u24  from capture to the           26 the shard
+//!         socket, us, saturating
 //! ```
+//!
+//! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
 
 use crate::coded::{FrameHeader, StepIndex};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
@@ -20,11 +25,18 @@ pub const MEDIA_VERSION: u8 = 1;
 pub const BLOCKS_HEADER_BYTES: usize = 29;
 /// Header of a part of a block.
 pub const FRAGMENT_HEADER_BYTES: usize = 31;
+/// Header of a parity shard.
+pub const PARITY_HEADER_BYTES: usize = 26;
+/// Protection groups that a frame can have; they are numbered from 1.
+pub const GROUPS_MAX: u8 = 15;
 /// Blocks that one datagram can hold.
 pub const RUN_BLOCKS_MAX: usize = u16::MAX as usize;
 
 const KIND_BLOCKS: u8 = 0;
 const KIND_FRAGMENT: u8 = 1;
+const KIND_PARITY: u8 = 2;
+/// What all kinds have in common.
+const COMMON_BYTES: usize = 24;
 const U24_MAX: u32 = 0xff_ffff;
 
 /// Header of a media datagram.
@@ -40,8 +52,19 @@ pub struct MediaHeader {
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
+    /// Its place in a protection group.
+    pub place: Option<ShardPlace>,
     /// What follows the header.
     pub content: Content,
+}
+
+/// Which shard of which protection group of its frame a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardPlace {
+    /// 1 to [`GROUPS_MAX`].
+    pub group: u8,
+    /// Data shards come first, then parity shards.
+    pub index: u8,
 }
 
 /// What a media datagram carries.
@@ -63,52 +86,93 @@ pub enum Content {
         /// Where this part starts in it, bytes.
         offset: u16,
     },
+    /// A parity shard of its protection group.
+    Parity {
+        /// Data shards of the group, at least 1.
+        data: u8,
+        /// Parity shards of the group, at least 1; with the data shards at most 256.
+        parity: u8,
+    },
+}
+
+impl Content {
+    /// Kind of datagram, 0 to 15.
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Blocks { .. } => KIND_BLOCKS,
+            Self::Fragment { .. } => KIND_FRAGMENT,
+            Self::Parity { .. } => KIND_PARITY,
+        }
+    }
+
+    /// Appends the header's fields from byte 24 on. Values of more than their bits are saturated.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Blocks { first, count } => {
+                out.extend(u24(first));
+                out.extend(count.to_le_bytes());
+            }
+            Self::Fragment { block, total, offset } => {
+                out.extend(u24(block));
+                out.extend(total.to_le_bytes());
+                out.extend(offset.to_le_bytes());
+            }
+            Self::Parity { data, parity } => out.extend([data, parity]),
+        }
+    }
+
+    /// Splits what follows byte 24 of a datagram of `kind` into the fields and the payload, or says what is wrong.
+    pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), &'static str> {
+        const SHORT: &str = "shorter than its header";
+        match kind {
+            KIND_BLOCKS => {
+                let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(SHORT)?;
+                let first = u32::from_le_bytes([a, b, c, 0]);
+                Ok((Self::Blocks { first, count: u16::from_le_bytes([d, e]) }, payload))
+            }
+            KIND_FRAGMENT => {
+                let (&[a, b, c, d, e, f, g], payload) = bytes.split_first_chunk().ok_or(SHORT)?;
+                let block = u32::from_le_bytes([a, b, c, 0]);
+                let (total, offset) = (u16::from_le_bytes([d, e]), u16::from_le_bytes([f, g]));
+                Ok((Self::Fragment { block, total, offset }, payload))
+            }
+            KIND_PARITY => {
+                let (&[data, parity], shard) = bytes.split_first_chunk().ok_or(SHORT)?;
+                Ok((Self::Parity { data, parity }, shard))
+            }
+            _ => Err("an unknown kind of datagram"),
+        }
+    }
 }
 
 impl MediaHeader {
     /// Appends the header to `out`; the payload follows. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let (kind, index) = match self.content {
-            Content::Blocks { first, .. } => (KIND_BLOCKS, first),
-            Content::Fragment { block, .. } => (KIND_FRAGMENT, block),
-        };
-        out.extend([MEDIA_VERSION << 4 | kind, self.steps.step.index(), 0, 0]);
+        let (group, index) = self.place.map_or((0, 0), |place| (place.group, place.index));
+        out.extend([MEDIA_VERSION << 4 | self.content.kind(), self.steps.step.index(), group, index]);
         out.extend(self.sequence.0.to_le_bytes());
         out.extend(self.frame.0.to_le_bytes());
         out.extend(u24(self.steps.fine_blocks));
         out.extend(&self.capture.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);
         out.extend(u24(self.sent_offset_us));
-        out.extend(u24(index));
-        match self.content {
-            Content::Blocks { count, .. } => out.extend(count.to_le_bytes()),
-            Content::Fragment { total, offset, .. } => {
-                out.extend(total.to_le_bytes());
-                out.extend(offset.to_le_bytes());
-            }
-        }
+        self.content.write(out);
     }
 
     /// Splits a datagram into header and payload, or says why it is none.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), &'static str> {
-        let (head, rest) = datagram.split_first_chunk::<BLOCKS_HEADER_BYTES>().ok_or("shorter than its header")?;
+        let (head, rest) = datagram.split_first_chunk::<COMMON_BYTES>().ok_or("shorter than its header")?;
         if head[0] >> 4 != MEDIA_VERSION {
             return Err("another version of the media header");
         }
-        if head[2] != 0 || head[3] != 0 {
-            return Err("an unknown protection group");
-        }
+        let place = match (head[2], head[3]) {
+            (0, 0) => None,
+            (group @ 1..=GROUPS_MAX, index) => Some(ShardPlace { group, index }),
+            _ => return Err("an unknown protection group"),
+        };
         let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u24_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], 0]);
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (content, payload) = match head[0] & 0xf {
-            KIND_BLOCKS => (Content::Blocks { first: u24_at(24), count: u16_at(27) }, rest),
-            KIND_FRAGMENT => {
-                let (offset, payload) = rest.split_first_chunk::<2>().ok_or("shorter than its header")?;
-                let offset = u16::from_le_bytes(*offset);
-                (Content::Fragment { block: u24_at(24), total: u16_at(27), offset }, payload)
-            }
-            _ => return Err("an unknown kind of datagram"),
-        };
+        let (content, payload) = Content::parse(head[0] & 0xf, rest)?;
         let header = Self {
             sequence: SequenceNumber(u32_at(4)),
             frame: FrameId(u32_at(8)),
@@ -118,6 +182,7 @@ impl MediaHeader {
             },
             capture: Timestamp::from_us(u64::from(u32_at(15)) | u64::from(u16_at(19)) << 32),
             sent_offset_us: u24_at(21),
+            place,
             content,
         };
         Ok((header, payload))
@@ -126,9 +191,16 @@ impl MediaHeader {
 
 /// Writes the two fields that are known only when a datagram leaves into one made by [`MediaHeader::write`].
 pub fn stamp(datagram: &mut [u8], sequence: SequenceNumber, sent_offset_us: u32) {
-    if let Some(head) = datagram.first_chunk_mut::<BLOCKS_HEADER_BYTES>() {
+    if let Some(head) = datagram.first_chunk_mut::<COMMON_BYTES>() {
         head[4..8].copy_from_slice(&sequence.0.to_le_bytes());
         head[21..24].copy_from_slice(&u24(sent_offset_us));
+    }
+}
+
+/// Gives a datagram made by [`MediaHeader::write`] its place in a protection group.
+pub fn set_place(datagram: &mut [u8], place: ShardPlace) {
+    if let Some(head) = datagram.first_chunk_mut::<COMMON_BYTES>() {
+        [head[2], head[3]] = [place.group, place.index];
     }
 }
 

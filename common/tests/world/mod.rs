@@ -8,6 +8,7 @@ use common::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::netsim::{Network, Random, Scenario};
 use common::params::{CodecParams, StreamParams};
+use common::protection::Protection;
 use common::pyramid::BlockLayout;
 use common::session::{
     ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession,
@@ -126,6 +127,9 @@ pub(crate) struct World {
     /// Receiver's time, frame, blocks missing.
     pub(crate) trace: Vec<(u64, u32, usize)>,
     pub(crate) last_frame: Option<ArrivedFrame>,
+    /// Frames that came without some of their coarse blocks.
+    pub(crate) coarse_missing: usize,
+    coarse_blocks: usize,
     pub(crate) longest_gap: Duration,
     /// Longest time from a frame's first datagram to its release.
     pub(crate) worst_wait: Duration,
@@ -138,10 +142,15 @@ pub(crate) struct World {
 impl World {
     /// A connected pair that has exchanged its greetings.
     pub(crate) fn new(scenario: impl Into<Scenario>, options: ReceiverOptions) -> Self {
+        Self::protected(scenario, options, Protection::Auto)
+    }
+
+    /// The same with another protection.
+    pub(crate) fn protected(scenario: impl Into<Scenario>, options: ReceiverOptions, protection: Protection) -> Self {
         let (now, scenario) = (t(1_000_000), scenario.into());
         let mut world = Self {
             now,
-            sender: SenderSession::new(params(), RATE),
+            sender: SenderSession::new(params(), RATE, protection),
             receiver: ReceiverSession::new(options),
             checker: Checker { latency_max: options.latency_max.unwrap_or(INTERVAL), ..Checker::default() },
             media: Network::new(scenario.clone(), now),
@@ -151,6 +160,8 @@ impl World {
             tamper: None,
             trace: Vec::new(),
             last_frame: None,
+            coarse_missing: 0,
+            coarse_blocks: BlockLayout::new(&params()).coarse_blocks(),
             longest_gap: Duration::ZERO,
             worst_wait: Duration::ZERO,
             starts: 0,
@@ -331,6 +342,8 @@ impl World {
             return Err("a frame with another time of release".to_owned());
         }
         self.checker.on_frame(&frame)?;
+        let is_missing = |index: usize| frame.frame.block(index) == BlockState::Missing;
+        self.coarse_missing += usize::from((0..self.coarse_blocks).any(is_missing));
         self.trace.push((frame.released.as_us(), frame.id.0, frame.frame.missing()));
         if let Some(last) = &self.last_frame {
             self.longest_gap = self.longest_gap.max(frame.released.since(last.released));

@@ -1,0 +1,108 @@
+//! Unequal protection: Reed-Solomon parity for what a picture can least do without.
+//!
+//! A frame's datagrams form groups: the coarse ones, which also carry the frame's header like all others; those up to
+//! the second finest level; and the finest, which have no group and no parity. A group of `k` data shards with `m`
+//! parity shards is whole as soon as any `k` of them are there. Coarse groups have at least as much parity as data, the
+//! others what [`parity_shards`] says for the loss seen ([`Protector`]).
+//!
+//! A shard is what a datagram has to itself, padded with zeros to an even size common to its group:
+//!
+//! ```text
+//! 0 u8   kind of datagram
+//! 1 u16  bytes that follow, padding not counted
+//! 3      the datagram from byte 24 on
+//! ```
+//!
+//! The rest of the header is the frame's, so a parity shard's header completes a data shard. A group of one data shard
+//! has copies of it as parity. The code is that of reed-solomon-simd (Leopard-RS, GF(2^16)), whose shard counts and
+//! sizes come from the peer and are therefore bounded here before the library sees them.
+
+mod count;
+mod protector;
+mod recovery;
+
+pub use count::parity_shards;
+pub use protector::{Outgoing, Protected, Protector};
+pub(crate) use recovery::{FrameShards, ParityShard};
+
+use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
+
+use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, PARITY_HEADER_BYTES};
+
+/// Shards of a group, parity included.
+pub const SHARDS_MAX: usize = 256;
+/// Bytes of a shard: more than any datagram on a common network.
+pub const SHARD_BYTES_MAX: usize = 4096;
+/// What a datagram must leave free so that the parity shards of its group fit into datagrams of the same size.
+pub const PARITY_EXTRA_BYTES: usize = PARITY_HEADER_BYTES + SHARD_HEAD_BYTES + 1 - COMMON_BYTES;
+
+const SHARD_HEAD_BYTES: usize = 3;
+/// The part of a media header that is not in the shard.
+const COMMON_BYTES: usize = FRAGMENT_HEADER_BYTES - 7;
+
+/// Whether frames are protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// By the loss seen, coarse datagrams always.
+    #[default]
+    Auto,
+    /// No parity at all.
+    Off,
+}
+
+/// Has the library make its tables (a few megabytes, some milliseconds) before the first frame needs them.
+pub fn prepare() {
+    // Of this constant case nothing can go wrong, and nothing depends on it.
+    try_prepare().ok();
+}
+
+fn try_prepare() -> Result<(), reed_solomon_simd::Error> {
+    let data = [[0; 2]; 2];
+    let parity = code(&data, 1, 2)?;
+    let mut decoder = ReedSolomonDecoder::new(2, 1, 2)?;
+    decoder.add_original_shard(0, data[0])?;
+    decoder.add_recovery_shard(0, &parity[0])?;
+    decoder.decode()?;
+    Ok(())
+}
+
+/// The `parity` parity shards of data shards that are all `shard_bytes` long.
+fn code(
+    data: &[impl AsRef<[u8]>],
+    parity: usize,
+    shard_bytes: usize,
+) -> Result<Vec<Vec<u8>>, reed_solomon_simd::Error> {
+    if let [only] = data {
+        return Ok(vec![only.as_ref().to_vec(); parity]);
+    }
+    let mut encoder = ReedSolomonEncoder::new(data.len(), parity, shard_bytes)?;
+    for shard in data {
+        encoder.add_original_shard(shard)?;
+    }
+    Ok(encoder.encode()?.recovery_iter().map(<[u8]>::to_vec).collect())
+}
+
+/// The shard of a datagram, not padded.
+fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
+    let mut shard = Vec::with_capacity(SHARD_HEAD_BYTES + 7 + payload.len() + 1);
+    shard.extend([content.kind(), 0, 0]);
+    content.write(&mut shard);
+    shard.extend_from_slice(payload);
+    let bytes = u16::try_from(shard.len() - SHARD_HEAD_BYTES).unwrap_or(u16::MAX);
+    shard[1..3].copy_from_slice(&bytes.to_le_bytes());
+    shard
+}
+
+/// A datagram's own part from its shard, or what is wrong with it.
+pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), &'static str> {
+    let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or("a shard of no bytes")?;
+    let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or("a shard shorter than it says")?;
+    match Content::parse(kind, bytes)? {
+        (Content::Parity { .. }, _) => Err("parity of parity"),
+        parsed => Ok(parsed),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,173 @@
+//! A frame's datagrams with their parity, in the order in which they leave.
+
+use super::count::parity_shards;
+use super::{Protection, SHARD_BYTES_MAX, SHARDS_MAX, code, prepare, write_shard};
+use crate::packetise::Packet;
+use crate::pyramid::BlockLayout;
+use crate::session::LossEstimate;
+use crate::wire::media::{Content, GROUPS_MAX, MediaHeader, PARITY_HEADER_BYTES, ShardPlace, set_place};
+
+/// Frames of which a coarse group may stay incomplete.
+const COARSE_FAILURE: f64 = 1e-6;
+/// Frames of which another group may stay incomplete: a speck of blur twice a minute.
+const MIDDLE_FAILURE: f64 = 1e-3;
+/// Parity of a coarse group is at most this many times its data.
+const COARSE_PARITY_MAX: usize = 4;
+/// Parity of another group is at most this share of its data: beyond it, a coarser picture is worth more.
+const MIDDLE_PARITY_MAX: f64 = 0.4;
+/// Data shards of a group.
+const GROUP_DATA_MAX: usize = SHARDS_MAX / 2;
+
+/// A datagram to be sent, complete but for [`crate::wire::media::stamp`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Header and payload.
+    pub bytes: Vec<u8>,
+    /// Whether the frame is whole without it.
+    pub is_parity: bool,
+}
+
+/// A frame ready to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protected {
+    /// Coarse datagrams first, each group's parity among later groups' data, so that one burst does not take both.
+    pub datagrams: Vec<Outgoing>,
+    /// Bytes of all the parity that the loss calls for, overhead included, whether or not there was room for it.
+    pub parity_wanted: usize,
+}
+
+/// Adds parity to frames.
+#[derive(Clone, Debug)]
+pub struct Protector {
+    protection: Protection,
+    coarse_blocks: usize,
+    finest_start: usize,
+}
+
+impl Protector {
+    /// A protector for the frames of a stream.
+    pub fn new(protection: Protection, layout: &BlockLayout) -> Self {
+        if protection == Protection::Auto {
+            prepare();
+        }
+        Self { protection, coarse_blocks: layout.coarse_blocks(), finest_start: layout.finest_start() }
+    }
+
+    /// Protects a frame's `packets`, which are in coding order, with at most `room` bytes of parity, each datagram
+    /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room.
+    pub fn protect(&self, mut packets: Vec<Packet>, loss: LossEstimate, room: usize, overhead: usize) -> Protected {
+        let before = |block| packets.iter().take_while(|packet: &&Packet| packet.first_block < block).count();
+        let (coarse_end, middle_end) = (before(self.coarse_blocks), before(self.finest_start));
+        let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
+        let mut parity_wanted = 0;
+        if self.protection == Protection::Auto {
+            let mut groups = groups_of(0..coarse_end, Tier::Coarse, loss);
+            groups.extend(groups_of(coarse_end..middle_end, Tier::Middle, loss));
+            groups.truncate(GROUPS_MAX.into());
+            let mut room = room;
+            for at in 0..groups.len() {
+                // What is left is shared evenly by the groups left.
+                let groups_left = if groups[at].tier == Tier::Coarse { 1 } else { groups.len() - at };
+                let group = &mut groups[at];
+                let shards = shards(&packets, group);
+                let shard_bytes = shards.first().map_or(0, Vec::len);
+                let cost = PARITY_HEADER_BYTES + shard_bytes + overhead;
+                parity_wanted += group.parity * cost;
+                let floor = if group.tier == Tier::Coarse { group.members.len() } else { 0 };
+                group.parity = group.parity.min((room / groups_left / cost).max(floor));
+                room = room.saturating_sub(group.parity * cost);
+                let parity = protect_group(&mut packets, group, at as u8 + 1, &shards);
+                match group.tier {
+                    Tier::Coarse => coarse_parity.extend(parity),
+                    Tier::Middle => middle_parity.extend(parity),
+                }
+            }
+        }
+        if coarse_end == middle_end {
+            middle_parity = std::mem::take(&mut coarse_parity);
+        }
+        let mut data = packets.into_iter().map(|packet| packet.bytes);
+        let mut datagrams = Vec::with_capacity(data.len() + coarse_parity.len() + middle_parity.len());
+        interleave(data.by_ref().take(coarse_end), vec![], &mut datagrams);
+        interleave(data.by_ref().take(middle_end - coarse_end), coarse_parity, &mut datagrams);
+        interleave(data, middle_parity, &mut datagrams);
+        Protected { datagrams, parity_wanted }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tier {
+    Coarse,
+    Middle,
+}
+
+struct Group {
+    tier: Tier,
+    /// Indices of the packets.
+    members: Vec<usize>,
+    /// Number of parity shards.
+    parity: usize,
+}
+
+/// Splits packets into as few groups as hold them, packet by packet in turn, so that the groups share every burst.
+fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) -> Vec<Group> {
+    let count = packets.len().div_ceil(GROUP_DATA_MAX);
+    let data = packets.len().div_ceil(count.max(1));
+    let loss = LossEstimate { burst_mean: loss.burst_mean / count.max(1) as f64, ..loss };
+    let parity = match tier {
+        Tier::Coarse => {
+            let parity_max = (COARSE_PARITY_MAX * data).min(SHARDS_MAX - data);
+            parity_shards(data, loss, COARSE_FAILURE, parity_max).max(data)
+        }
+        Tier::Middle => parity_shards(data, loss, MIDDLE_FAILURE, (data as f64 * MIDDLE_PARITY_MAX).ceil() as usize),
+    };
+    let members = |first: usize| packets.clone().skip(first).step_by(count).collect();
+    (0..count).map(|first| Group { tier, members: members(first), parity }).collect()
+}
+
+/// The group's data shards, all of the same even size.
+fn shards(packets: &[Packet], group: &Group) -> Vec<Vec<u8>> {
+    let members = group.members.iter().filter_map(|&member| MediaHeader::parse(&packets[member].bytes).ok());
+    let mut shards: Vec<_> = members.map(|(header, payload)| write_shard(&header.content, payload)).collect();
+    let bytes = shards.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(2);
+    shards.iter_mut().for_each(|shard| shard.resize(bytes, 0));
+    shards
+}
+
+/// Gives the group's packets their places and returns its parity datagrams.
+fn protect_group(packets: &mut [Packet], group: &Group, number: u8, shards: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let data = group.members.len();
+    let shard_bytes = shards.first().map_or(0, Vec::len);
+    let bounded = shard_bytes <= SHARD_BYTES_MAX && data + group.parity <= SHARDS_MAX && shards.len() == data;
+    if group.parity == 0 || !bounded {
+        return vec![];
+    }
+    let Ok(parity) = code(shards, group.parity, shard_bytes) else { return vec![] };
+    for (index, &member) in group.members.iter().enumerate() {
+        set_place(&mut packets[member].bytes, ShardPlace { group: number, index: index as u8 });
+    }
+    let Ok((header, _)) = MediaHeader::parse(&packets[group.members[0]].bytes) else { return vec![] };
+    let datagram = |(index, shard): (usize, &Vec<u8>)| {
+        let mut bytes = Vec::with_capacity(PARITY_HEADER_BYTES + shard.len());
+        let place = Some(ShardPlace { group: number, index: (data + index) as u8 });
+        let content = Content::Parity { data: data as u8, parity: parity.len() as u8 };
+        MediaHeader { place, content, ..header }.write(&mut bytes);
+        bytes.extend_from_slice(shard);
+        bytes
+    };
+    parity.iter().enumerate().map(datagram).collect()
+}
+
+/// Appends `data` with `parity` spread evenly between and behind.
+fn interleave(data: impl ExactSizeIterator<Item = Vec<u8>>, parity: Vec<Vec<u8>>, out: &mut Vec<Outgoing>) {
+    let (data_len, parity_len) = (data.len(), parity.len());
+    let mut parity = parity.into_iter().map(|bytes| Outgoing { bytes, is_parity: true }).enumerate().peekable();
+    for (at, bytes) in data.enumerate() {
+        out.push(Outgoing { bytes, is_parity: false });
+        while let Some((_, parity)) = parity.next_if(|(index, _)| (index + 1) * data_len < (at + 1) * (parity_len + 1))
+        {
+            out.push(parity);
+        }
+    }
+    out.extend(parity.map(|(_, parity)| parity));
+}

@@ -1,0 +1,262 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use super::recovery::KEPT_BYTES_MAX;
+use super::*;
+use crate::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use crate::frame::{Chroma, ColourSpace, FrameSize};
+use crate::netsim::Random;
+use crate::packetise::{Packet, packetise};
+use crate::params::{CodecParams, StreamParams};
+use crate::pyramid::BlockLayout;
+use crate::reassemble::{DatagramOutcome, Reassembler};
+use crate::session::LossEstimate;
+use crate::units::{FrameId, FrameRate, Timestamp};
+use crate::wire::media::{MediaHeader, ShardPlace};
+
+const OVERHEAD: usize = 60;
+const MAX_DATAGRAM: usize = 1_200;
+
+fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(640, 360).unwrap(),
+        frame_rate: FrameRate::new(50, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams::default(),
+    }
+}
+
+fn layout() -> BlockLayout {
+    BlockLayout::new(&params())
+}
+
+/// Blocks of 0 to 199 bytes.
+fn frame() -> CodedFrame {
+    let mut random = Random::new(3);
+    let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 2 };
+    let mut frame = CodedFrame { header, ends: vec![], data: vec![] };
+    for _ in layout().blocks() {
+        frame.data.extend((0..random.below(200)).map(|_| random.bits() as u8));
+        frame.ends.push(frame.data.len() as u32);
+    }
+    frame
+}
+
+fn packets() -> Vec<Packet> {
+    let max = MAX_DATAGRAM - PARITY_EXTRA_BYTES;
+    packetise(&frame(), layout().coarse_blocks(), FrameId(0), Timestamp::from_us(9), max)
+}
+
+fn protect(loss: LossEstimate, room: usize) -> Protected {
+    Protector::new(Protection::Auto, &layout()).protect(packets(), loss, room, OVERHEAD)
+}
+
+fn header(datagram: &Outgoing) -> MediaHeader {
+    MediaHeader::parse(&datagram.bytes).unwrap().0
+}
+
+/// By group: (data, parity) datagrams; group 0 are those without one.
+fn groups(protected: &Protected) -> Vec<(usize, usize)> {
+    let mut groups = vec![];
+    for datagram in &protected.datagrams {
+        let group = header(datagram).place.map_or(0, |place| usize::from(place.group));
+        groups.resize(groups.len().max(group + 1), (0, 0));
+        *(if datagram.is_parity { &mut groups[group].1 } else { &mut groups[group].0 }) += 1;
+    }
+    groups
+}
+
+/// Whether every block is there with its bytes.
+fn is_intact(received: &ReceivedFrame, sent: &CodedFrame) -> bool {
+    (0..sent.block_count()).all(|index| match received.block(index) {
+        BlockState::Missing => false,
+        BlockState::Zero => sent.block(index).is_empty(),
+        BlockState::Coded(bytes) => bytes == sent.block(index),
+    })
+}
+
+const LOSS: LossEstimate = LossEstimate { share: 0.05, burst_mean: 1.0 };
+
+#[test]
+fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
+    let unprotected = packets().len();
+    let calm = protect(LossEstimate::default(), usize::MAX);
+    assert_eq!(groups(&calm)[1..], [(1, 1)]);
+    let lossy = groups(&protect(LOSS, usize::MAX));
+    let finest = packets().iter().filter(|packet| packet.first_block >= layout().finest_start()).count();
+    let (coarse, middle) = (lossy[1], lossy[2]);
+    assert!(coarse.0 == 1 && coarse.1 > 1 && middle.1 > middle.0 / 10 && middle.1 <= middle.0, "{lossy:?}");
+    assert_eq!((lossy.len(), lossy[0]), (3, (finest, 0)));
+    assert_eq!(lossy.iter().map(|group| group.0).sum::<usize>(), unprotected);
+
+    let off = Protector::new(Protection::Off, &layout()).protect(packets(), LOSS, usize::MAX, OVERHEAD);
+    assert_eq!((groups(&off), off.parity_wanted), (vec![(unprotected, 0)], 0));
+}
+
+#[test]
+fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
+    let wanted = protect(LOSS, usize::MAX).parity_wanted;
+    for room in [0, 900, 3_000, wanted - 1, wanted] {
+        let protected = protect(LOSS, room);
+        let parity = protected.datagrams.iter().filter(|datagram| datagram.is_parity);
+        let bytes: usize = parity.clone().map(|parity| parity.bytes.len() + OVERHEAD).sum();
+        assert_eq!(protected.parity_wanted, wanted);
+        assert!(bytes <= room || parity.count() == 1, "{bytes} in {room}");
+        assert!(room < wanted || bytes == wanted);
+    }
+}
+
+#[test]
+fn datagrams_stay_within_the_limit_and_a_burst_spares_data_or_parity() {
+    let protected = protect(LOSS, usize::MAX);
+    let datagrams = &protected.datagrams;
+    assert!(datagrams.iter().all(|datagram| datagram.bytes.len() <= MAX_DATAGRAM));
+    let longest = datagrams.iter().filter(|datagram| datagram.is_parity).map(|parity| parity.bytes.len()).max();
+    assert!(longest > Some(MAX_DATAGRAM - 250));
+    let places = |group: u8, is_parity: bool| {
+        let is_it = move |datagram: &Outgoing| {
+            datagram.is_parity == is_parity && header(datagram).place.is_some_and(|place| place.group == group)
+        };
+        datagrams.iter().enumerate().filter(move |(_, datagram)| is_it(datagram)).map(|(at, _)| at)
+    };
+    let gap = places(1, true).min().unwrap() - places(1, false).max().unwrap();
+    assert!(gap >= 4, "coarse parity {gap} behind its data");
+    let middle: Vec<_> = places(2, true).collect();
+    assert!(middle.windows(2).all(|pair| pair[1] > pair[0] + 1), "parity in a row: {middle:?}");
+}
+
+#[test]
+fn many_datagrams_make_groups_of_few() {
+    let mut random = Random::new(1);
+    let packets: Vec<_> = (0..6_000)
+        .map(|_| {
+            let mut packet = packets()[1].clone();
+            let len = 100 + random.below(100) as usize;
+            packet.bytes.truncate(len);
+            packet
+        })
+        .collect();
+    let protected = Protector::new(Protection::Auto, &layout()).protect(packets, LOSS, usize::MAX, OVERHEAD);
+    let groups = groups(&protected);
+    assert_eq!(groups.len(), 16);
+    assert!(groups[1..].iter().all(|group| (1..=128).contains(&group.0) && group.0 + group.1 <= SHARDS_MAX));
+}
+
+#[test]
+fn a_frame_is_whole_if_each_group_has_as_many_shards_as_data() {
+    let protected = protect(LOSS, usize::MAX);
+    let counts = groups(&protected);
+    let mut random = Random::new(5);
+    for trial in 0..50 {
+        // As many datagrams of each group vanish as it has parity, others in each trial; then they come in any order.
+        let mut datagrams: Vec<_> = protected.datagrams.iter().collect();
+        for at in (1..datagrams.len()).rev() {
+            datagrams.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        let mut to_lose: Vec<_> = counts.iter().map(|group| group.1).collect();
+        datagrams.retain(|datagram| match header(datagram).place {
+            Some(place) if to_lose[usize::from(place.group)] > 0 => {
+                to_lose[usize::from(place.group)] -= 1;
+                false
+            }
+            _ => true,
+        });
+        let lost_data = datagrams.iter().filter(|datagram| !datagram.is_parity).count();
+        let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
+        for datagram in datagrams {
+            let outcome = reassembler.on_datagram(&datagram.bytes, Timestamp::default());
+            assert!(matches!(outcome, DatagramOutcome::Accepted | DatagramOutcome::Duplicate), "{trial}: {outcome:?}");
+        }
+        let whole = reassembler.poll_frame().unwrap();
+        assert!(is_intact(&whole.frame, &frame()), "{trial}");
+        let recovered = reassembler.take_recovered();
+        assert_eq!(recovered.datagrams as usize, packets().len() - lost_data);
+        assert_eq!(recovered.malformed, 0);
+    }
+}
+
+#[test]
+fn lies_in_a_parity_header_are_malformed_and_open_no_frame() {
+    let protected = protect(LOSS, usize::MAX);
+    let parity = &protected.datagrams.iter().find(|datagram| datagram.is_parity).unwrap().bytes;
+    let changed = |changes: &[(usize, u8)], len: usize| {
+        let mut bytes = parity.clone();
+        changes.iter().for_each(|&(at, value)| bytes[at] = value);
+        bytes.resize(len, 7);
+        bytes
+    };
+    let len = parity.len();
+    for (what, lie) in [
+        ("no group", changed(&[(2, 0), (3, 0)], len)),
+        ("an index without a group", changed(&[(2, 0)], len)),
+        ("a group beyond the last", changed(&[(2, 16)], len)),
+        ("no data", changed(&[(24, 0)], len)),
+        ("no parity", changed(&[(25, 0)], len)),
+        ("too many shards", changed(&[(24, 200), (25, 57), (3, 201)], len)),
+        ("index of data", changed(&[(3, 0)], len)),
+        ("index beyond the parity", changed(&[(3, 255)], len)),
+        ("an odd size", changed(&[], len - 1)),
+        ("no shard", changed(&[], PARITY_HEADER_BYTES)),
+        ("half a header", changed(&[], PARITY_HEADER_BYTES - 1)),
+        ("a giant shard", changed(&[], PARITY_HEADER_BYTES + SHARD_BYTES_MAX + 2)),
+    ] {
+        let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
+        let outcome = reassembler.on_datagram(&lie, Timestamp::default());
+        assert!(matches!(outcome, DatagramOutcome::Malformed(_)), "{what}: {outcome:?}");
+        assert_eq!(reassembler.pending().count(), 0, "{what}");
+    }
+    let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
+    assert_eq!(reassembler.on_datagram(parity, Timestamp::default()), DatagramOutcome::Accepted);
+    let other_counts = reassembler.on_datagram(&changed(&[(25, parity[25] + 1)], len), Timestamp::default());
+    let other_size = reassembler.on_datagram(&changed(&[], len + 2), Timestamp::default());
+    assert!(matches!([other_counts, other_size], [DatagramOutcome::Malformed(_), DatagramOutcome::Malformed(_)]));
+    assert_eq!(reassembler.on_datagram(parity, Timestamp::default()), DatagramOutcome::Duplicate);
+}
+
+#[test]
+fn changed_shards_are_counted_and_never_believed_beyond_their_frame() {
+    let mut random = Random::new(11);
+    let protected = protect(LOSS, usize::MAX);
+    let (mut rebuilt, mut refused) = (0, 0);
+    for trial in 0..300 {
+        let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
+        for datagram in &protected.datagrams {
+            let mut bytes = datagram.bytes.clone();
+            if random.chance(0.1) {
+                continue;
+            }
+            if random.chance(0.3) {
+                // Sizes, places, counts and contents, all even so that some shards stay shards.
+                let at = [2, 3, 24, 25, 26, 27, 28, 29][random.below(8) as usize];
+                bytes[at] = [0, 1, 2, 3, 255, random.bits() as u8][random.below(6) as usize];
+                bytes.truncate(bytes.len() - 2 * usize::from(random.chance(0.2)));
+            }
+            let at = Timestamp::from_us(trial);
+            reassembler.on_datagram(&bytes, at);
+            assert!(reassembler.pending().count() <= 1);
+            assert!(reassembler.shard_bytes() <= KEPT_BYTES_MAX);
+        }
+        let recovered = reassembler.take_recovered();
+        (rebuilt, refused) = (rebuilt + recovered.datagrams, refused + recovered.malformed);
+    }
+    assert!(rebuilt > 100 && refused > 100, "{rebuilt} rebuilt, {refused} refused");
+}
+
+#[test]
+fn shards_kept_are_bounded() {
+    let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
+    let mut kept = 0;
+    let of_frame = MediaHeader::parse(&packets()[0].bytes).unwrap().0;
+    for group in 1..=15 {
+        for index in 130..=255 {
+            let content = Content::Parity { data: 130, parity: 126 };
+            let place = Some(ShardPlace { group, index });
+            let mut bytes = Vec::new();
+            MediaHeader { place, content, ..of_frame }.write(&mut bytes);
+            bytes.resize(PARITY_HEADER_BYTES + SHARD_BYTES_MAX, 1);
+            kept += u32::from(reassembler.on_datagram(&bytes, Timestamp::default()) == DatagramOutcome::Accepted);
+            assert!(reassembler.shard_bytes() <= KEPT_BYTES_MAX);
+        }
+    }
+    assert_eq!(kept, 256);
+}

@@ -1,0 +1,233 @@
+//! One frame in the making.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::{AssembledFrame, Recovered};
+use crate::coded::{BlockState, ReceivedFrame};
+use crate::protection::{FrameShards, ParityShard, read_shard};
+use crate::units::Timestamp;
+use crate::wire::media::{Content, MediaHeader};
+use crate::wire::run::{BLOCK_BYTES_MAX, Run};
+
+/// Bytes that a frame may have per block: twice what 1024 coefficients of 32 bits take.
+pub(super) const BYTES_PER_BLOCK_MAX: usize = 8192;
+/// Smallest part of a block, unless it is the last.
+const PART_BYTES_MIN: usize = 32;
+const TOO_MANY_BYTES: &str = "more bytes than a frame can have";
+
+/// A payload that has been checked on its own.
+pub(super) enum Piece<'a> {
+    Run { first: usize, blocks: Run<'a> },
+    Part { block: usize, total: usize, offset: usize, bytes: &'a [u8] },
+    Parity(ParityShard<'a>),
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, &'static str> {
+        match header.content {
+            Content::Blocks { first, count } => {
+                let (first, count) = (first as usize, usize::from(count));
+                if count == 0 {
+                    return Err("a run of no blocks");
+                }
+                if first + count > blocks {
+                    return Err("a run beyond the last block");
+                }
+                if payload.len() > BYTES_PER_BLOCK_MAX * blocks {
+                    return Err(TOO_MANY_BYTES);
+                }
+                Ok(Self::Run { first, blocks: Run::parse(payload, count)? })
+            }
+            Content::Fragment { block, total, offset } => {
+                let (block, total, offset) = (block as usize, usize::from(total), usize::from(offset));
+                if block >= blocks {
+                    return Err("a part of a block beyond the last");
+                }
+                if total > BLOCK_BYTES_MAX.min(BYTES_PER_BLOCK_MAX * blocks) || offset + payload.len() > total {
+                    return Err("a part beyond the end of its block");
+                }
+                if payload.len() < PART_BYTES_MIN && (payload.is_empty() || offset + payload.len() < total) {
+                    return Err("a part of too few bytes");
+                }
+                Ok(Self::Part { block, total, offset, bytes: payload })
+            }
+            Content::Parity { data, parity } => {
+                let place = header.place.ok_or("a parity shard of no group")?;
+                Ok(Self::Parity(ParityShard::check(place, data, parity, payload)?))
+            }
+        }
+    }
+}
+
+/// What a datagram has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Brought {
+    /// All of it was there.
+    Nothing,
+    /// Parity that helps nothing yet.
+    Parity,
+    /// Blocks or parts of them, its own or rebuilt ones.
+    Blocks,
+}
+
+/// A frame in the making.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    pub(super) frame: AssembledFrame,
+    /// By block index.
+    parts: BTreeMap<usize, PartialBlock>,
+    bytes: usize,
+    shards: FrameShards,
+}
+
+impl Assembly {
+    pub(super) fn new(header: &MediaHeader, blocks: usize, now: Timestamp) -> Self {
+        let frame = AssembledFrame {
+            id: header.frame,
+            frame: ReceivedFrame::empty(header.steps, blocks),
+            capture: header.capture,
+            sent: header.capture,
+            first_received: now,
+            last_received: now,
+        };
+        Self { frame, parts: BTreeMap::new(), bytes: 0, shards: FrameShards::default() }
+    }
+
+    /// Adds a datagram and what its protection group gives with it.
+    pub(super) fn take(
+        &mut self,
+        piece: Piece<'_>,
+        header: &MediaHeader,
+        payload: &[u8],
+        recovered: &mut Recovered,
+    ) -> Result<Brought, &'static str> {
+        let mut brought = match piece {
+            Piece::Parity(shard) => {
+                if self.shards.keep_parity(&shard)? {
+                    Brought::Parity
+                } else {
+                    Brought::Nothing
+                }
+            }
+            piece => {
+                if self.add(piece)? {
+                    Brought::Blocks
+                } else {
+                    Brought::Nothing
+                }
+            }
+        };
+        let Some(place) = header.place.filter(|_| brought != Brought::Nothing) else { return Ok(brought) };
+        if brought == Brought::Blocks {
+            self.shards.keep_data(place, &header.content, payload);
+        }
+        match self.shards.recover(place.group) {
+            Ok(shards) => {
+                for shard in shards {
+                    match self.add_rebuilt(&shard, header) {
+                        Ok(true) => {
+                            recovered.datagrams += 1;
+                            brought = Brought::Blocks;
+                        }
+                        Ok(false) => {}
+                        Err(_) => recovered.malformed += 1,
+                    }
+                }
+            }
+            Err(_) => recovered.malformed += 1,
+        }
+        Ok(brought)
+    }
+
+    /// Adds a data shard as if its datagram had come; the rest of its header is that of any datagram of its frame.
+    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader) -> Result<bool, &'static str> {
+        let (content, payload) = read_shard(shard)?;
+        let header = MediaHeader { place: None, content, ..*of_frame };
+        self.add(Piece::check(&header, payload, self.frame.frame.block_count())?)
+    }
+
+    /// Whether the piece brought something new.
+    fn add(&mut self, piece: Piece<'_>) -> Result<bool, &'static str> {
+        let bytes_max = BYTES_PER_BLOCK_MAX * self.frame.frame.block_count();
+        match piece {
+            Piece::Run { first, blocks } => {
+                let mut is_new = false;
+                for (index, block) in (first..).zip(blocks) {
+                    if self.bytes + block.len() > bytes_max {
+                        return Err(TOO_MANY_BYTES);
+                    }
+                    if self.frame.frame.insert(index, block) {
+                        self.bytes += block.len();
+                        is_new = true;
+                    }
+                }
+                Ok(is_new)
+            }
+            Piece::Part { block, total, offset, bytes } => {
+                if self.frame.frame.block(block) != BlockState::Missing {
+                    return Ok(false);
+                }
+                if !self.parts.contains_key(&block) {
+                    if self.bytes + total > bytes_max {
+                        return Err(TOO_MANY_BYTES);
+                    }
+                    self.bytes += total;
+                }
+                let partial = self.parts.entry(block).or_insert_with(|| PartialBlock::new(total));
+                if partial.bytes.len() != total {
+                    return Err("contradicts an earlier part of its block");
+                }
+                let is_new = partial.fill(offset, bytes);
+                if partial.holes.is_empty()
+                    && let Some(whole) = self.parts.remove(&block)
+                {
+                    self.frame.frame.insert(block, &whole.bytes);
+                }
+                Ok(is_new)
+            }
+            Piece::Parity(_) => Ok(false),
+        }
+    }
+
+    /// Bytes of its blocks.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes kept for rebuilding.
+    #[cfg(test)]
+    pub(super) fn shard_bytes(&self) -> usize {
+        self.shards.bytes()
+    }
+}
+
+/// A block of which parts have come.
+#[derive(Debug)]
+struct PartialBlock {
+    bytes: Vec<u8>,
+    holes: Vec<Range<usize>>,
+}
+
+impl PartialBlock {
+    fn new(total: usize) -> Self {
+        Self { bytes: vec![0; total], holes: std::iter::once(0..total).collect() }
+    }
+
+    /// Writes a part into the holes that it covers; false if it covers none.
+    fn fill(&mut self, offset: usize, part: &[u8]) -> bool {
+        let mut is_new = false;
+        for hole in std::mem::take(&mut self.holes) {
+            let (start, end) = (hole.start.max(offset), hole.end.min(offset + part.len()));
+            if start >= end {
+                self.holes.push(hole);
+                continue;
+            }
+            self.bytes[start..end].copy_from_slice(&part[start - offset..end - offset]);
+            self.holes.extend([hole.start..start, end..hole.end].into_iter().filter(|hole| !hole.is_empty()));
+            is_new = true;
+        }
+        is_new
+    }
+}
