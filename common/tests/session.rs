@@ -9,7 +9,8 @@ use common::netsim::{NetConditions, Random, Scenario};
 use common::protection::Protection;
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, Feedback, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::feedback::FeedbackHeader;
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
 
 const fn ms(ms: u64) -> Duration {
@@ -46,8 +47,9 @@ fn hundreds_of_bad_networks_break_no_promise() {
         partial += counters.frames_partial;
         lost += counters.frames_lost;
     }
-    // The weather was bad enough to mean something, and the picture went on.
-    assert!(complete > 3_000 && partial > 300 && lost < 300, "{complete} complete, {partial} partial, {lost} lost");
+    // The weather was bad enough to mean something, and the picture went on. Lost are mostly frames that waited for
+    // a part until parity had completed a newer one.
+    assert!(complete > 3_000 && partial > 300 && lost < 600, "{complete} complete, {partial} partial, {lost} lost");
 }
 
 #[test]
@@ -64,7 +66,8 @@ fn a_good_network_delivers_everything() {
     assert_eq!((counters.fec_recovered, counters.fec_malformed), (0, 0), "nothing to recover");
     let sender = world.sender.stats();
     assert_eq!((sender.datagrams_dropped, sender.datagrams_lost), (0, 0));
-    assert_eq!(sender.rtt, Some(ms(20)));
+    // Arrivals are told to 8 us.
+    assert!(sender.rtt.is_some_and(|rtt| (ms(20)..ms(20) + Duration::from_micros(8)).contains(&rtt)), "{sender:?}");
     assert!(sender.last_pace <= INTERVAL.mul_f64(0.76), "{:?}", sender.last_pace);
     assert_eq!(world.receiver.clock().offset_us(), Some(world::SENDER_AHEAD_US));
 }
@@ -282,7 +285,7 @@ fn any_message(random: &mut Random) -> ControlMessage {
     let time = |random: &mut Random| t(number(random));
     let frame = |random: &mut Random| FrameId(number(random) as u32);
     let last_frame = |random: &mut Random| random.chance(0.7).then(|| frame(random));
-    match random.below(10) {
+    match random.below(9) {
         0 => ControlMessage::Hello { version: 1, role: Role::Sender },
         1 => ControlMessage::Hello { version: 1, role: Role::Receiver },
         2 => ControlMessage::Welcome { params: params(), start_frame: frame(random) },
@@ -294,18 +297,23 @@ fn any_message(random: &mut Random) -> ControlMessage {
             received: time(random),
             sent: time(random),
         },
-        7 => ControlMessage::Feedback(Feedback {
-            highest: SequenceNumber(number(random) as u32),
-            received: number(random) as u32,
-            lost: number(random) as u32,
-            frames_complete: number(random) as u32,
-            frames_partial: number(random) as u32,
-            last_frame: last_frame(random),
-            rtt_us: Some(number(random) as u32),
-        }),
-        8 => ControlMessage::Bye { reason: ByeReason::Finished { last_frame: last_frame(random) } },
+        7 => ControlMessage::Bye { reason: ByeReason::Finished { last_frame: last_frame(random) } },
         _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
     }
+}
+
+/// Feedback of an enemy: well-formed, about anything.
+fn any_feedback(random: &mut Random) -> Vec<u8> {
+    let number = |random: &mut Random| [0, 1, 7, 1 << 31, u32::MAX, random.bits() as u32][random.below(6) as usize];
+    let header = FeedbackHeader {
+        number: number(random) as u16,
+        received: number(random),
+        missing: number(random),
+        base: SequenceNumber(number(random)),
+        time: t(random.bits()),
+    };
+    let count = random.below(40);
+    header.encode((0..count).map(|_| random.chance(0.8).then(|| t(random.bits()))).collect::<Vec<_>>().into_iter())
 }
 
 /// Both ends connect and do as they should.
@@ -354,6 +362,10 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
                 }
                 receiver.on_datagram(&datagram, now);
             }
+            while let Some(feedback) = receiver.poll_datagram(now) {
+                sender.on_datagram(&feedback, now);
+            }
+            sender.on_datagram(&any_feedback(&mut random), now);
             sender.handle_timeout(now);
             receiver.handle_timeout(now);
             assert!(receiver.poll_timeout().is_none_or(|at| at > now));

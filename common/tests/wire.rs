@@ -7,7 +7,8 @@ use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
 use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
 use common::pyramid::BlockLayout;
 use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, ControlReader, Feedback, Role, encode};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
+use common::wire::feedback::{AGES_MAX, FEEDBACK_BYTES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace, set_place, stamp};
 use common::wire::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
 use common::wire::{DecodeError, PROTOCOL_VERSION};
@@ -72,6 +73,29 @@ fn golden_media_headers() {
     assert_eq!(hex(&bytes), "12200122010203040506070809 0a0b1112131415161718192122".replace(' ', ""));
 }
 
+fn feedback() -> FeedbackHeader {
+    FeedbackHeader {
+        number: 0x0403,
+        received: 0x0807_0605,
+        missing: 0x0c0b_0a09,
+        base: SequenceNumber(0x100f_0e0d),
+        time: Timestamp::from_us(0x1615_1413_1211),
+    }
+}
+
+#[test]
+fn golden_feedback() {
+    let ago = |us| Some(Timestamp::from_us(feedback().time.as_us() - us));
+    let bytes = feedback().encode([ago(0), None, ago(8 * 0x0201), ago(1 << 40)].into_iter());
+    assert_eq!(hex(&bytes), "1f0003040506070809 0a0b0c0d0e0f10 111213141516 0000 ffff 0102 feff".replace(' ', ""));
+    assert_eq!(feedback().encode((0..2_000).map(|_| None)).len(), FEEDBACK_BYTES_MAX);
+    let mut long = feedback().encode((0..2_000).map(|_| None));
+    long.extend([0, 0]);
+    for wrong in [&bytes[..21], &bytes[..23], &long, &[0x10; 30], &[[0x1f, 1].as_slice(), &bytes[2..]].concat()] {
+        assert!(FeedbackHeader::parse(wrong).is_err(), "{}", hex(wrong));
+    }
+}
+
 #[test]
 fn golden_run() {
     let mut bytes = Vec::new();
@@ -92,22 +116,10 @@ fn golden_control_messages() {
         (ControlMessage::Ready, "01000000 02"),
         (ControlMessage::Ping { id: 3, sent: t(300) }, "05000000 03 03 fb2c01"),
         (ControlMessage::Pong { id: 3, ping_sent: t(1), received: t(2), sent: t(3) }, "05000000 04 03 01 02 03"),
-        (
-            ControlMessage::Feedback(Feedback {
-                highest: SequenceNumber(5),
-                received: 4,
-                lost: 2,
-                frames_complete: 1,
-                frames_partial: 0,
-                last_frame: Some(FrameId(9)),
-                rtt_us: None,
-            }),
-            "09000000 05 05 04 02 01 00 0109 00",
-        ),
-        (ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }, "02000000 06 00"),
-        (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 07"),
-        (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 08 026e6f"),
-        (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 09"),
+        (ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }, "02000000 05 00"),
+        (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 06"),
+        (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 07 026e6f"),
+        (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
     ] {
         let mut bytes = Vec::new();
         encode(&message, &mut bytes);
@@ -151,8 +163,8 @@ fn long_messages_and_reasons_are_refused_or_cut() {
     };
     assert_eq!(text.len(), 199);
     // 201 bytes of text, a text that claims 2^63 bytes, a message with a byte too many.
-    let long: Vec<u8> = [&[204, 0, 0, 0, 8, 201][..], &[b'x'; 202]].concat();
-    let lying = [10, 0, 0, 0, 8, 253, 0, 0, 0, 0, 0, 0, 0, 128];
+    let long: Vec<u8> = [&[204, 0, 0, 0, 7, 201][..], &[b'x'; 202]].concat();
+    let lying = [10, 0, 0, 0, 7, 253, 0, 0, 0, 0, 0, 0, 0, 128];
     for wrong in [&long[..], &lying, &[2, 0, 0, 0, 2, 0]] {
         assert!(matches!(read_all(wrong, 5), (_, Some(DecodeError::Malformed(_)))), "{wrong:?}");
     }
@@ -263,6 +275,38 @@ proptest! {
         header.write(&mut bytes);
         bytes.extend(&payload);
         prop_assert_eq!(MediaHeader::parse(&bytes), Ok((header, &payload[..])));
+    }
+
+    #[test]
+    fn feedback_comes_back(
+        numbers in any::<(u16, u32, u32, u32)>(),
+        time in 1u64 << 20..1 << 48,
+        ages in prop::collection::vec(prop::option::of(0..65_534u64), 0..=AGES_MAX),
+    ) {
+        let (number, received, missing, base) = numbers;
+        let time = Timestamp::from_us(time);
+        let header = FeedbackHeader { number, received, missing, base: SequenceNumber(base), time };
+        let arrivals: Vec<_> = ages.iter().map(|age| age.map(|age| Timestamp::from_us(time.as_us() - 8 * age))).collect();
+        let bytes = header.encode(arrivals.iter().copied());
+        let (read, ages) = FeedbackHeader::parse(&bytes).unwrap();
+        prop_assert_eq!(read, header);
+        prop_assert_eq!(ages.len(), arrivals.len());
+        let expected = arrivals.iter().zip(0..).map(|(&at, place)| (SequenceNumber(base.wrapping_add(place)), at));
+        prop_assert!(ages.arrivals().eq(expected));
+    }
+
+    #[test]
+    fn any_bytes_are_feedback_or_not(
+        random in prop::collection::vec(any::<u8>(), 0..1_200),
+        changed in mutated(feedback().encode([None; 9].into_iter())),
+    ) {
+        for bytes in [random, changed] {
+            if let Ok((header, ages)) = FeedbackHeader::parse(&bytes) {
+                prop_assert_eq!(bytes.len(), 22 + 2 * ages.len());
+                prop_assert_eq!(ages.arrivals().count(), ages.len());
+                prop_assert!(ages.arrivals().all(|(_, at)| at.is_none_or(|at| at <= header.time)));
+            }
+        }
     }
 
     #[test]

@@ -137,6 +137,10 @@ impl Link for ReceiverLink {
         self.session.poll_control()
     }
 
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.session.poll_datagram(now)
+    }
+
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.session.poll_timeout()
     }

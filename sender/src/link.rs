@@ -170,6 +170,10 @@ impl Link for SenderLink {
         self.parts.session.on_control(message, now)
     }
 
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.parts.session.on_datagram(bytes, now);
+    }
+
     fn on_wake(&mut self, _: Timestamp) {
         // Whatever woke the loop is found when it polls for datagrams.
     }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use super::arrival::ExpectedArrival;
 use super::receiver::ReceiverCounters;
-use super::sequence::SequenceTracker;
+use super::reception::Reception;
 use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
 use crate::reassemble::{DatagramOutcome, Reassembler};
 use crate::units::{FrameId, Timestamp};
-use crate::wire::control::Feedback;
 use crate::wire::media::MediaHeader;
 
 /// A frame to decode and show.
@@ -39,11 +38,8 @@ pub(super) struct Inbound {
     latency_max: Duration,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
-    sequence: SequenceTracker,
+    reception: Reception,
     last_released: FrameId,
-    any_released: bool,
-    frames_complete: u32,
-    frames_partial: u32,
     ending: Option<Ending>,
 }
 
@@ -68,10 +64,7 @@ impl Inbound {
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),
-            sequence: SequenceTracker::new(),
-            any_released: false,
-            frames_complete: 0,
-            frames_partial: 0,
+            reception: Reception::new(now),
             ending: None,
         }
     }
@@ -85,7 +78,7 @@ impl Inbound {
         if matches!(outcome, DatagramOutcome::Malformed(_) | DatagramOutcome::TooFarAhead) {
             return outcome;
         }
-        let is_first_copy = self.sequence.on_datagram(header.sequence);
+        let is_first_copy = self.reception.on_datagram(header.sequence, now);
         if outcome == DatagramOutcome::Late {
             if !is_first_copy {
                 return DatagramOutcome::Duplicate;
@@ -109,15 +102,13 @@ impl Inbound {
         let complete = frame.is_complete();
         if complete {
             self.arrival.on_complete(frame.capture, frame.last_received);
-            self.frames_complete = self.frames_complete.saturating_add(1);
             counters.frames_complete += 1;
         } else {
             self.arrival.on_part(frame.capture, frame.last_received);
-            self.frames_partial = self.frames_partial.saturating_add(1);
             counters.frames_partial += 1;
         }
         counters.frames_lost += u64::try_from(frame.id.ahead_of(self.last_released)).unwrap_or(1).saturating_sub(1);
-        (self.last_released, self.any_released) = (frame.id, true);
+        self.last_released = frame.id;
         Some(ArrivedFrame {
             id: frame.id,
             frame: frame.frame,
@@ -169,15 +160,13 @@ impl Inbound {
         self.reassembler.pending().count()
     }
 
-    pub(super) fn feedback(&self, rtt: Option<Duration>) -> Feedback {
-        Feedback {
-            highest: self.sequence.highest(),
-            received: self.sequence.received(),
-            lost: self.sequence.lost(),
-            frames_complete: self.frames_complete,
-            frames_partial: self.frames_partial,
-            last_frame: self.any_released.then_some(self.last_released),
-            rtt_us: rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
-        }
+    /// The feedback that is due.
+    pub(super) fn poll_feedback(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.reception.poll(now)
+    }
+
+    /// When the next feedback is due.
+    pub(super) fn next_feedback(&self) -> Timestamp {
+        self.reception.next_at()
     }
 }

@@ -5,7 +5,8 @@
 //! calls `handle_timeout`.
 //!
 //! ```text
-//! both: Hello   sender: Welcome   receiver: Ready   sender: datagrams ..   either: Bye
+//! both: Hello   sender: Welcome   receiver: Ready   sender: media datagrams ..   either: Bye
+//!                                                receiver: feedback datagrams ..
 //! ```
 
 mod arrival;
@@ -14,13 +15,15 @@ mod inbound;
 mod loss;
 mod pacer;
 mod receiver;
+mod reception;
 mod sender;
+mod sent;
 mod sequence;
 
 pub use inbound::ArrivedFrame;
 pub use loss::LossEstimate;
 pub use receiver::{ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
-pub use sender::{FrameTimes, SenderCounters, SenderEvent, SenderSession};
+pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, SenderSession};
 
 use crate::wire::PROTOCOL_VERSION;
 use crate::wire::control::{ControlMessage, Role};

@@ -11,7 +11,6 @@ use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 
-const FEEDBACK_INTERVAL: Duration = Duration::from_millis(20);
 /// The first pings come fast, so that the clocks are known before the first frame.
 const FIRST_PINGS: u32 = 8;
 const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
@@ -92,7 +91,6 @@ pub struct ReceiverSession {
     options: ReceiverOptions,
     phase: Phase,
     inbound: Option<Inbound>,
-    next_feedback: Timestamp,
     next_ping: Timestamp,
     next_ping_id: u32,
     pings: VecDeque<(u32, Timestamp)>,
@@ -109,7 +107,6 @@ impl ReceiverSession {
             options,
             phase: Phase::Disconnected,
             inbound: None,
-            next_feedback: Timestamp::default(),
             next_ping: Timestamp::default(),
             next_ping_id: 0,
             pings: VecDeque::new(),
@@ -157,7 +154,6 @@ impl ReceiverSession {
                 self.drop_stream();
                 self.inbound = Some(Inbound::new(&params, start_frame, self.options.latency_max, now));
                 self.phase = Phase::Preparing;
-                self.next_feedback = now + FEEDBACK_INTERVAL;
                 self.events.push_back(ReceiverEvent::Start(params));
             }
             (_, ControlMessage::Pong { id, received, sent, .. }) => {
@@ -167,7 +163,7 @@ impl ReceiverSession {
                     self.clock.on_pong(ping_sent, received, sent, now);
                 }
             }
-            (_, ControlMessage::Ready | ControlMessage::Ping { .. } | ControlMessage::Feedback(_)) => {
+            (_, ControlMessage::Ready | ControlMessage::Ping { .. }) => {
                 self.violation("a message that only receivers send".to_owned())?;
             }
         }
@@ -211,26 +207,24 @@ impl ReceiverSession {
         self.control.pop_front()
     }
 
-    /// When to call [`Self::handle_timeout`] next.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        let ping = self.has_greeted().then_some(self.next_ping);
-        let feedback = self.is_streaming().then_some(self.next_feedback);
-        let frame = self.inbound.as_ref().and_then(Inbound::next_deadline);
-        [ping, feedback, frame].into_iter().flatten().min()
+    /// The next datagram for the peer: feedback, when it is due.
+    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?.poll_feedback(now)
     }
 
-    /// The time of [`Self::poll_timeout`] has come: releases what is due, sends pings and feedback.
+    /// When to poll for datagrams and call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let ping = self.has_greeted().then_some(self.next_ping);
+        let frame = self.inbound.as_ref().and_then(Inbound::next_deadline);
+        [ping, self.next_feedback(), frame].into_iter().flatten().min()
+    }
+
+    /// The time of [`Self::poll_timeout`] has come: releases what is due and sends pings. Feedback waits
+    /// in [`Self::poll_datagram`].
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.drive(now);
         if self.has_greeted() && self.next_ping <= now {
             self.ping(now);
-        }
-        if self.is_streaming()
-            && self.next_feedback <= now
-            && let Some(inbound) = &self.inbound
-        {
-            self.control.push_back(ControlMessage::Feedback(inbound.feedback(self.clock.rtt())));
-            self.next_feedback = now + FEEDBACK_INTERVAL;
         }
     }
 
@@ -258,6 +252,10 @@ impl ReceiverSession {
     /// The sender's clock.
     pub fn clock(&self) -> &ClockOffset {
         &self.clock
+    }
+
+    fn next_feedback(&self) -> Option<Timestamp> {
+        self.inbound.as_ref().filter(|_| self.is_streaming()).map(Inbound::next_feedback)
     }
 
     /// Whether both Hellos are there and no Bye.

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::budget::{Budget, LOWER_LAYERS_BYTES, on_wire};
-use super::loss::LossEstimate;
+use super::loss::{LossEstimate, LossMeter};
 use super::pacer::{Pacer, pacing_span};
+use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::coded::CodedFrame;
 use crate::packetise::packetise;
@@ -14,6 +15,7 @@ use crate::protection::{Outgoing, PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role};
+use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::stamp;
 use crate::wire::run::coded_size;
 
@@ -70,7 +72,11 @@ pub struct SenderCounters {
     pub datagrams_received: u64,
     /// From `coded` of the last frame sent whole to its last datagram.
     pub last_pace: Duration,
-    /// Round trip as the receiver measures it.
+    /// Feedbacks that were none, or that reported what was never sent.
+    pub feedback_malformed: u64,
+    /// Feedbacks that were overtaken by newer ones, or came while nothing was streamed.
+    pub feedback_unwanted: u64,
+    /// Round trip that the last feedback shows, without the time that it waited to be sent.
     pub rtt: Option<Duration>,
 }
 
@@ -80,6 +86,19 @@ impl SenderCounters {
         let reported = self.datagrams_lost + self.datagrams_received;
         self.datagrams_lost as f64 / reported.max(1) as f64
     }
+}
+
+/// What a datagram from the receiver was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackOutcome {
+    /// Feedback that has been taken into account.
+    Accepted,
+    /// Feedback that is older than one already taken.
+    OutOfDate,
+    /// No feedback to this stream, and why.
+    Malformed(&'static str),
+    /// Nothing is streamed.
+    Unexpected,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +141,10 @@ pub struct SenderSession {
     /// The last frame given in this connection.
     current: Option<CurrentFrame>,
     pacer: Pacer,
+    sent: SentLog,
+    /// Empty; keeps its memory from one feedback to the next.
+    arrivals: Vec<Arrival>,
+    loss_meter: LossMeter,
     control: VecDeque<ControlMessage>,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
@@ -153,6 +176,9 @@ impl SenderSession {
             next_sequence: SequenceNumber(0),
             current: None,
             pacer: Pacer::default(),
+            sent: SentLog::default(),
+            arrivals: Vec::new(),
+            loss_meter: LossMeter::default(),
             control: VecDeque::new(),
             events: VecDeque::new(),
             counters: SenderCounters::default(),
@@ -175,6 +201,7 @@ impl SenderSession {
         self.drop_unsent();
         self.current = None;
         self.next_sequence = SequenceNumber(0);
+        self.sent = SentLog::default();
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
         self.control.clear();
@@ -202,21 +229,50 @@ impl SenderSession {
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
                 self.control.push_back(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
             }
-            (Phase::Streaming, ControlMessage::Feedback(feedback)) => {
-                let (lost, received) = self.reported_before;
-                self.counters.datagrams_lost = lost + u64::from(feedback.lost);
-                self.counters.datagrams_received = received + u64::from(feedback.received);
-                self.counters.rtt = feedback.rtt_us.map(|us| Duration::from_micros(us.into()));
-            }
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Ready) => self.violation("Ready where no stream was offered".to_owned())?,
             (_, ControlMessage::Ping { .. }) => self.violation("a ping before Hello".to_owned())?,
-            (_, ControlMessage::Feedback(_)) => self.violation("feedback before Ready".to_owned())?,
             (_, ControlMessage::Welcome { .. } | ControlMessage::Pong { .. }) => {
                 self.violation("a message that only senders send".to_owned())?;
             }
         }
         Ok(())
+    }
+
+    /// Takes a datagram of the receiver.
+    pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
+        let outcome = if self.phase == Phase::Streaming {
+            self.on_feedback(datagram, now).unwrap_or_else(FeedbackOutcome::Malformed)
+        } else {
+            FeedbackOutcome::Unexpected
+        };
+        match outcome {
+            FeedbackOutcome::Accepted => {}
+            FeedbackOutcome::OutOfDate | FeedbackOutcome::Unexpected => self.counters.feedback_unwanted += 1,
+            FeedbackOutcome::Malformed(_) => self.counters.feedback_malformed += 1,
+        }
+        outcome
+    }
+
+    fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, &'static str> {
+        let (header, ages) = FeedbackHeader::parse(datagram)?;
+        self.arrivals.clear();
+        if !self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? {
+            return Ok(FeedbackOutcome::OutOfDate);
+        }
+        self.loss = self.loss_meter.estimate();
+        let (lost, received) = self.reported_before;
+        self.counters.datagrams_lost = lost + u64::from(header.missing);
+        self.counters.datagrams_received = received + u64::from(header.received);
+        if let Some(newest) = self.arrivals.last() {
+            self.counters.rtt = Some(round_trip(&header, newest, now));
+        }
+        Ok(FeedbackOutcome::Accepted)
+    }
+
+    /// What the network has lost of late.
+    pub fn loss(&self) -> LossEstimate {
+        self.loss
     }
 
     /// Whether frames are wanted.
@@ -267,6 +323,7 @@ impl SenderSession {
         let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
         stamp(&mut datagram, self.next_sequence, offset);
         self.next_sequence = self.next_sequence.next();
+        self.sent.on_sent(on_wire(datagram.len()), now);
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += datagram.len() as u64;
         if !is_parity && self.pacer.unsent() == 0 {

@@ -9,7 +9,7 @@ use bincode::{Decode, Encode};
 use super::DecodeError;
 use super::params::PARAMS_BYTES;
 use crate::params::StreamParams;
-use crate::units::{FrameId, SequenceNumber, Timestamp};
+use crate::units::{FrameId, Timestamp};
 
 /// Longest message, without its length prefix.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
@@ -64,32 +64,11 @@ pub enum ControlMessage {
         /// When this answer left, sender's clock.
         sent: Timestamp,
     },
-    /// Receiver to sender, every 20 ms while video flows.
-    Feedback(Feedback),
     /// Last message of either end.
     Bye {
         /// Why.
         reason: ByeReason,
     },
-}
-
-/// What a receiver has seen since the stream began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Feedback {
-    /// Highest sequence number seen.
-    pub highest: SequenceNumber,
-    /// Datagrams received, each number once.
-    pub received: u32,
-    /// Sequence numbers up to `highest` that have not come.
-    pub lost: u32,
-    /// Frames released with all their blocks.
-    pub frames_complete: u32,
-    /// Frames released with blocks missing.
-    pub frames_partial: u32,
-    /// The last frame released; none yet.
-    pub last_frame: Option<FrameId>,
-    /// Smallest round trip of the last pings, microseconds; none measured yet.
-    pub rtt_us: Option<u32>,
 }
 
 /// Why a peer leaves.
@@ -163,41 +142,14 @@ fn decode(bytes: &[u8]) -> Result<ControlMessage, DecodeError> {
 /// The messages as bincode lays them out. The order of the variants and fields is the format.
 #[derive(Encode, Decode)]
 enum Wire {
-    Hello {
-        version: u16,
-        is_sender: bool,
-    },
-    Welcome {
-        params: [u8; PARAMS_BYTES],
-        start_frame: u32,
-    },
+    Hello { version: u16, is_sender: bool },
+    Welcome { params: [u8; PARAMS_BYTES], start_frame: u32 },
     Ready,
-    Ping {
-        id: u32,
-        sent: u64,
-    },
-    Pong {
-        id: u32,
-        ping_sent: u64,
-        received: u64,
-        sent: u64,
-    },
-    Feedback {
-        highest: u32,
-        received: u32,
-        lost: u32,
-        frames_complete: u32,
-        frames_partial: u32,
-        last_frame: Option<u32>,
-        rtt_us: Option<u32>,
-    },
-    Finished {
-        last_frame: Option<u32>,
-    },
+    Ping { id: u32, sent: u64 },
+    Pong { id: u32, ping_sent: u64, received: u64, sent: u64 },
+    Finished { last_frame: Option<u32> },
     Stopping,
-    Protocol {
-        reason: String,
-    },
+    Protocol { reason: String },
     ReplacedByNewer,
 }
 
@@ -215,15 +167,6 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::Pong { id, ping_sent, received, sent } => {
                 Self::Pong { id: *id, ping_sent: ping_sent.as_us(), received: received.as_us(), sent: sent.as_us() }
             }
-            ControlMessage::Feedback(feedback) => Self::Feedback {
-                highest: feedback.highest.0,
-                received: feedback.received,
-                lost: feedback.lost,
-                frames_complete: feedback.frames_complete,
-                frames_partial: feedback.frames_partial,
-                last_frame: feedback.last_frame.map(|frame| frame.0),
-                rtt_us: feedback.rtt_us,
-            },
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -256,17 +199,6 @@ impl TryFrom<Wire> for ControlMessage {
                 received: Timestamp::from_us(received),
                 sent: Timestamp::from_us(sent),
             },
-            Wire::Feedback { highest, received, lost, frames_complete, frames_partial, last_frame, rtt_us } => {
-                Self::Feedback(Feedback {
-                    highest: SequenceNumber(highest),
-                    received,
-                    lost,
-                    frames_complete,
-                    frames_partial,
-                    last_frame: last_frame.map(FrameId),
-                    rtt_us,
-                })
-            }
             Wire::Finished { last_frame } => bye(ByeReason::Finished { last_frame: last_frame.map(FrameId) }),
             Wire::Stopping => bye(ByeReason::Stopping),
             Wire::Protocol { reason } if reason.len() > REASON_BYTES_MAX => {

@@ -1,9 +1,10 @@
 //! Bytes that cross the network or lie in a file.
 //!
-//! What is sent often ([`media`], [`run`]) is laid out by hand; what is sent rarely ([`control`]) is
+//! What is sent often ([`media`], [`run`], [`feedback`]) is laid out by hand; what is sent rarely ([`control`]) is
 //! length-prefixed and derived. Every decoder here is total: any bytes give a value or a [`DecodeError`].
 
 pub mod control;
+pub mod feedback;
 pub mod media;
 pub mod params;
 pub mod run;

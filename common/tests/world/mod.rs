@@ -15,6 +15,7 @@ use common::session::{
 };
 use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
 use common::wire::control::ControlMessage;
+use common::wire::feedback::FEEDBACK_BYTES_MAX;
 use common::wire::run::coded_size;
 
 /// The sender's clock minus the receiver's.
@@ -119,6 +120,7 @@ pub(crate) struct World {
     pub(crate) receiver: ReceiverSession,
     pub(crate) checker: Checker,
     media: Network,
+    feedback: Network,
     to_receiver: VecDeque<(Timestamp, ControlMessage)>,
     to_sender: VecDeque<(Timestamp, ControlMessage)>,
     connected: bool,
@@ -154,6 +156,7 @@ impl World {
             receiver: ReceiverSession::new(options),
             checker: Checker { latency_max: options.latency_max.unwrap_or(INTERVAL), ..Checker::default() },
             media: Network::new(scenario.clone(), now),
+            feedback: Network::new(scenario.clone(), now),
             to_receiver: VecDeque::new(),
             to_sender: VecDeque::new(),
             connected: false,
@@ -178,7 +181,9 @@ impl World {
     pub(crate) fn set_network(&mut self, scenario: impl Into<Scenario>) {
         let scenario = scenario.into();
         self.checker.travel_max = self.checker.travel_max.max(scenario.delay_max());
-        self.media = Network::new(scenario, self.now);
+        let seed = scenario.seed();
+        self.media = Network::new(scenario.clone(), self.now);
+        self.feedback = Network::new(scenario.with_seed(!seed), self.now);
     }
 
     /// A connection comes up; runs until the greetings are over.
@@ -196,8 +201,10 @@ impl World {
         self.receiver.on_disconnected(self.now);
         self.to_receiver.clear();
         self.to_sender.clear();
-        while let Some(at) = self.media.next_arrival() {
-            self.media.pop(at);
+        for network in [&mut self.media, &mut self.feedback] {
+            while let Some(at) = network.next_arrival() {
+                network.pop(at);
+            }
         }
         self.drain().unwrap();
     }
@@ -267,7 +274,8 @@ impl World {
         loop {
             let sender = self.sender.poll_timeout().map(|at| t(at.as_us() - SENDER_AHEAD_US as u64));
             let queues = [&self.to_receiver, &self.to_sender].map(|queue| queue.front().map(|front| front.0));
-            let next = [sender, self.receiver.poll_timeout(), self.media.next_arrival(), queues[0], queues[1]];
+            let networks = [&self.media, &self.feedback].map(Network::next_arrival);
+            let next = [sender, self.receiver.poll_timeout(), networks[0], networks[1], queues[0], queues[1]];
             let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
             if next < self.now {
                 return Err(format!("something was due at {next:?} and is not done at {:?}", self.now));
@@ -283,6 +291,10 @@ impl World {
         let now = self.now;
         while let Some(datagram) = self.media.pop(now) {
             self.receiver.on_datagram(&datagram, now);
+        }
+        while let Some(datagram) = self.feedback.pop(now) {
+            assert!(datagram.len() <= FEEDBACK_BYTES_MAX);
+            self.sender.on_datagram(&datagram, self.sender_now());
         }
         while let Some((_, message)) = self.to_receiver.pop_front_if(|front| front.0 <= now) {
             self.receiver.on_control(message, now).map_err(|error| error.to_string())?;
@@ -326,6 +338,9 @@ impl World {
                 tamper(&mut datagram);
             }
             self.media.push(datagram, now);
+        }
+        while let Some(datagram) = self.receiver.poll_datagram(now) {
+            self.feedback.push(datagram, now);
         }
         while let Some(message) = self.sender.poll_control() {
             self.to_receiver.push_back((now + self.control_delay(), message));

@@ -26,7 +26,7 @@ pub trait Link {
     fn on_disconnected(&mut self, now: Timestamp);
     /// A control message came.
     fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
-    /// A media datagram came.
+    /// A datagram came: media at a receiver, feedback at a sender.
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
     }

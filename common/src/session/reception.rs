@@ -1,0 +1,159 @@
+//! What the receiver tells the sender about arrivals.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::sequence::SequenceTracker;
+use crate::units::{SequenceNumber, Timestamp};
+use crate::wire::feedback::{AGES_MAX, FeedbackHeader};
+
+/// Time between feedbacks while media comes.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Time between feedbacks that have nothing new to say.
+const INTERVAL_IDLE: Duration = Duration::from_millis(20);
+/// Feedbacks in which each arrival is reported, so that one that is lost loses nothing.
+const REPEATS: usize = 2;
+/// Numbers below those due that are covered too: datagrams overtaken by so many others are still reported.
+const REORDER: u32 = 32;
+
+/// The last arrivals by sequence number, and the feedbacks made of them.
+#[derive(Clone, Debug)]
+pub(super) struct Reception {
+    tracker: SequenceTracker,
+    /// Arrivals of consecutive numbers up to the highest that came.
+    arrivals: VecDeque<Option<Timestamp>>,
+    /// The highest numbers of the last feedbacks, the latest last.
+    reported: [SequenceNumber; REPEATS],
+    number: u16,
+    next: Timestamp,
+    /// Whether anything came since the last feedback.
+    has_news: bool,
+}
+
+impl Reception {
+    /// Nothing has come. Feedback begins at once.
+    pub(super) fn new(now: Timestamp) -> Self {
+        let tracker = SequenceTracker::new();
+        let reported = [tracker.highest(); REPEATS];
+        Self { tracker, arrivals: VecDeque::with_capacity(AGES_MAX), reported, number: 0, next: now, has_news: false }
+    }
+
+    /// The datagram `sequence` came; whether it is new, as far as is remembered.
+    pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, now: Timestamp) -> bool {
+        let ahead = sequence.ahead_of(self.tracker.highest());
+        let is_new = self.tracker.on_datagram(sequence);
+        if is_new {
+            self.has_news = true;
+            // Beyond what a feedback covers only the place of the newest matters.
+            let ahead_by = usize::try_from(ahead).unwrap_or(0).min(AGES_MAX);
+            self.arrivals.drain(..(self.arrivals.len() + ahead_by).saturating_sub(AGES_MAX).min(self.arrivals.len()));
+            self.arrivals.extend(std::iter::repeat_n(None, ahead_by));
+            let back = usize::try_from(-i64::from(ahead).min(0)).unwrap_or(usize::MAX);
+            let place = self.arrivals.len().checked_sub(1 + back);
+            if let Some(arrival) = place.and_then(|place| self.arrivals.get_mut(place)) {
+                *arrival = Some(now);
+            }
+        }
+        is_new
+    }
+
+    /// When [`Self::poll`] has something next.
+    pub(super) fn next_at(&self) -> Timestamp {
+        if self.has_news { self.next } else { self.next + (INTERVAL_IDLE - INTERVAL) }
+    }
+
+    /// The feedback that is due.
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        if now < self.next_at() {
+            return None;
+        }
+        let highest = self.tracker.highest();
+        let due = i64::from(highest.ahead_of(self.reported[0])) + i64::from(REORDER);
+        let covered = usize::try_from(due).unwrap_or(AGES_MAX).min(self.arrivals.len());
+        let header = FeedbackHeader {
+            number: self.number,
+            received: self.tracker.received(),
+            missing: self.tracker.lost(),
+            base: SequenceNumber(highest.0.wrapping_add(1).wrapping_sub(covered as u32)),
+            time: now,
+        };
+        let feedback = header.encode(self.arrivals.range(self.arrivals.len() - covered..).copied());
+        self.number = self.number.wrapping_add(1);
+        self.reported.rotate_left(1);
+        self.reported[REPEATS - 1] = highest;
+        (self.next, self.has_news) = (now + INTERVAL, false);
+        Some(feedback)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn t(us: u64) -> Timestamp {
+        Timestamp::from_us(us)
+    }
+
+    /// The covered numbers of the feedback due at `now`, with their arrivals in us.
+    fn poll(reception: &mut Reception, now: u64) -> Vec<(u32, Option<u64>)> {
+        let feedback = reception.poll(t(now)).unwrap();
+        let (header, ages) = FeedbackHeader::parse(&feedback).unwrap();
+        assert_eq!((header.time, header.received), (t(now), reception.tracker.received()));
+        ages.arrivals().map(|(sequence, arrival)| (sequence.0, arrival.map(Timestamp::as_us))).collect()
+    }
+
+    #[test]
+    fn every_arrival_is_reported_twice() {
+        let mut reception = Reception::new(t(0));
+        for number in [0, 1, 3] {
+            reception.on_datagram(SequenceNumber(number), t(8_000));
+        }
+        let first = [(0, Some(8_000)), (1, Some(8_000)), (2, None), (3, Some(8_000))];
+        assert_eq!(poll(&mut reception, 10_000), first);
+        assert_eq!(poll(&mut reception, 30_000)[..4], first);
+        // From now on numbers of more than 32 below what is due are left out.
+        for number in 4..100 {
+            reception.on_datagram(SequenceNumber(number), t(32_000));
+        }
+        let covered = [40_000, 60_000, 80_000].map(|now| poll(&mut reception, now).len());
+        assert_eq!(covered, [100, 100, 32]);
+    }
+
+    #[test]
+    fn one_that_was_overtaken_is_reported_after_all() {
+        let mut reception = Reception::new(t(0));
+        for number in [0, 2, 3] {
+            reception.on_datagram(SequenceNumber(number), t(8_000));
+        }
+        poll(&mut reception, 10_000);
+        assert!(reception.on_datagram(SequenceNumber(1), t(16_000)));
+        assert!(!reception.on_datagram(SequenceNumber(1), t(16_000)));
+        assert_eq!(poll(&mut reception, 20_000)[1], (1, Some(16_000)));
+    }
+
+    #[test]
+    fn feedback_is_denser_while_media_comes() {
+        let mut reception = Reception::new(t(0));
+        assert_eq!((reception.poll(t(9_999)), reception.next_at()), (None, t(10_000)));
+        assert!(poll(&mut reception, 10_000).is_empty());
+        assert_eq!(reception.next_at(), t(30_000));
+        reception.on_datagram(SequenceNumber(0), t(15_000));
+        assert_eq!(reception.next_at(), t(20_000));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_at_the_old_end_and_any_number_is_taken() {
+        let mut reception = Reception::new(t(0));
+        for number in 0..2_000 {
+            reception.on_datagram(SequenceNumber(number), t(u64::from(number)));
+        }
+        let covered = poll(&mut reception, 10_000);
+        assert_eq!((covered.len(), covered.last()), (AGES_MAX, Some(&(1_999, Some(2_000)))));
+        for (at, number) in (1..).zip([u32::MAX / 2, u32::MAX, 5, 0x8000_0000, 1 << 20]) {
+            reception.on_datagram(SequenceNumber(number), t(20_000));
+            assert!(reception.arrivals.len() <= AGES_MAX);
+            poll(&mut reception, at * 40_000);
+        }
+    }
+}

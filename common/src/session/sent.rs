@@ -1,0 +1,175 @@
+//! What has left and what became of it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::loss::LossMeter;
+use crate::units::{SequenceNumber, Timestamp};
+use crate::wire::feedback::{Ages, FeedbackHeader};
+
+/// Datagrams remembered: half a second of 400 Mbit/s.
+const REMEMBERED: usize = 1 << 14;
+/// A datagram that so many later ones have overtaken is lost. Feedback covers this much; see `reception.rs`.
+const REORDER: usize = 32;
+
+/// A datagram that has arrived, as a feedback tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    /// When it was handed to the socket, own clock.
+    pub(super) sent: Timestamp,
+    /// When it came, receiver's clock.
+    pub(super) received: Timestamp,
+    /// What it took on the wire.
+    pub(super) bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Timestamp,
+    bytes: usize,
+    arrived: bool,
+}
+
+/// The datagrams of one connection whose fate is open, in the order of sending.
+#[derive(Debug, Default)]
+pub(super) struct SentLog {
+    /// Number of the first one in `open`.
+    first: SequenceNumber,
+    open: VecDeque<Sent>,
+    /// How many of `open` lie at or below the highest number reported.
+    reported: usize,
+    in_flight_bytes: usize,
+    last_feedback: Option<u16>,
+}
+
+impl SentLog {
+    /// The datagram after the last one left, the first one having the number 0.
+    pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
+        if self.open.len() == REMEMBERED {
+            self.forget_first();
+        }
+        self.open.push_back(Sent { at: now, bytes, arrived: false });
+        self.in_flight_bytes += bytes;
+    }
+
+    /// Puts what `ages` say for the first time into `arrivals`, in the order of sending, and the fate of those that can
+    /// no longer come into `loss`. An error says why it cannot be a feedback to this stream; false: it is out of date.
+    pub(super) fn on_feedback(
+        &mut self,
+        header: &FeedbackHeader,
+        ages: &Ages<'_>,
+        arrivals: &mut Vec<Arrival>,
+        loss: &mut LossMeter,
+    ) -> Result<bool, &'static str> {
+        let is_old = |last: u16| header.number.wrapping_sub(last) as i16 <= 0;
+        if self.last_feedback.is_some_and(is_old) {
+            return Ok(false);
+        }
+        let base = i64::from(header.base.ahead_of(self.first));
+        let end = base + ages.len() as i64;
+        if !ages.is_empty() && end > self.open.len() as i64 {
+            return Err("a feedback reports a datagram that was never sent");
+        }
+        self.last_feedback = Some(header.number);
+        for ((_, arrival), place) in ages.arrivals().zip(base..) {
+            let sent = usize::try_from(place).ok().and_then(|place| self.open.get_mut(place));
+            if let (Some(sent), Some(received)) = (sent, arrival)
+                && !std::mem::replace(&mut sent.arrived, true)
+            {
+                arrivals.push(Arrival { sent: sent.at, received, bytes: sent.bytes });
+            }
+        }
+        let end = usize::try_from(end).unwrap_or(0);
+        if end > self.reported && !ages.is_empty() {
+            let passed: usize = self.open.range(self.reported..end).map(|sent| sent.bytes).sum();
+            self.in_flight_bytes -= passed;
+            self.reported = end;
+        }
+        while self.reported > REORDER {
+            loss.on_fate(self.open.front().is_some_and(|sent| !sent.arrived));
+            self.forget_first();
+        }
+        Ok(true)
+    }
+
+    #[cfg(test)]
+    /// Bytes that have left and of which nothing has been heard.
+    pub(super) fn in_flight_bytes(&self) -> usize {
+        self.in_flight_bytes
+    }
+
+    fn forget_first(&mut self) {
+        let Some(first) = self.open.pop_front() else { return };
+        self.first = self.first.next();
+        match self.reported.checked_sub(1) {
+            Some(reported) => self.reported = reported,
+            None => self.in_flight_bytes -= first.bytes,
+        }
+    }
+}
+
+/// The round trip that a feedback shows, without the time it waited at the receiver.
+pub(super) fn round_trip(header: &FeedbackHeader, newest: &Arrival, now: Timestamp) -> Duration {
+    now.since(newest.sent).saturating_sub(header.time.since(newest.received))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn t(us: u64) -> Timestamp {
+        Timestamp::from_us(us)
+    }
+
+    fn feedback(log: &mut SentLog, number: u16, base: u32, ages: &[Option<u64>]) -> Result<Vec<Arrival>, &'static str> {
+        let header =
+            FeedbackHeader { number, base: SequenceNumber(base), time: t(80_000), ..FeedbackHeader::default() };
+        let bytes = header.encode(ages.iter().map(|arrival| arrival.map(t)));
+        let (header, ages) = FeedbackHeader::parse(&bytes).unwrap();
+        let (mut arrivals, mut loss) = (Vec::new(), LossMeter::default());
+        log.on_feedback(&header, &ages, &mut arrivals, &mut loss).map(|_| arrivals)
+    }
+
+    #[test]
+    fn each_arrival_counts_once_and_what_is_not_reported_is_in_flight() {
+        let mut log = SentLog::default();
+        for at in 0..5 {
+            log.on_sent(100, t(at * 10));
+        }
+        assert_eq!(log.in_flight_bytes(), 500);
+        let seen = feedback(&mut log, 0, 0, &[Some(8_000), None, Some(16_000)]).unwrap();
+        assert_eq!(
+            seen,
+            [(0, 8_000), (20, 16_000)].map(|(sent, at)| Arrival { sent: t(sent), received: t(at), bytes: 100 })
+        );
+        assert_eq!(log.in_flight_bytes(), 200);
+        let again = feedback(&mut log, 1, 0, &[Some(8_000), Some(16_000), Some(16_000), Some(24_000)]).unwrap();
+        assert_eq!(again.iter().map(|arrival| arrival.sent).collect::<Vec<_>>(), [t(10), t(30)]);
+        assert_eq!(feedback(&mut log, 1, 0, &[Some(8_000); 5]), Ok(vec![]), "out of date");
+        assert_eq!(log.in_flight_bytes(), 100);
+        assert!(feedback(&mut log, 2, 0, &[None; 6]).is_err());
+        assert!(feedback(&mut log, 2, u32::MAX, &[None; 2]).is_ok());
+    }
+
+    #[test]
+    fn a_silent_receiver_fills_no_memory_and_lies_are_taken() {
+        let mut log = SentLog::default();
+        for at in 0..100_000 {
+            log.on_sent(1_000, t(at));
+        }
+        assert_eq!((log.open.len(), log.in_flight_bytes()), (REMEMBERED, REMEMBERED * 1_000));
+        for (number, base) in [0, 1 << 31, u32::MAX, 99_999, 99_998, 90_000].into_iter().enumerate() {
+            drop(feedback(&mut log, number as u16 + 1, base, &[Some(0), None]));
+        }
+        log.on_sent(1_000, t(0));
+        assert!(log.open.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn the_receivers_wait_is_no_part_of_the_round_trip() {
+        let header = FeedbackHeader { time: t(70_000), ..FeedbackHeader::default() };
+        let newest = Arrival { sent: t(1_000), received: t(62_000), bytes: 1 };
+        assert_eq!(round_trip(&header, &newest, t(31_000)), Duration::from_millis(22));
+    }
+}

@@ -1,0 +1,118 @@
+//! Feedback datagram, receiver to sender, little-endian: which media datagrams have come, and when.
+//!
+//! ```text
+//!  0 u8   version << 4 | 15            12 u32  sequence number of the first age
+//!  1 u8   0                            16 u48  when this left, us, receiver's clock
+//!  2 u16  number of this feedback      22 u16  ages, one for each consecutive sequence number:
+//!  4 u32  datagrams received                   from arrival to leaving in units of 8 us, saturating at 65534;
+//!  8 u32  datagrams missing                    65535: has not come
+//! ```
+//!
+//! The counts are totals of the stream, so a feedback that is lost loses none of them; the ages of consecutive feedbacks
+//! overlap for the same reason. Datagrams are used, and not the control stream, because what is said here is worth
+//! nothing when it comes late.
+
+use super::media::MEDIA_VERSION;
+use crate::units::{SequenceNumber, Timestamp};
+
+/// Longest feedback: fits every path that QUIC takes.
+pub const FEEDBACK_BYTES_MAX: usize = 1150;
+/// Bytes before the ages.
+pub const FEEDBACK_HEADER_BYTES: usize = 22;
+/// Sequence numbers that one feedback can cover.
+pub const AGES_MAX: usize = (FEEDBACK_BYTES_MAX - FEEDBACK_HEADER_BYTES) / 2;
+
+const KIND_FEEDBACK: u8 = 15;
+const AGE_UNIT_US: u64 = 8;
+const AGE_OLDEST: u16 = u16::MAX - 1;
+const AGE_NONE: u16 = u16::MAX;
+
+/// What a feedback says besides the ages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedbackHeader {
+    /// Number of the feedback in its stream, in wrapping order.
+    pub number: u16,
+    /// Media datagrams that came since the stream began, each number once.
+    pub received: u32,
+    /// Sequence numbers up to the highest that came which have not come.
+    pub missing: u32,
+    /// The datagram that the first age is about.
+    pub base: SequenceNumber,
+    /// When the feedback left, receiver's clock; 48 bits.
+    pub time: Timestamp,
+}
+
+impl FeedbackHeader {
+    /// A whole feedback. `arrivals` are those of consecutive sequence numbers from [`Self::base`], receiver's clock;
+    /// those beyond [`AGES_MAX`] are left out.
+    pub fn encode(&self, arrivals: impl Iterator<Item = Option<Timestamp>>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FEEDBACK_BYTES_MAX);
+        out.extend([MEDIA_VERSION << 4 | KIND_FEEDBACK, 0]);
+        out.extend(self.number.to_le_bytes());
+        out.extend(self.received.to_le_bytes());
+        out.extend(self.missing.to_le_bytes());
+        out.extend(self.base.0.to_le_bytes());
+        out.extend(&self.time.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);
+        for arrival in arrivals.take(AGES_MAX) {
+            let age = arrival.map_or(AGE_NONE, |arrival| {
+                let units = self.time.since(arrival).as_micros() / u128::from(AGE_UNIT_US);
+                u16::try_from(units).map_or(AGE_OLDEST, |units| units.min(AGE_OLDEST))
+            });
+            out.extend(age.to_le_bytes());
+        }
+        out
+    }
+
+    /// Splits a datagram into what it says and the ages, or says why it is no feedback.
+    pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), &'static str> {
+        let split = datagram.split_first_chunk::<FEEDBACK_HEADER_BYTES>();
+        let (head, ages) = split.ok_or("a feedback is shorter than its header")?;
+        if head[0] != MEDIA_VERSION << 4 | KIND_FEEDBACK || head[1] != 0 {
+            return Err("not a feedback of this version");
+        }
+        if ages.len() > 2 * AGES_MAX || !ages.len().is_multiple_of(2) {
+            return Err("a feedback is longer than 1150 bytes or ends inside an age");
+        }
+        let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let high = u16::from_le_bytes([head[20], head[21]]);
+        let header = Self {
+            number: u16::from_le_bytes([head[2], head[3]]),
+            received: u32_at(4),
+            missing: u32_at(8),
+            base: SequenceNumber(u32_at(12)),
+            time: Timestamp::from_us(u64::from(u32_at(16)) | u64::from(high) << 32),
+        };
+        Ok((header, Ages { time: header.time, base: header.base, bytes: ages }))
+    }
+}
+
+/// The sequence numbers that a feedback covers, with their arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ages<'a> {
+    time: Timestamp,
+    base: SequenceNumber,
+    bytes: &'a [u8],
+}
+
+impl Ages<'_> {
+    /// Number of sequence numbers covered, at most [`AGES_MAX`].
+    pub const fn len(&self) -> usize {
+        self.bytes.len() / 2
+    }
+
+    /// Whether nothing is covered.
+    pub const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Each covered number and when it came (receiver's clock, to 8 us; what is older than half a second seems to be
+    /// that old), none if it has not.
+    pub fn arrivals(&self) -> impl Iterator<Item = (SequenceNumber, Option<Timestamp>)> {
+        let arrival = |age: u16| {
+            let us = self.time.as_us().saturating_sub(u64::from(age) * AGE_UNIT_US);
+            (age != AGE_NONE).then_some(Timestamp::from_us(us))
+        };
+        let ages = self.bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
+        ages.zip(0..).map(move |(age, place)| (SequenceNumber(self.base.0.wrapping_add(place)), arrival(age)))
+    }
+}
