@@ -25,6 +25,14 @@ test: ## everything that continuous integration checks
 	cargo test --locked --workspace --doc
 	cargo test --locked --workspace --lib --bins --tests --examples
 
+.PHONY: seeds
+seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
+	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p common --test seeds -- --nocapture
+
+.PHONY: protection
+protection: ## table of what parity is worth against random and bursty loss
+	cargo run --release --locked -p common --example protection
+
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo

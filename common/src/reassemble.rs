@@ -62,6 +62,11 @@ impl AssembledFrame {
     pub fn is_complete(&self) -> bool {
         self.frame.missing() == 0
     }
+
+    /// Whether no block is there: only parity or parts of blocks came.
+    pub fn is_empty(&self) -> bool {
+        self.frame.missing() == self.frame.block_count()
+    }
 }
 
 /// Puts frames together from datagrams in any order.
@@ -151,10 +156,9 @@ impl Reassembler {
         std::mem::take(&mut self.recovered)
     }
 
-    /// Bytes kept for rebuilding.
-    #[cfg(test)]
-    pub(crate) fn shard_bytes(&self) -> usize {
-        self.held.iter().map(Assembly::shard_bytes).sum()
+    /// Bytes of blocks and parity held for frames that are not whole yet.
+    pub fn held_bytes(&self) -> usize {
+        self.held.iter().map(|assembly| assembly.bytes() + assembly.shard_bytes()).sum()
     }
 
     fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, &'static str> {

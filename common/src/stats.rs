@@ -202,6 +202,10 @@ pub struct ReceiverReport {
     pub device: String,
     /// Percentiles of each stage.
     pub stages_us: StageSummary,
+    /// Interarrival jitter of the datagrams as in RFC 3550.
+    pub jitter_us: u64,
+    /// 95 of 100 frames came at most this much later than expected.
+    pub lateness_us_p95: u64,
     /// Datagrams that came after their frame was released.
     pub datagrams_late: u64,
     /// Datagrams that were none of this stream.
@@ -263,7 +267,8 @@ mod tests {
         check_keys(
             &ReceiverReport::default(),
             "frames_complete frames_partial frames_lost frames_shown bytes_received fec_recovered freeze_ms_max
-             gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed",
+             gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
+             jitter_us lateness_us_p95",
         );
     }
 }

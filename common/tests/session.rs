@@ -145,7 +145,8 @@ fn a_short_patience_shows_frames_sooner() {
     let shown_after = |latency_max| {
         let conditions = NetConditions { loss: 0.1, ..NetConditions::perfect(ms(5)) };
         let conditions = Scenario::from(conditions).with_seed(5);
-        let mut world = World::new(conditions, ReceiverOptions { latency_max: Some(latency_max) });
+        let mut world =
+            World::protected(conditions, ReceiverOptions { latency_max: Some(latency_max) }, Protection::Off);
         world.run(60);
         assert!(world.receiver.stats().frames_partial > 20);
         world.worst_wait

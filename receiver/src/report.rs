@@ -100,6 +100,8 @@ impl Presentation {
             backend: stream.map(|s| s.backend.name.to_owned()).unwrap_or_default(),
             device: stream.map(|s| s.backend.device.clone()).unwrap_or_default(),
             stages_us: self.stages.summary(),
+            jitter_us: link.counters.jitter_us,
+            lateness_us_p95: link.counters.lateness_us_p95,
             datagrams_late: link.counters.datagrams_late,
             datagrams_malformed: link.counters.datagrams_malformed,
             is_final,

@@ -3,7 +3,7 @@
 //! A frame's datagrams form groups: the coarse ones, which also carry the frame's header like all others; those up to
 //! the second finest level; and the finest, which have no group and no parity. A group of `k` data shards with `m`
 //! parity shards is whole as soon as any `k` of them are there. Coarse groups have at least as much parity as data, the
-//! others what [`parity_shards`] says for the loss seen ([`Protector`]).
+//! others what [`parity_shards`] finds best for the loss seen ([`Protector`]).
 //!
 //! A shard is what a datagram has to itself, padded with zeros to an even size common to its group:
 //!

@@ -7,10 +7,12 @@ use crate::pyramid::BlockLayout;
 use crate::session::LossEstimate;
 use crate::wire::media::{Content, GROUPS_MAX, MediaHeader, PARITY_HEADER_BYTES, ShardPlace, set_place};
 
-/// Frames of which a coarse group may stay incomplete.
-const COARSE_FAILURE: f64 = 1e-6;
-/// Frames of which another group may stay incomplete: a speck of blur twice a minute.
-const MIDDLE_FAILURE: f64 = 1e-3;
+/// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before.
+const COARSE_COST: f64 = 5_000.0;
+/// As many datagrams of parity are worth one of another group, whose loss is a speck of blur for one frame. Rate and
+/// distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a speck
+/// that comes and goes catches the eye.
+const MIDDLE_COST: f64 = 50.0;
 /// Parity of a coarse group is at most this many times its data.
 const COARSE_PARITY_MAX: usize = 4;
 /// Parity of another group is at most this share of its data: beyond it, a coarser picture is worth more.
@@ -113,13 +115,18 @@ struct Group {
 fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) -> Vec<Group> {
     let count = packets.len().div_ceil(GROUP_DATA_MAX);
     let data = packets.len().div_ceil(count.max(1));
-    let loss = LossEstimate { burst_mean: loss.burst_mean / count.max(1) as f64, ..loss };
+    let burst_mean = loss.burst_mean / count.max(1) as f64;
     let parity = match tier {
         Tier::Coarse => {
+            // Its parity lies among other datagrams, so a burst takes no more of it than its data.
+            let loss = LossEstimate { burst_mean: burst_mean.min(data as f64), ..loss };
             let parity_max = (COARSE_PARITY_MAX * data).min(SHARDS_MAX - data);
-            parity_shards(data, loss, COARSE_FAILURE, parity_max).max(data)
+            parity_shards(data, loss, COARSE_COST, parity_max).max(data)
         }
-        Tier::Middle => parity_shards(data, loss, MIDDLE_FAILURE, (data as f64 * MIDDLE_PARITY_MAX).ceil() as usize),
+        Tier::Middle => {
+            let parity_max = (data as f64 * MIDDLE_PARITY_MAX).ceil() as usize;
+            parity_shards(data, LossEstimate { burst_mean, ..loss }, MIDDLE_COST, parity_max)
+        }
     };
     let members = |first: usize| packets.clone().skip(first).step_by(count).collect();
     (0..count).map(|first| Group { tier, members: members(first), parity }).collect()

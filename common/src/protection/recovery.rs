@@ -106,7 +106,7 @@ impl FrameShards {
         result
     }
 
-    #[cfg(test)]
+    /// Bytes of the shards kept.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -191,13 +191,11 @@ impl Assembly {
     }
 
     /// Bytes of its blocks.
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Bytes kept for rebuilding.
-    #[cfg(test)]
     pub(super) fn shard_bytes(&self) -> usize {
         self.shards.bytes()
     }

@@ -36,15 +36,20 @@ impl ExpectedArrival {
         }
     }
 
-    /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end, which lies from
-    /// its first datagram to the pacing span after that, whatever the time stamps claim. So a frame that begins late,
-    /// because it was coded slowly or the route has grown longer, still gets `latency_max`.
+    /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end. So a frame that
+    /// begins late, because it was coded slowly or the route has grown longer, still gets `latency_max`.
     pub(super) fn deadline(&self, frame: &AssembledFrame, interval: Duration, latency_max: Duration) -> Timestamp {
+        self.expected(frame, interval) + latency_max
+    }
+
+    /// When all of `frame` is expected to be there: from its first datagram to the pacing span after that, whatever the
+    /// time stamps claim.
+    pub(super) fn expected(&self, frame: &AssembledFrame, interval: Duration) -> Timestamp {
         let latest = frame.first_received + pacing_span(interval);
-        let Some(span) = self.span_us else { return latest + latency_max };
+        let Some(span) = self.span_us else { return latest };
         let expected = i128::from(frame.capture.as_us()) + i128::from(span);
         let expected = Timestamp::from_us(u64::try_from(expected.max(0)).unwrap_or(u64::MAX));
-        expected.clamp(frame.first_received, latest) + latency_max
+        expected.clamp(frame.first_received, latest)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::arrival::ExpectedArrival;
+use super::jitter::Jitter;
 use super::receiver::ReceiverCounters;
 use super::reception::Reception;
 use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
-use crate::reassemble::{DatagramOutcome, Reassembler};
+use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
 use crate::units::{FrameId, Timestamp};
 use crate::wire::media::MediaHeader;
 
@@ -38,6 +39,7 @@ pub(super) struct Inbound {
     latency_max: Duration,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
+    jitter: Jitter,
     reception: Reception,
     last_released: FrameId,
     ending: Option<Ending>,
@@ -64,6 +66,7 @@ impl Inbound {
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),
+            jitter: Jitter::default(),
             reception: Reception::new(now),
             ending: None,
         }
@@ -79,6 +82,10 @@ impl Inbound {
             return outcome;
         }
         let is_first_copy = self.reception.on_datagram(header.sequence, now);
+        if is_first_copy {
+            let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
+            self.jitter.on_datagram(sent, now);
+        }
         if outcome == DatagramOutcome::Late {
             if !is_first_copy {
                 return DatagramOutcome::Duplicate;
@@ -93,12 +100,16 @@ impl Inbound {
         let recovered = self.reassembler.take_recovered();
         counters.fec_recovered += recovered.datagrams;
         counters.fec_malformed += recovered.malformed;
-        let frame = self.reassembler.poll_frame().or_else(|| {
-            let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
-            let due = |frame: &&_| is_over || self.arrival.deadline(frame, self.interval, self.latency_max) <= now;
-            let id = self.reassembler.pending().find(due)?.id;
-            self.reassembler.release(id)
-        })?;
+        // A frame of which nothing can be decoded is a lost one: the picture before it is better than none.
+        let frame = loop {
+            let frame = self.next_frame(now)?;
+            if !frame.is_empty() {
+                break frame;
+            }
+        };
+        self.jitter.on_frame(frame.last_received.since(self.arrival.expected(&frame, self.interval)));
+        counters.jitter_us = self.jitter.jitter_us();
+        counters.lateness_us_p95 = self.jitter.lateness_us_p95();
         let complete = frame.is_complete();
         if complete {
             self.arrival.on_complete(frame.capture, frame.last_received);
@@ -118,6 +129,15 @@ impl Inbound {
             first_received: frame.first_received,
             last_received: frame.last_received,
             released: now,
+        })
+    }
+
+    fn next_frame(&mut self, now: Timestamp) -> Option<AssembledFrame> {
+        self.reassembler.poll_frame().or_else(|| {
+            let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
+            let due = |frame: &&_| is_over || self.arrival.deadline(frame, self.interval, self.latency_max) <= now;
+            let id = self.reassembler.pending().find(due)?.id;
+            self.reassembler.release(id)
         })
     }
 
@@ -149,6 +169,10 @@ impl Inbound {
         }
         counters.frames_lost += missing;
         true
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.reassembler.held_bytes()
     }
 
     pub(super) fn is_ending(&self) -> bool {

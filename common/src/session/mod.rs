@@ -12,6 +12,7 @@
 mod arrival;
 mod budget;
 mod inbound;
+mod jitter;
 mod loss;
 mod pacer;
 mod receiver;

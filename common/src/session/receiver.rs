@@ -65,6 +65,10 @@ pub struct ReceiverCounters {
     pub datagrams_malformed: u64,
     /// Datagrams while no stream was on.
     pub datagrams_unexpected: u64,
+    /// Interarrival jitter of this stream's datagrams as in RFC 3550, microseconds.
+    pub jitter_us: u64,
+    /// 95 of 100 frames of this stream came at most this much later than expected, microseconds.
+    pub lateness_us_p95: u64,
     /// Missing datagrams rebuilt from parity.
     pub fec_recovered: u64,
     /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.
@@ -247,6 +251,11 @@ impl ReceiverSession {
     /// What has been counted.
     pub fn stats(&self) -> ReceiverCounters {
         self.counters
+    }
+
+    /// Bytes held for frames that are not whole yet; bounded by the stream's parameters.
+    pub fn held_bytes(&self) -> usize {
+        self.inbound.as_ref().map_or(0, Inbound::held_bytes)
     }
 
     /// The sender's clock.

@@ -1,6 +1,8 @@
 //! A sender and a receiver with clocks of their own, joined by a bad network for datagrams and a reliable one for
 //! control messages, in virtual time. Every frame that comes out is checked.
 
+mod hostile;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use common::netsim::{Network, Random, Scenario};
 use common::params::{CodecParams, StreamParams};
 use common::protection::Protection;
 use common::pyramid::BlockLayout;
+use common::reassemble::WINDOW_FRAMES;
 use common::session::{
     ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession,
 };
@@ -69,6 +72,8 @@ pub(crate) struct Checker {
     /// Longest that any frame's last datagram has had to travel so far.
     travel_max: Duration,
     latency_max: Duration,
+    /// The sender lies: only order and time are checked.
+    is_hostile: bool,
 }
 
 impl Checker {
@@ -77,6 +82,13 @@ impl Checker {
         let id = arrived.id;
         if self.last.is_some_and(|last| !id.is_newer_than(last)) {
             return Err(format!("frame numbers do not rise: {id:?} after {:?}", self.last));
+        }
+        if arrived.released > arrived.first_received + INTERVAL.mul_f64(0.75) + self.latency_max {
+            return Err(format!("{id:?} waited beyond its deadline"));
+        }
+        if self.is_hostile {
+            self.last = Some(id);
+            return Ok(());
         }
         // Latest end of the sending in the receiver's time, the longest travel, the patience.
         let captured = t(arrived.capture.as_us() - SENDER_AHEAD_US as u64);
@@ -126,6 +138,8 @@ pub(crate) struct World {
     connected: bool,
     /// Changes datagrams on their way.
     pub(crate) tamper: Option<fn(&mut Vec<u8>)>,
+    /// Lies to the receiver.
+    pub(crate) hostile: Option<Random>,
     /// Receiver's time, frame, blocks missing.
     pub(crate) trace: Vec<(u64, u32, usize)>,
     pub(crate) last_frame: Option<ArrivedFrame>,
@@ -161,6 +175,7 @@ impl World {
             to_sender: VecDeque::new(),
             connected: false,
             tamper: None,
+            hostile: None,
             trace: Vec::new(),
             last_frame: None,
             coarse_missing: 0,
@@ -296,6 +311,10 @@ impl World {
             assert!(datagram.len() <= FEEDBACK_BYTES_MAX);
             self.sender.on_datagram(&datagram, self.sender_now());
         }
+        let held_max = WINDOW_FRAMES * (8_192 * BlockLayout::new(&params()).blocks().len() + (1 << 20));
+        if self.receiver.held_bytes() > held_max {
+            return Err(format!("{} bytes held", self.receiver.held_bytes()));
+        }
         while let Some((_, message)) = self.to_receiver.pop_front_if(|front| front.0 <= now) {
             self.receiver.on_control(message, now).map_err(|error| error.to_string())?;
         }
@@ -336,6 +355,11 @@ impl World {
             assert!(datagram.len() <= MAX_DATAGRAM);
             if let Some(tamper) = self.tamper {
                 tamper(&mut datagram);
+            }
+            if let Some(random) = &mut self.hostile {
+                self.checker.is_hostile = true;
+                let more = hostile::lie(random, &mut datagram);
+                more.into_iter().for_each(|datagram| self.media.push(datagram, now));
             }
             self.media.push(datagram, now);
         }
