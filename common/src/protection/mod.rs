@@ -16,6 +16,29 @@
 //! The rest of the header is the frame's, so a parity shard's header completes a data shard. A group of one data shard
 //! has copies of it as parity. The code is that of reed-solomon-simd (Leopard-RS, GF(2^16)), whose shard counts and
 //! sizes come from the peer and are therefore bounded here before the library sees them.
+//!
+//! # What it is worth
+//!
+//! `make protection`: 10,000 frames of 720p60 at 20 Mbit/s, the same bytes with parity (right) as without (left). Shares
+//! of all frames, per cent; repaired: coarse blocks still missing if they were sent once more.
+//!
+//! ```text
+//! loss  burst | parity | all but the finest whole | coarse missing | repaired
+//!  1 %   1    | 10.3   |   77.6      99.87        |  1.78   0.00   |  0.00
+//!  2 %   1    | 15.1   |   60.8      99.90        |  4.01   0.00   |  0.00
+//!  5 %   1    | 17.4   |   27.8      99.57        |  9.91   0.04   |  0.01
+//! 10 %   1    | 28.2   |    6.9      99.74        | 18.68   0.00   |  0.00
+//!  1 %   3    | 18.7   |   91.2      99.30        |  1.40   0.02   |  0.00
+//!  1 %   8    |  4.8   |   95.8      95.93        |  1.04   0.26   |  0.00
+//!  5 %   3    | 28.6   |   62.1      98.70        |  6.56   0.01   |  0.00
+//!  5 %   8    | 28.6   |   80.7      94.71        |  5.60   0.20   |  0.01
+//! ```
+//!
+//! Long bursts that are rare are left to concealment: parity enough to outlast them would cost more than it mends.
+//!
+//! There is no repair by request. It would have to fit the frame's deadline, which only a local network allows, and would
+//! mend there what the last two columns differ by: at most one frame in 400, whose coarse blocks are otherwise the last
+//! frame's for one frame interval. That is not worth a request datagram, a store at the sender and their abuse.
 
 mod count;
 mod protector;

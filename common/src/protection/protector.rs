@@ -7,14 +7,14 @@ use crate::pyramid::BlockLayout;
 use crate::session::LossEstimate;
 use crate::wire::media::{Content, GROUPS_MAX, MediaHeader, PARITY_HEADER_BYTES, ShardPlace, set_place};
 
-/// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before.
-const COARSE_COST: f64 = 5_000.0;
+/// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before: several dB.
+const COARSE_COST: f64 = 2_000.0;
 /// As many datagrams of parity are worth one of another group, whose loss is a speck of blur for one frame. Rate and
 /// distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a speck
 /// that comes and goes catches the eye.
 const MIDDLE_COST: f64 = 50.0;
-/// Parity of a coarse group is at most this many times its data.
-const COARSE_PARITY_MAX: usize = 4;
+/// Parity of a coarse group beyond one copy is at most this many times its data.
+const COARSE_EXTRA_MAX: usize = 3;
 /// Parity of another group is at most this share of its data: beyond it, a coarser picture is worth more.
 const MIDDLE_PARITY_MAX: f64 = 0.4;
 /// Data shards of a group.
@@ -32,7 +32,8 @@ pub struct Outgoing {
 /// A frame ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Protected {
-    /// Coarse datagrams first, each group's parity among later groups' data, so that one burst does not take both.
+    /// Coarse datagrams first. Parity lies among data that is less important than its own, evenly and as far away as
+    /// it can, so that one burst does not take both.
     pub datagrams: Vec<Outgoing>,
     /// Bytes of all the parity that the loss calls for, overhead included, whether or not there was room for it.
     pub parity_wanted: usize,
@@ -71,6 +72,9 @@ impl Protector {
                 // What is left is shared evenly by the groups left.
                 let groups_left = if groups[at].tier == Tier::Coarse { 1 } else { groups.len() - at };
                 let group = &mut groups[at];
+                if group.parity == 0 {
+                    continue;
+                }
                 let shards = shards(&packets, group);
                 let shard_bytes = shards.first().map_or(0, Vec::len);
                 let cost = PARITY_HEADER_BYTES + shard_bytes + overhead;
@@ -85,14 +89,11 @@ impl Protector {
                 }
             }
         }
-        if coarse_end == middle_end {
-            middle_parity = std::mem::take(&mut coarse_parity);
-        }
-        let mut data = packets.into_iter().map(|packet| packet.bytes);
-        let mut datagrams = Vec::with_capacity(data.len() + coarse_parity.len() + middle_parity.len());
-        interleave(data.by_ref().take(coarse_end), vec![], &mut datagrams);
-        interleave(data.by_ref().take(middle_end - coarse_end), coarse_parity, &mut datagrams);
-        interleave(data, middle_parity, &mut datagrams);
+        let mut data = packets.into_iter().map(|packet| Outgoing { bytes: packet.bytes, is_parity: false });
+        let mut datagrams: Vec<_> = data.by_ref().take(coarse_end).collect();
+        let middle = data.by_ref().take(middle_end - coarse_end).collect::<Vec<_>>();
+        let finest = interleave(data.collect(), middle_parity);
+        datagrams.extend(interleave(middle.into_iter().chain(finest).collect(), coarse_parity));
         Protected { datagrams, parity_wanted }
     }
 }
@@ -118,10 +119,11 @@ fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) ->
     let burst_mean = loss.burst_mean / count.max(1) as f64;
     let parity = match tier {
         Tier::Coarse => {
-            // Its parity lies among other datagrams, so a burst takes no more of it than its data.
-            let loss = LossEstimate { burst_mean: burst_mean.min(data as f64), ..loss };
-            let parity_max = (COARSE_PARITY_MAX * data).min(SHARDS_MAX - data);
-            parity_shards(data, loss, COARSE_COST, parity_max).max(data)
+            // One burst may take all its data; its parity lies among other datagrams and is lost one by one. So the
+            // parity alone is to be a group that is whole, in the share of frames whose data is lost.
+            let singly = LossEstimate { burst_mean: 1.0, ..loss };
+            let extra_max = (COARSE_EXTRA_MAX * data).min(SHARDS_MAX - 2 * data);
+            data + parity_shards(data, singly, COARSE_COST * loss.share, extra_max)
         }
         Tier::Middle => {
             let parity_max = (data as f64 * MIDDLE_PARITY_MAX).ceil() as usize;
@@ -165,16 +167,18 @@ fn protect_group(packets: &mut [Packet], group: &Group, number: u8, shards: &[Ve
     parity.iter().enumerate().map(datagram).collect()
 }
 
-/// Appends `data` with `parity` spread evenly between and behind.
-fn interleave(data: impl ExactSizeIterator<Item = Vec<u8>>, parity: Vec<Vec<u8>>, out: &mut Vec<Outgoing>) {
-    let (data_len, parity_len) = (data.len(), parity.len());
+/// `among` with `parity` spread evenly between and behind.
+fn interleave(among: Vec<Outgoing>, parity: Vec<Vec<u8>>) -> Vec<Outgoing> {
+    let (among_len, parity_len) = (among.len(), parity.len());
+    let mut spread = Vec::with_capacity(among_len + parity_len);
     let mut parity = parity.into_iter().map(|bytes| Outgoing { bytes, is_parity: true }).enumerate().peekable();
-    for (at, bytes) in data.enumerate() {
-        out.push(Outgoing { bytes, is_parity: false });
-        while let Some((_, parity)) = parity.next_if(|(index, _)| (index + 1) * data_len < (at + 1) * (parity_len + 1))
-        {
-            out.push(parity);
+    for (at, datagram) in among.into_iter().enumerate() {
+        spread.push(datagram);
+        let is_due = |index: usize| (index + 1) * among_len < (at + 1) * (parity_len + 1);
+        while let Some((_, parity)) = parity.next_if(|(index, _)| is_due(*index)) {
+            spread.push(parity);
         }
     }
-    out.extend(parity.map(|(_, parity)| parity));
+    spread.extend(parity.map(|(_, parity)| parity));
+    spread
 }
