@@ -9,6 +9,8 @@ pub mod coded;
 pub mod config;
 pub mod container;
 pub mod frame;
+pub mod linktest;
+pub mod metrics;
 #[cfg(feature = "netsim")]
 pub mod netsim;
 pub mod packetise;

@@ -41,15 +41,16 @@ fn the_receiver_file_states_the_defaults() {
 
 #[test]
 fn keys_that_are_unset_are_shown_with_right_values() {
-    let mut file = parse_sender(&with_unset_keys(&read("config/sender.toml"))).unwrap();
-    assert!(file.stats.metrics_address.take().is_some());
+    let file = parse_sender(&with_unset_keys(&read("config/sender.toml"))).unwrap();
     let sender = resolve_sender(&file).unwrap();
     assert_eq!(sender.shared.peers[0].name, "Clara");
+    assert!(sender.shared.metrics.is_some_and(|address| address.ip().is_loopback()));
 
-    let mut file = parse_receiver(&with_unset_keys(&read("config/receiver.toml"))).unwrap();
-    assert!(file.stats.metrics_address.take().is_some());
+    let file = parse_receiver(&with_unset_keys(&read("config/receiver.toml"))).unwrap();
     let receiver = resolve_receiver(&file).unwrap();
     assert_eq!(receiver.shared.peers[0].name, "Robert");
+    assert!(receiver.shared.metrics.is_some_and(|address| address.ip().is_loopback()));
+    assert_ne!(receiver.shared.metrics, sender.shared.metrics, "both daemons run on one machine");
 }
 
 /// Names of the public fields of every struct in the source of `common::config::raw`, by the struct's name.

@@ -122,10 +122,21 @@ fn golden_control_messages() {
         (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
     ] {
         let mut bytes = Vec::new();
-        encode(&message, &mut bytes);
+        encode(&message, Role::Sender, &mut bytes);
         assert_eq!(hex(&bytes), golden.replace(' ', ""), "{message:?}");
         assert_eq!(read_all(&bytes, 1), (vec![message], None));
     }
+}
+
+#[test]
+fn a_message_says_which_end_speaks() {
+    let (mut bytes, mut reader) = (Vec::new(), ControlReader::default());
+    encode(&ControlMessage::Ready, Role::Receiver, &mut bytes);
+    assert_eq!(hex(&bytes), "0100008002");
+    encode(&ControlMessage::Ready, Role::Sender, &mut bytes);
+    reader.push(&bytes);
+    let speakers = [(); 2].map(|()| reader.next().unwrap().unwrap().0);
+    assert_eq!(speakers, [Role::Receiver, Role::Sender]);
 }
 
 #[test]
@@ -143,7 +154,7 @@ fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<DecodeErr
         reader.push(piece);
         loop {
             match reader.next() {
-                Ok(Some(message)) => messages.push(message),
+                Ok(Some((_, message))) => messages.push(message),
                 Ok(None) => break,
                 Err(error) => return (messages, Some(error)),
             }
@@ -156,7 +167,7 @@ fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<DecodeErr
 fn long_messages_and_reasons_are_refused_or_cut() {
     assert_eq!(read_all(&4_097u32.to_le_bytes(), 4), (vec![], Some(DecodeError::MessageTooLong(4_097))));
     let mut bytes = Vec::new();
-    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, &mut bytes);
+    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, Role::Sender, &mut bytes);
     let (messages, _) = read_all(&bytes, 1_000);
     let [ControlMessage::Bye { reason: ByeReason::Protocol(text) }] = &messages[..] else {
         unreachable!("{messages:?}")
@@ -247,7 +258,7 @@ fn some_messages() -> Vec<u8> {
         ControlMessage::Welcome { params: params(), start_frame: FrameId(1) },
         ControlMessage::Bye { reason: ByeReason::Protocol("because".to_owned()) },
     ] {
-        encode(&message, &mut bytes);
+        encode(&message, Role::Sender, &mut bytes);
     }
     bytes
 }

@@ -29,10 +29,11 @@ use common::units::Bitrate;
 use kernels::BackendChoice;
 use shell::exit::Failure;
 use shell::identity::Identity;
-use shell::link::{LinkOptions, Waker};
+use shell::link::{HangUp, LinkOptions, Waker};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
-use shell::stats::StatsFile;
+use shell::stats::Statistics;
+use shell::tls::Protocol;
 
 use crate::decode::Stage;
 use crate::link::{Command, ReceiverLink};
@@ -52,7 +53,39 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     if shared.peers.is_empty() {
         return Err(Failure::usage(NO_PEER));
     }
-    let identity = Identity::load(&shell::cli::identity_path(shared)?)?;
+    let options = LinkOptions {
+        mode: shared.mode.clone(),
+        identity: Identity::load(&shell::cli::identity_path(shared)?)?,
+        peers: shared.peers.clone(),
+        socket_buffer_bytes: shared.socket_buffer_bytes,
+        gso: shared.gso,
+        rate: Bitrate::from_bps(0),
+        frame_bytes: 0,
+        protocol: Protocol::Call,
+    };
+    let waker = Waker::default();
+    let network = Network { waker: waker.clone(), hang_up: None };
+    run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
+}
+
+/// How to reach the loop that turns a receiver's link.
+pub struct Network {
+    /// Wakes it.
+    pub waker: Waker,
+    /// Ends it where it has more to do than to receive.
+    pub hang_up: Option<HangUp>,
+}
+
+/// [`run`], but the link is turned by `turn`, on a thread of its own; the connection is its matter.
+pub fn run_over(
+    network: Network,
+    config: &ReceiverConfig,
+    sinks: &[SinkSpec],
+    frames: Option<u64>,
+    turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
+) -> Result<ReceiverReport, Failure> {
+    let shared = &config.shared;
+    let Network { waker, hang_up } = network;
     let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
     decode::probe(choice, shared.device.as_deref())?;
     let mut opened = sinks.iter().map(|spec| sink::open(spec, config.status_line)).collect::<Result<Vec<_>, _>>();
@@ -61,32 +94,22 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         Err(error @ SinkError::File { .. }) => return Err(Failure::usage(error)),
         Err(error) => return Err(Failure::device(error)),
     };
-    let mut stats = StatsFile::create(shared.stats_file.as_deref())?;
+    let mut stats = Statistics::open(shared)?;
 
     let records = sinks.iter().all(|sink| sink.records());
     let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { 1 }), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
-    let waker = Waker::default();
     let view = Arc::new(Mutex::new(LinkView::default()));
 
-    let options = LinkOptions {
-        mode: shared.mode.clone(),
-        identity,
-        peers: shared.peers.clone(),
-        socket_buffer_bytes: shared.socket_buffer_bytes,
-        gso: shared.gso,
-        rate: Bitrate::from_bps(0),
-        frame_bytes: 0,
-    };
     let dials = matches!(shared.mode, LinkMode::Dial(_));
     let session = ReceiverOptions { latency_max: config.latency_max };
     let network = {
-        let (waker, jobs) = (waker.clone(), jobs.clone());
-        let mut link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));
+        let jobs = jobs.clone();
+        let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));
         spawn("network", move || {
             let _closing = Closing(&jobs);
-            shell::link::run(options, &waker, &mut link)
+            turn(link)
         })?
     };
     let decoding = {
@@ -103,7 +126,9 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
 
     let mut watchdog = Watchdog::ready();
     let end = |end| {
-        if commands.send(Command::End(end)).is_ok() {
+        if let (present::End::Stop, Some(call)) = (end, &hang_up) {
+            call.hang_up();
+        } else if commands.send(Command::End(end)).is_ok() {
             waker.wake();
         }
     };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use common::config::Peer;
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::Timestamp;
-use common::wire::control::{ByeReason, ControlMessage};
+use common::wire::control::{ByeReason, ControlMessage, Role};
 use shell::exit::Failure;
 use shell::link::{Action, Link, LinkState};
 use shell::slot::Slot;
@@ -96,7 +96,7 @@ impl Link for ReceiverLink {
         self.session.on_disconnected(now);
     }
 
-    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
             self.view.lock().unwrap_or_else(PoisonError::into_inner).last_frame = last_frame;
         }
@@ -133,8 +133,8 @@ impl Link for ReceiverLink {
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<ControlMessage> {
-        self.session.poll_control()
+    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+        self.session.poll_control().map(|message| (Role::Receiver, message))
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {

@@ -7,6 +7,9 @@ use receiver::doctor;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
 
+const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
+                        start `sender --also-receive FILE` with this file instead, or set it to false";
+
 fn main() -> ExitCode {
     report("receiver", shell::cli::parse::<Cli>().and_then(|cli| dispatch(&cli)))
 }
@@ -16,6 +19,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or_default() {
         Command::Run => {
             shell::log::init();
+            if resolved.config.shared.share_port {
+                return Err(Failure::usage(ONE_PORT));
+            }
             receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
         Command::Identity => shell::cli::print_identity(&resolved.config.shared),

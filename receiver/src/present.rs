@@ -9,7 +9,7 @@ use shell::clock;
 use shell::exit::Failure;
 use shell::sd::Watchdog;
 use shell::slot::{Slot, Taken};
-use shell::stats::StatsFile;
+use shell::stats::Statistics;
 
 use crate::decode::{Decoded, Shown, Stream};
 use crate::report::{LinkSnapshot, Presentation};
@@ -56,7 +56,7 @@ pub struct Presenter<'a, E> {
 pub fn run<E: FnMut(End)>(
     mut presenter: Presenter<'_, E>,
     sinks: &mut [Box<dyn Sink>],
-    stats: &mut StatsFile,
+    stats: &mut Statistics,
     watchdog: &mut Watchdog,
 ) -> Result<ReceiverReport, Failure> {
     let mut presentation = Presentation::default();

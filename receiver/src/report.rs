@@ -119,11 +119,14 @@ impl Presentation {
         let loss = broken as f64 / (whole + broken).max(1) as f64;
         let line = if link.streaming {
             format!(
-                "{:.1} fps  {:.0} ms  {:.1} Mbit/s  loss {:.1} %",
+                "{:.1} fps  {:.0} ms  {:.1} Mbit/s  loss {:.1} %  recovered {}  late {}  lost {}",
                 self.recent.shown as f64 / seconds,
                 self.recent.latency.as_secs_f64() * 1e3,
                 bits / seconds / 1e6,
-                100.0 * loss
+                100.0 * loss,
+                counters.fec_recovered,
+                counters.datagrams_late,
+                counters.frames_lost
             )
         } else {
             "waiting for the sender".to_owned()
@@ -208,11 +211,23 @@ mod tests {
     #[test]
     fn the_line_covers_the_time_since_the_last_one() {
         let mut presentation = Presentation::default();
-        let counters =
-            ReceiverCounters { frames_complete: 27, frames_lost: 3, bytes_received: 250_000, ..Default::default() };
+        let counters = ReceiverCounters {
+            frames_complete: 27,
+            frames_lost: 3,
+            datagrams_late: 7,
+            fec_recovered: 5,
+            bytes_received: 250_000,
+            ..Default::default()
+        };
         let link = LinkSnapshot { counters, clock_offset_us: None, streaming: true };
         presentation.recent.shown = 27;
-        assert_eq!(presentation.status_line(&link, at(1_000_000)), "27.0 fps  0 ms  2.0 Mbit/s  loss 10.0 %");
-        assert_eq!(presentation.status_line(&link, at(2_000_000)), "0.0 fps  0 ms  0.0 Mbit/s  loss 0.0 %");
+        assert_eq!(
+            presentation.status_line(&link, at(1_000_000)),
+            "27.0 fps  0 ms  2.0 Mbit/s  loss 10.0 %  recovered 5  late 7  lost 3"
+        );
+        assert_eq!(
+            presentation.status_line(&link, at(2_000_000)),
+            "0.0 fps  0 ms  0.0 Mbit/s  loss 0.0 %  recovered 5  late 7  lost 3"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Flags to a checked configuration.
 
+use std::path::PathBuf;
+
 use clap::Parser;
 use common::config::raw::SenderFile;
 use common::config::{SenderConfig, parse_sender, resolve_sender};
@@ -21,6 +23,13 @@ pub struct Cli {
     /// Video bit rate, such as 20M
     #[arg(long, global = true, value_name = "RATE")]
     pub rate: Option<String>,
+    /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
+    pub link_test: Option<String>,
+    /// Receive as well, over the same connection and UDP port; the file says where the pictures go. The other side
+    /// must do the same
+    #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
+    pub also_receive: Option<PathBuf>,
     /// Flags of both daemons.
     #[command(flatten)]
     pub common: CommonFlags,

@@ -2,12 +2,14 @@
 //!
 //! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
 
+pub mod both;
 mod capture;
 pub mod cli;
 pub mod devices;
 mod encode;
 mod gate;
 mod link;
+pub mod linktest;
 mod run;
 pub mod source;
 

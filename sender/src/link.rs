@@ -7,13 +7,13 @@ use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::stats::{SenderReport, Stage, StageHistograms};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::ControlMessage;
+use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
 use shell::exit::Failure;
 use shell::link::{Action, Link, LinkState};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
-use shell::stats::StatsFile;
+use shell::stats::Statistics;
 
 use crate::encode::Encoded;
 use crate::gate::Gate;
@@ -31,7 +31,7 @@ pub(crate) struct Parts {
     pub(crate) info: SourceInfo,
     pub(crate) rate: Bitrate,
     pub(crate) backend: Arc<BackendInfo>,
-    pub(crate) stats: StatsFile,
+    pub(crate) stats: Statistics,
     pub(crate) watchdog: Watchdog,
     pub(crate) dials: bool,
 }
@@ -166,7 +166,7 @@ impl Link for SenderLink {
         self.given = counters.frames_sent + counters.frames_cut + counters.frames_unwanted;
     }
 
-    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         self.parts.session.on_control(message, now)
     }
 
@@ -203,8 +203,8 @@ impl Link for SenderLink {
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<ControlMessage> {
-        self.parts.session.poll_control()
+    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+        self.parts.session.poll_control().map(|message| (Role::Sender, message))
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {

@@ -7,6 +7,9 @@ use sender::devices;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
 
+const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
+                        start `sender --also-receive FILE` with the receiver's configuration, or set it to false";
+
 fn main() -> ExitCode {
     report("sender", shell::cli::parse::<Cli>().and_then(|cli| dispatch(&cli)))
 }
@@ -16,7 +19,14 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or_default() {
         Command::Run => {
             shell::log::init();
-            sender::run(&config, &spec, cli.common.frames)
+            if let Some(target) = &cli.link_test {
+                return sender::linktest::run(&config, &spec, target);
+            }
+            match sender::both::resolve(cli, &config)? {
+                Some(receiving) => sender::both::run(&config, &spec, &receiving, cli.common.frames),
+                None if config.shared.share_port => Err(Failure::usage(ONE_PORT)),
+                None => sender::run(&config, &spec, cli.common.frames),
+            }
         }
         Command::Identity => shell::cli::print_identity(&config.shared),
         Command::Devices { json } => {

@@ -14,14 +14,15 @@ use shell::identity::Identity;
 use shell::link::{LinkOptions, Waker};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
-use shell::stats::StatsFile;
+use shell::stats::Statistics;
+use shell::tls::Protocol;
 
 use crate::capture::Capture;
-use crate::encode::{self, Encode};
+use crate::encode::{self, Encode, Encoded};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
 use crate::source::pattern::Pattern;
-use crate::source::{SourceInfo, SourceSpec};
+use crate::source::{SourceFrame, SourceInfo, SourceSpec};
 
 /// What a sender without a peer says.
 pub(crate) const NO_PEER: &str =
@@ -29,86 +30,130 @@ pub(crate) const NO_PEER: &str =
 
 /// Streams until the source ends, `frames_max` frames are coded, the receiver is done, or a signal comes.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
-    let shared = &config.shared;
-    if shared.peers.is_empty() {
-        return Err(Failure::usage(NO_PEER));
-    }
-    let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
-    let identity = Identity::load(&shell::cli::identity_path(shared)?)?;
-    let stats = StatsFile::create(shared.stats_file.as_deref())?;
-
-    let gate = Arc::new(Gate::new(0));
-    let (pictures, coded) = (Slot::new(), Slot::new());
-    let (give_back, used) = mpsc::channel();
-    let capture = Capture {
-        spec: spec.clone(),
-        config: config.clone(),
-        gate: Arc::clone(&gate),
-        pictures: pictures.clone(),
-        used,
-    };
-    let (opened, info) = mpsc::channel();
-    let capture = spawn("capture", move || capture.run(&opened))?;
-    let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
-
-    let params = StreamParams {
-        size: info.size,
-        frame_rate: info.frame_rate,
-        chroma: config.chroma,
-        colour: info.colour,
-        codec: config.codec,
-    };
-    let session = SenderSession::new(params, config.rate, config.protection);
-    gate.set_budget_bytes(session.budget_bytes());
-    let mut encoder =
-        open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;
-    warm_up(encoder.as_mut(), &info, config.rate.bytes_per_frame(params.frame_rate))?;
-    let backend = Arc::new(encoder.backend().clone());
-    tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
-
     let waker = Waker::default();
-    let encode = Encode {
-        encoder,
-        info,
-        gate: Arc::clone(&gate),
-        pictures: pictures.clone(),
-        coded: coded.clone(),
-        used: give_back,
-        waker: waker.clone(),
-        frames_max,
-    };
-    let encode = spawn("encode", move || encode.run())?;
-    let options = LinkOptions {
-        mode: shared.mode.clone(),
-        identity,
-        peers: shared.peers.clone(),
-        socket_buffer_bytes: shared.socket_buffer_bytes,
-        gso: shared.gso,
-        rate: config.rate,
-        frame_bytes: config.rate.bytes_per_frame(info.frame_rate),
-    };
-    let mut link = SenderLink::new(Parts {
-        session,
-        gate: Arc::clone(&gate),
-        pictures: pictures.clone(),
-        coded: coded.clone(),
-        info,
-        rate: config.rate,
-        backend,
-        stats,
-        watchdog: Watchdog::ready(),
-        dials: matches!(shared.mode, LinkMode::Dial(_)),
-    });
-    let linked = shell::link::run(options, &waker, &mut link);
-    link.report_final();
+    let mut sending = Sending::start(config, spec, frames_max, &waker)?;
+    let options = sending.options(config, Protocol::Call)?;
+    let linked = shell::link::run(options, &waker, &mut sending.link);
+    sending.link.report_final();
+    sending.threads.end(linked)
+}
 
-    gate.end();
-    pictures.close();
-    coded.close();
-    let encoded = join(encode);
-    // A camera may hold its thread for ever; one that has not ended has nothing to report.
-    let captured = if capture.is_finished() { join(capture) } else { Ok(()) };
-    linked.and(captured).and(encoded)
+/// A source and an encoder at work, and the link that takes what they make.
+pub(crate) struct Sending {
+    pub(crate) link: SenderLink,
+    pub(crate) threads: Threads,
+    frame_bytes: usize,
+}
+
+/// The threads of a sender, and what tells them to end.
+pub(crate) struct Threads {
+    gate: Arc<Gate>,
+    pictures: Slot<SourceFrame>,
+    coded: Slot<Encoded>,
+    capture: Ending,
+    encode: Ending,
+}
+
+impl Sending {
+    /// Opens the source and the encoder; they wait until the link has a receiver.
+    pub(crate) fn start(
+        config: &SenderConfig,
+        spec: &SourceSpec,
+        frames_max: Option<u64>,
+        waker: &Waker,
+    ) -> Result<Self, Failure> {
+        let shared = &config.shared;
+        if shared.peers.is_empty() {
+            return Err(Failure::usage(NO_PEER));
+        }
+        let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
+        // Before anything is opened: a daemon without a key ends at once.
+        Identity::load(&shell::cli::identity_path(shared)?)?;
+        let stats = Statistics::open(shared)?;
+
+        let gate = Arc::new(Gate::new(0));
+        let (pictures, coded) = (Slot::new(), Slot::new());
+        let (give_back, used) = mpsc::channel();
+        let capture = Capture {
+            spec: spec.clone(),
+            config: config.clone(),
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            used,
+        };
+        let (opened, info) = mpsc::channel();
+        let capture = spawn("capture", move || capture.run(&opened))?;
+        let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
+
+        let params = StreamParams {
+            size: info.size,
+            frame_rate: info.frame_rate,
+            chroma: config.chroma,
+            colour: info.colour,
+            codec: config.codec,
+        };
+        let session = SenderSession::new(params, config.rate, config.protection);
+        gate.set_budget_bytes(session.budget_bytes());
+        let mut encoder =
+            open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;
+        warm_up(encoder.as_mut(), &info, config.rate.bytes_per_frame(params.frame_rate))?;
+        let backend = Arc::new(encoder.backend().clone());
+        tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
+
+        let encode = Encode {
+            encoder,
+            info,
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            coded: coded.clone(),
+            used: give_back,
+            waker: waker.clone(),
+            frames_max,
+        };
+        let encode = spawn("encode", move || encode.run())?;
+        let link = SenderLink::new(Parts {
+            session,
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            coded: coded.clone(),
+            info,
+            rate: config.rate,
+            backend,
+            stats,
+            watchdog: Watchdog::ready(),
+            dials: matches!(shared.mode, LinkMode::Dial(_)),
+        });
+        let frame_bytes = config.rate.bytes_per_frame(info.frame_rate);
+        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, frame_bytes })
+    }
+
+    /// What the loop of this link needs to know.
+    pub(crate) fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
+        let shared = &config.shared;
+        Ok(LinkOptions {
+            mode: shared.mode.clone(),
+            identity: Identity::load(&shell::cli::identity_path(shared)?)?,
+            peers: shared.peers.clone(),
+            socket_buffer_bytes: shared.socket_buffer_bytes,
+            gso: shared.gso,
+            rate: config.rate,
+            frame_bytes: self.frame_bytes,
+            protocol,
+        })
+    }
+}
+
+impl Threads {
+    /// Ends the threads after the link has ended as `linked`; what went wrong first counts.
+    pub(crate) fn end(self, linked: Result<(), Failure>) -> Result<(), Failure> {
+        self.gate.end();
+        self.pictures.close();
+        self.coded.close();
+        let encoded = join(self.encode);
+        // A camera may hold its thread for ever; one that has not ended has nothing to report.
+        let captured = if self.capture.is_finished() { join(self.capture) } else { Ok(()) };
+        linked.and(captured).and(encoded)
+    }
 }
 
 /// Codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real

@@ -1,5 +1,5 @@
-//! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop,
-//! slots between threads, statistics file, service manager.
+//! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
+//! slots between threads, statistics file, metrics page, service manager.
 
 pub mod cli;
 pub mod clock;
@@ -7,7 +7,9 @@ pub mod doctor;
 pub mod exit;
 pub mod identity;
 pub mod link;
+pub mod linktest;
 pub mod log;
+pub mod metrics;
 mod quic;
 pub mod sd;
 pub mod slot;

@@ -18,8 +18,34 @@ use rustls::{
     SignatureScheme,
 };
 
-/// Application protocol that both sides must name.
-pub const ALPN: &[u8] = b"duet/1";
+/// What a connection is for. Its name is that of the application protocol (ALPN), on which both sides must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Video in one direction.
+    Call,
+    /// Video in both directions.
+    BothWays,
+    /// Datagrams that measure the link.
+    LinkTest,
+}
+
+impl Protocol {
+    const ALL: [Self; 3] = [Self::Call, Self::BothWays, Self::LinkTest];
+
+    /// Its name in the handshake.
+    pub const fn name(self) -> &'static [u8] {
+        match self {
+            Self::Call => b"duet/1",
+            Self::BothWays => b"duet-both-ways/1",
+            Self::LinkTest => b"duet-link-test/1",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn of_name(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+}
 
 /// Header of the SubjectPublicKeyInfo of an Ed25519 key (RFC 8410, section 4); the 32 bytes follow.
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
@@ -34,26 +60,35 @@ pub fn key_of_spki(der: &[u8]) -> Option<PublicKey> {
     der.strip_prefix(&SPKI_PREFIX)?.try_into().ok().map(PublicKey::from_bytes)
 }
 
-/// Settings for the side that dials: shows `own`, accepts only `verifier`'s keys.
-pub fn client_config(own: Arc<CertifiedKey>, verifier: Arc<PeerVerifier>) -> Result<ClientConfig, Error> {
+/// Settings for the side that dials: shows `own`, accepts only `verifier`'s keys, speaks `protocol`.
+pub fn client_config(
+    own: Arc<CertifiedKey>,
+    verifier: Arc<PeerVerifier>,
+    protocol: Protocol,
+) -> Result<ClientConfig, Error> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_client_cert_resolver(Arc::new(rustls::client::AlwaysResolvesClientRawPublicKeys::new(own)));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![protocol.name().to_vec()];
     config.resumption = rustls::client::Resumption::disabled();
     config.enable_sni = false;
     Ok(config)
 }
 
-/// Settings for the side that listens: shows `own`, demands one of `verifier`'s keys.
-pub fn server_config(own: Arc<CertifiedKey>, verifier: Arc<PeerVerifier>) -> Result<ServerConfig, Error> {
+/// Settings for the side that listens: shows `own`, demands one of `verifier`'s keys, speaks
+/// `protocol` and answers link tests.
+pub fn server_config(
+    own: Arc<CertifiedKey>,
+    verifier: Arc<PeerVerifier>,
+    protocol: Protocol,
+) -> Result<ServerConfig, Error> {
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(rustls::server::AlwaysResolvesServerRawPublicKeys::new(own)));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = [protocol, Protocol::LinkTest].map(|protocol| protocol.name().to_vec()).into();
     config.send_tls13_tickets = 0;
     Ok(config)
 }

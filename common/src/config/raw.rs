@@ -118,6 +118,8 @@ pub struct Network {
     /// Bytes asked for the socket's receive and send buffers, 65536 to 67108864. Default 8388608; the system may
     /// give less, which is logged.
     pub socket_buffer: Option<u64>,
+    /// Both directions of this machine over one connection and UDP port, with `sender --also-receive`. Default false.
+    pub share_port: Option<bool>,
     /// Generic segmentation offload: several datagrams per system call. Turn it off where a network card or
     /// container loses bursts. Default true.
     pub gso: Option<bool>,
@@ -163,6 +165,6 @@ pub struct Display {
 pub struct Stats {
     /// File that gets one JSON object a second and a last one. Default: none.
     pub file: Option<String>,
-    /// Address of a metrics page. None exists so far, so the key must stay unset.
-    pub metrics_address: Option<String>,
+    /// `IP:PORT` of a metrics page for Prometheus, served at `/metrics`. Default: none.
+    pub metrics: Option<String>,
 }

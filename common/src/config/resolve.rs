@@ -65,12 +65,16 @@ pub struct SharedConfig {
     pub socket_buffer_bytes: usize,
     /// Whether several datagrams may go out in one system call.
     pub gso: bool,
+    /// Whether this machine sends and receives over one connection.
+    pub share_port: bool,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
     /// Machines that may connect; a daemon does not run without one.
     pub peers: Vec<Peer>,
     /// Statistics file.
     pub stats_file: Option<PathBuf>,
+    /// Where the metrics page is served.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How the connection is made.
@@ -144,9 +148,6 @@ fn shared(
 ) -> Result<SharedConfig, ConfigError> {
     let backends = ["auto", "opencl", "cpu", "reference"].map(|name| (name, name));
     let backend = choice("compute.backend", &compute.backend, &backends)?.to_owned();
-    if stats.metrics_address.is_some() {
-        return Err(value("stats.metrics_address", "this version has no metrics page: remove the key"));
-    }
     let bytes = network.socket_buffer.unwrap_or(8 << 20);
     if !(1 << 16..=1 << 26).contains(&bytes) {
         return Err(value("network.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
@@ -158,9 +159,11 @@ fn shared(
         mode: link_mode(network, peers, dials_by_default)?,
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),
+        share_port: network.share_port.unwrap_or(false),
         identity_file: identity.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: stats.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
+        metrics: stats.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
     })
 }
 
@@ -182,6 +185,14 @@ fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool
     address.parse().map(LinkMode::Listen).map_err(|_| {
         let message = format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820");
         value("network.address", message)
+    })
+}
+
+fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
+    address.parse().map_err(|_| {
+        let message =
+            format!("`{address}` is not an address for the metrics page: write IP:PORT, such as 127.0.0.1:9464");
+        value("stats.metrics", message)
     })
 }
 

@@ -31,9 +31,9 @@ fn every_key_is_read() {
          [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
          boundary = \"periodic\"\nrate = \"50M\"\n\
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
-         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\n\
+         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
-         [stats]\nfile = \"/s\"\n"
+         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n"
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
@@ -45,6 +45,8 @@ fn every_key_is_read() {
     assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");
     assert_eq!(config.shared.peers[0].key.to_string(), KEY);
+    assert_eq!(config.shared.metrics, Some("[::1]:9464".parse().unwrap()));
+    assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     let config = receiver("[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\n").unwrap();
     assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
@@ -76,5 +78,6 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");
     check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
-    check_refused(receiver("[stats]\nmetrics_address = \"x\""), "stats.metrics_address", "remove");
+    check_refused(receiver("[stats]\nmetrics = \"x\""), "stats.metrics", "127.0.0.1:9464");
+    check_refused(sender("[stats]\nmetrics = \"localhost\""), "stats.metrics", "IP:PORT");
 }

@@ -1,4 +1,6 @@
-//! Messages on the one bidirectional stream of a connection: u32 little-endian length, then the message.
+//! Messages on the one bidirectional stream of a connection: u32 little-endian length, then the message. The highest bit
+//! of the length is set if it is the receiving end that speaks: where video goes both ways over one connection, each
+//! machine is both ends, and this says which of its two sessions a message is for.
 //!
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
@@ -17,6 +19,8 @@ pub const MESSAGE_BYTES_MAX: usize = 4096;
 pub const REASON_BYTES_MAX: usize = 200;
 
 const PREFIX_BYTES: usize = 4;
+/// In the length: the speaker is a receiving end.
+const RECEIVER_BIT: u32 = 1 << 31;
 
 /// Which end of the video a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +91,8 @@ pub enum ByeReason {
     ReplacedByNewer,
 }
 
-/// Appends `message` with its length prefix to `out`.
-pub fn encode(message: &ControlMessage, out: &mut Vec<u8>) {
+/// Appends `message` of a `speaker` with its length prefix to `out`.
+pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + PREFIX_BYTES, 0);
     // Cannot fail: the writer is a vector, and no message holds anything that bincode refuses.
@@ -97,7 +101,8 @@ pub fn encode(message: &ControlMessage, out: &mut Vec<u8>) {
         return;
     }
     let len = (out.len() - start - PREFIX_BYTES) as u32;
-    out[start..start + PREFIX_BYTES].copy_from_slice(&len.to_le_bytes());
+    let tag = if speaker == Role::Receiver { RECEIVER_BIT } else { 0 };
+    out[start..start + PREFIX_BYTES].copy_from_slice(&(len | tag).to_le_bytes());
 }
 
 /// Takes the stream's bytes as they come and gives whole messages.
@@ -112,18 +117,21 @@ impl ControlReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message; `None`: more bytes are needed. After an error the stream is of no use.
+    /// The next whole message and which end says it; `None`: more bytes are needed. After an error the stream is of no
+    /// use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
-    pub fn next(&mut self) -> Result<Option<ControlMessage>, DecodeError> {
+    pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, DecodeError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
-        let len = u32::from_le_bytes(*prefix) as usize;
+        let prefix = u32::from_le_bytes(*prefix);
+        let speaker = if prefix & RECEIVER_BIT == 0 { Role::Sender } else { Role::Receiver };
+        let len = (prefix & !RECEIVER_BIT) as usize;
         if len > MESSAGE_BYTES_MAX {
             return Err(DecodeError::MessageTooLong(len));
         }
         let Some(bytes) = rest.get(..len) else { return Ok(None) };
         let message = decode(bytes)?;
         self.buffer.drain(..PREFIX_BYTES + len);
-        Ok(Some(message))
+        Ok(Some((speaker, message)))
     }
 }
 

@@ -42,6 +42,11 @@ pub struct FeedbackHeader {
     pub time: Timestamp,
 }
 
+/// Whether a datagram says to be a feedback, and so is for the sending end; every other kind is for the receiving end.
+pub fn is_feedback(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK)
+}
+
 impl FeedbackHeader {
     /// A whole feedback. `arrivals` are those of consecutive sequence numbers from [`Self::base`], receiver's clock;
     /// those beyond [`AGES_MAX`] are left out.

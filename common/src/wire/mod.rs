@@ -7,6 +7,7 @@ pub mod control;
 pub mod feedback;
 pub mod media;
 pub mod params;
+pub mod probe;
 pub mod run;
 
 /// Version of everything in this module; both ends must have the same.

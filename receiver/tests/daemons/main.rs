@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod bad_input;
+mod both_ways;
 mod display;
+mod linktest;
 mod loopback;
+mod metrics;
 mod namespaces;
 mod restart;
 mod sources;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 
-use crate::quic::{Connection, Endpoint, EndpointOptions, QuicError};
+use crate::linktest;
+use crate::quic::{Accepted, Connection, Endpoint, EndpointOptions, QuicError};
 
 /// Pause between two attempts.
 const RETRY: Duration = Duration::from_millis(500);
@@ -94,13 +95,14 @@ pub(super) async fn accept_for_ever(
             incoming.demand_address_validation();
             continue;
         }
-        let connections = connections.clone();
+        let (connections, busy) = (connections.clone(), Arc::clone(&busy));
         tokio::spawn(async move {
             let address = incoming.address();
             match incoming.accept().await {
-                Ok(connection) => {
+                Ok(Accepted::Call(connection)) => {
                     let _ = connections.send(Ok(connection)).await;
                 }
+                Ok(Accepted::LinkTest(probing)) => linktest::answer(probing, &busy).await,
                 Err(error) => tracing::warn!("a connection from {address} was not accepted: {error}"),
             }
         });

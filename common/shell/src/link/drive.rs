@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::config::LinkMode;
 use common::units::Timestamp;
-use common::wire::control::{self, ByeReason, ControlMessage, ControlReader};
+use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -51,6 +51,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
         gso: options.gso,
         rate: options.rate,
         frame_bytes: options.frame_bytes,
+        protocol: options.protocol,
     };
     let busy = Arc::new(AtomicBool::new(false));
     let mut listener = None;
@@ -193,8 +194,8 @@ impl Active {
 
     /// Sends what the session has to send; true if the send buffer is full.
     fn drain(&mut self, link: &mut impl Link) -> bool {
-        while let Some(message) = link.poll_control() {
-            control::encode(&message, &mut self.pending);
+        while let Some((speaker, message)) = link.poll_control() {
+            control::encode(&message, speaker, &mut self.pending);
         }
         while self.connection.has_room() {
             match link.poll_datagram(clock::now()) {
@@ -219,11 +220,11 @@ impl Active {
             }
             Input::Control(count) => {
                 self.reader.push(&buffer[..count]);
-                while let Some(message) = self.reader.next().map_err(|error| error.to_string())? {
+                while let Some((speaker, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
                         tracing::info!("connected to {} at {}", self.connection.peer().name, self.connection.address());
                     }
-                    link.on_control(message, now).map_err(|violation| violation.to_string())?;
+                    link.on_control(speaker, message, now).map_err(|violation| violation.to_string())?;
                 }
             }
             Input::Datagram(first) => {
@@ -246,7 +247,10 @@ impl Active {
     }
 
     async fn replaced(mut self) {
-        control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, &mut self.pending);
+        // To whichever ends the peer is; a message for an end that it is not changes nothing.
+        for speaker in [Role::Sender, Role::Receiver] {
+            control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, speaker, &mut self.pending);
+        }
         self.finish(CloseCode::Replaced, "replaced by a newer connection").await;
     }
 }

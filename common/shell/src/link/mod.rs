@@ -3,6 +3,7 @@
 //!
 //! A daemon implements [`Link`] over its session; [`run`] calls it. All calls come from one thread.
 
+mod both;
 mod dial;
 mod drive;
 
@@ -12,11 +13,14 @@ use std::time::Duration;
 use common::config::{LinkMode, Peer};
 use common::session::ProtocolViolation;
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::ControlMessage;
+use common::wire::control::{ControlMessage, Role};
 use tokio::sync::Notify;
 
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::tls::Protocol;
+
+pub use self::both::{BothWays, HangUp};
 
 /// What a daemon gives to the loop: its session, and what it does with what comes out.
 pub trait Link {
@@ -24,8 +28,8 @@ pub trait Link {
     fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp);
     /// The connection is gone; another may come.
     fn on_disconnected(&mut self, now: Timestamp);
-    /// A control message came.
-    fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
+    /// A control message came; `speaker`: which end it comes from, as the peer says.
+    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
     /// A datagram came: media at a receiver, feedback at a sender.
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
@@ -38,8 +42,8 @@ pub trait Link {
     fn handle_timeout(&mut self, now: Timestamp);
     /// The process was asked to stop (SIGINT, SIGTERM): queue a goodbye.
     fn on_stop(&mut self, now: Timestamp);
-    /// The next control message to send.
-    fn poll_control(&mut self) -> Option<ControlMessage>;
+    /// The next control message to send, and as which end.
+    fn poll_control(&mut self) -> Option<(Role, ControlMessage)>;
     /// The next datagram to send now.
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let _ = now;
@@ -102,6 +106,8 @@ pub struct LinkOptions {
     pub rate: Bitrate,
     /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
     pub frame_bytes: usize,
+    /// One way or both; the peer must do the same.
+    pub protocol: Protocol,
 }
 
 /// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.

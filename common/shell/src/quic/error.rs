@@ -31,7 +31,9 @@ pub(crate) enum QuicError {
         "the other machine could not prove that its key is its own: it may be someone else's machine; check the address"
     )]
     SignatureInvalid,
-    #[error("the other machine speaks no protocol known here: update the older side")]
+    #[error(
+        "the other machine speaks no protocol known here: start both alike, with `sender --also-receive` or both without, and update the older side"
+    )]
     NoCommonProtocol,
     #[error("the secure handshake failed: {0}")]
     Handshake(String),

@@ -5,9 +5,11 @@
 
 mod congestion;
 mod error;
+mod probing;
+mod socket;
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +20,12 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
-use socket2::{Domain, Protocol, Socket, Type};
 
 use self::congestion::{Demand, INITIAL_RTT};
 pub(crate) use self::error::QuicError;
-use crate::tls::{self, PeerVerifier};
+pub(crate) use self::probing::Probing;
+pub(crate) use self::socket::buffer_sizes;
+use crate::tls::{self, PeerVerifier, Protocol};
 
 /// Longest silence before a connection is given up.
 const IDLE_TIMEOUT_MS: u32 = 3000;
@@ -52,6 +55,8 @@ pub(crate) struct EndpointOptions {
     pub(crate) gso: bool,
     pub(crate) rate: Bitrate,
     pub(crate) frame_bytes: usize,
+    /// What is spoken.
+    pub(crate) protocol: Protocol,
 }
 
 /// One UDP socket and the connections on it.
@@ -71,11 +76,12 @@ impl Endpoint {
             _ => QuicError::Socket { address, message: error.to_string() },
         };
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
-        let socket = open_socket(address, options.socket_buffer_bytes).map_err(failed)?;
+        let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
         let verifier = PeerVerifier::new(options.peers.iter().map(|peer| peer.key));
         let transport = Arc::new(transport(options));
         let server = if listens {
-            let config = tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier)).map_err(|e| setup(&e))?;
+            let config = tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
+                .map_err(|e| setup(&e))?;
             let crypto = QuicServerConfig::try_from(config).map_err(|e| setup(&e))?;
             let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
             server.transport_config(Arc::clone(&transport));
@@ -87,7 +93,8 @@ impl Endpoint {
         let endpoint_config = EndpointConfig::new(reset_key(options)?);
         let mut inner =
             quinn::Endpoint::new(endpoint_config, server, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
-        let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier)).map_err(|e| setup(&e))?;
+        let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
+            .map_err(|e| setup(&e))?;
         let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
         client.transport_config(transport);
         inner.set_default_client_config(client);
@@ -101,15 +108,19 @@ impl Endpoint {
 
     /// Connects to `address` and opens the control stream. The peer may still refuse this side's key afterwards.
     pub(crate) async fn dial(&self, address: SocketAddr) -> Result<Connection, QuicError> {
+        let connected =
+            tokio::time::timeout(HANDSHAKE_TIMEOUT, self.connect(address)?).await.map_err(|_| QuicError::TimedOut)?;
+        let inner = connected.map_err(|error| self.explain(error))?;
+        let (send, receive) = inner.open_bi().await.map_err(|error| self.explain(error))?;
+        self.connection(inner, send, receive)
+    }
+
+    fn connect(&self, address: SocketAddr) -> Result<quinn::Connecting, QuicError> {
         let unreachable = |error: quinn::ConnectError| QuicError::Unreachable {
             address: address.to_string(),
             message: error.to_string(),
         };
-        let connecting = self.inner.connect(address, "duet").map_err(unreachable)?;
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await.map_err(|_| QuicError::TimedOut)?;
-        let inner = connected.map_err(|error| self.explain(error))?;
-        let (send, receive) = inner.open_bi().await.map_err(|error| self.explain(error))?;
-        self.connection(inner, send, receive)
+        self.inner.connect(address, "duet").map_err(unreachable)
     }
 
     /// The next handshake that someone begins; `None` once the endpoint is closed.
@@ -129,14 +140,19 @@ impl Endpoint {
         send: quinn::SendStream,
         receive: quinn::RecvStream,
     ) -> Result<Connection, QuicError> {
+        let peer = self.peer_of(&inner)?;
+        Ok(Connection { inner, peer, send, receive, explain: self.clone() })
+    }
+
+    /// Who is at the other end.
+    fn peer_of(&self, inner: &quinn::Connection) -> Result<Peer, QuicError> {
         let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
         let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?));
         // The handshake has checked it; asked again so that no mistake there can let a stranger in.
-        let Some(peer) = self.peers.iter().find(|peer| Some(peer.key) == key) else {
+        self.peers.iter().find(|peer| Some(peer.key) == key).cloned().ok_or_else(|| {
             inner.close(VarInt::from_u32(CloseCode::Protocol as u32), b"key not allowed");
-            return Err(key.map_or(QuicError::SignatureInvalid, QuicError::KeyNotAllowed));
-        };
-        Ok(Connection { inner, peer: peer.clone(), send, receive, explain: self.clone() })
+            key.map_or(QuicError::SignatureInvalid, QuicError::KeyNotAllowed)
+        })
     }
 
     fn explain(&self, error: ConnectionError) -> QuicError {
@@ -202,16 +218,32 @@ impl Incoming {
         let _ = self.inner.retry();
     }
 
-    /// Completes the handshake and waits for the control stream.
-    pub(crate) async fn accept(self) -> Result<Connection, QuicError> {
+    /// Completes the handshake and, for a call, waits for the control stream.
+    pub(crate) async fn accept(self) -> Result<Accepted, QuicError> {
         let endpoint = self.endpoint;
         let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
         let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT.saturating_mul(2), connecting).await;
         let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        if protocol_of(&inner) == Some(Protocol::LinkTest) {
+            return endpoint.probing(inner).map(Accepted::LinkTest);
+        }
         let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
         let (send, receive) = stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
-        endpoint.connection(inner, send, receive)
+        endpoint.connection(inner, send, receive).map(Accepted::Call)
     }
+}
+
+/// What someone who has connected wants.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Call(Connection),
+    LinkTest(Probing),
+}
+
+/// The protocol on which both sides have agreed.
+fn protocol_of(connection: &quinn::Connection) -> Option<Protocol> {
+    let data = connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?;
+    Protocol::of_name(&data.protocol?)
 }
 
 /// A connection to a peer that has proved its key, with its control stream.
@@ -359,36 +391,6 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
             frame_bytes: options.frame_bytes as u64,
         }));
     config
-}
-
-/// A bound socket with buffers as large as the system gives, up to `bytes`.
-fn open_socket(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    // A refusal shows in the sizes read back.
-    let _ = socket.set_recv_buffer_size(bytes);
-    let _ = socket.set_send_buffer_size(bytes);
-    socket.bind(&address.into())?;
-    let given = [("receive", "rmem", socket.recv_buffer_size()?), ("send", "wmem", socket.send_buffer_size()?)];
-    for (name, limit, size) in given {
-        if size < bytes {
-            tracing::warn!(
-                "the {name} buffer of the socket has {size} bytes instead of {bytes}: \
-                 bursts may be lost; as root, run `sysctl -w net.core.{limit}_max={bytes}`"
-            );
-        }
-    }
-    Ok(socket.into())
-}
-
-/// Sizes that the system gives a socket asked for `bytes`: receive and send. For `doctor`.
-pub(crate) fn buffer_sizes(bytes: usize) -> io::Result<(usize, usize)> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    let _ = socket.set_recv_buffer_size(bytes);
-    let _ = socket.set_send_buffer_size(bytes);
-    Ok((socket.recv_buffer_size()?, socket.send_buffer_size()?))
 }
 
 #[cfg(test)]

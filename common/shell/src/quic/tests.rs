@@ -17,6 +17,14 @@ fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
         gso: true,
         rate: Bitrate::from_bps(20_000_000),
         frame_bytes: 80_000,
+        protocol: Protocol::Call,
+    }
+}
+
+fn call(accepted: Accepted) -> Connection {
+    match accepted {
+        Accepted::Call(connection) => connection,
+        Accepted::LinkTest(_) => panic!("nobody asked for a link test"),
     }
 }
 
@@ -30,7 +38,7 @@ async fn meet(
     let address = listening.local_addr().unwrap();
     let dialling = Endpoint::bind(dialler, LOOPBACK.into(), false).unwrap();
     let accept = async {
-        let mut connection = listening.incoming().await.unwrap().accept().await?;
+        let mut connection = call(listening.incoming().await.unwrap().accept().await?);
         while !matches!(connection.next(&mut [0; 8], b"yes").await?, Input::Written(_)) {}
         Ok(connection)
     };
@@ -139,7 +147,7 @@ fn a_dialler_without_a_key_is_refused() {
                 .dangerous()
                 .with_custom_certificate_verifier(PeerVerifier::new([a.public_key()]))
                 .with_no_client_auth();
-        config.alpn_protocols = vec![tls::ALPN.to_vec()];
+        config.alpn_protocols = vec![Protocol::Call.name().to_vec()];
         let crypto = QuicClientConfig::try_from(config).unwrap();
         let client = quinn::Endpoint::client(LOOPBACK.into()).unwrap();
         let connecting = client.connect_with(quinn::ClientConfig::new(Arc::new(crypto)), address, "duet").unwrap();

@@ -1,0 +1,170 @@
+//! Both directions of video over one connection: a sending and a receiving link side by side.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::config::Peer;
+use common::session::ProtocolViolation;
+use common::units::Timestamp;
+use common::wire::control::{ControlMessage, Role};
+use common::wire::feedback::is_feedback;
+
+use super::{Action, Link, LinkState, Waker};
+
+/// Asks both directions to end, from any thread.
+#[derive(Clone, Debug)]
+pub struct HangUp {
+    asked: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl HangUp {
+    /// A handle that wakes the loop through `waker`.
+    pub fn new(waker: Waker) -> Self {
+        Self { asked: Arc::default(), waker }
+    }
+
+    /// The call is over.
+    pub fn hang_up(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+}
+
+/// One direction; it goes on or has ended.
+#[derive(Debug)]
+struct Half<L> {
+    link: L,
+    ended: bool,
+}
+
+impl<L: Link> Half<L> {
+    /// The link, unless it has ended.
+    fn live(&mut self) -> Option<&mut L> {
+        (!self.ended).then_some(&mut self.link)
+    }
+}
+
+/// Two links that share a connection. Each ends by itself; both have ended when the second has. A failure of one ends
+/// both, as does [`HangUp`].
+#[derive(Debug)]
+pub struct BothWays<S, R> {
+    sending: Half<S>,
+    receiving: Half<R>,
+    hang_up: HangUp,
+    disconnect: bool,
+}
+
+impl<S: Link, R: Link> BothWays<S, R> {
+    /// The two directions of a call.
+    pub fn new(sending: S, receiving: R, hang_up: HangUp) -> Self {
+        let (sending, receiving) = (Half { link: sending, ended: false }, Half { link: receiving, ended: false });
+        Self { sending, receiving, hang_up, disconnect: false }
+    }
+
+    /// The sending link, for its last words.
+    pub fn sending(&mut self) -> &mut S {
+        &mut self.sending.link
+    }
+
+    /// Calls `tell` with each link that has not ended.
+    fn each(&mut self, mut tell: impl FnMut(&mut dyn Link)) {
+        if let Some(link) = self.sending.live() {
+            tell(link);
+        }
+        if let Some(link) = self.receiving.live() {
+            tell(link);
+        }
+    }
+}
+
+/// What one half asks for; none: nothing that concerns the connection yet.
+fn ask<L: Link>(half: &mut Half<L>, now: Timestamp) -> Option<Action> {
+    let action = half.live()?.poll_action(now)?;
+    half.ended |= action == Action::End;
+    Some(action)
+}
+
+impl<S: Link, R: Link> Link for BothWays<S, R> {
+    fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp) {
+        self.disconnect = false;
+        self.each(|link| link.on_connected(peer, max_datagram, now));
+    }
+
+    fn on_disconnected(&mut self, now: Timestamp) {
+        self.each(|link| link.on_disconnected(now));
+    }
+
+    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        // What a sending end says is for the receiving end, and the other way round.
+        match speaker {
+            Role::Sender => self.receiving.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
+            Role::Receiver => self.sending.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
+        }
+    }
+
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        if is_feedback(bytes) {
+            if let Some(link) = self.sending.live() {
+                link.on_datagram(bytes, now);
+            }
+        } else if let Some(link) = self.receiving.live() {
+            link.on_datagram(bytes, now);
+        }
+    }
+
+    fn on_wake(&mut self, now: Timestamp) {
+        if self.hang_up.asked.swap(false, Ordering::Relaxed) {
+            self.on_stop(now);
+        }
+        self.each(|link| link.on_wake(now));
+    }
+
+    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
+        self.each(|link| link.on_tick(state, now));
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.each(|link| link.handle_timeout(now));
+    }
+
+    fn on_stop(&mut self, now: Timestamp) {
+        self.each(|link| link.on_stop(now));
+    }
+
+    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+        // Also of a half that has ended: its goodbye may still be queued.
+        self.sending.link.poll_control().or_else(|| self.receiving.link.poll_control())
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        // Feedback first: it is small, and old feedback is worth nothing.
+        let feedback = self.receiving.live().and_then(|link| link.poll_datagram(now));
+        feedback.or_else(|| self.sending.live().and_then(|link| link.poll_datagram(now)))
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        let sending = self.sending.link.poll_timeout().filter(|_| !self.sending.ended);
+        let receiving = self.receiving.link.poll_timeout().filter(|_| !self.receiving.ended);
+        [sending, receiving].into_iter().flatten().min()
+    }
+
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+        let asked = [ask(&mut self.sending, now), ask(&mut self.receiving, now)];
+        for action in asked.into_iter().flatten() {
+            match action {
+                Action::Fail(failure) => return Some(Action::Fail(failure)),
+                Action::Disconnect => self.disconnect = true,
+                Action::End => {}
+            }
+        }
+        if self.sending.ended && self.receiving.ended {
+            return Some(Action::End);
+        }
+        std::mem::take(&mut self.disconnect).then_some(Action::Disconnect)
+    }
+}
+
+#[cfg(test)]
+#[path = "both_tests.rs"]
+mod tests;

@@ -1,0 +1,69 @@
+//! A connection for a link test: datagrams only, under a protocol name of its own, so that no session ever sees it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::config::Peer;
+use quinn::VarInt;
+
+use super::{CloseCode, Endpoint, HANDSHAKE_TIMEOUT, QuicError};
+
+/// A connection to a peer that has proved its key, over which only a link test's datagrams go.
+#[derive(Debug)]
+pub(crate) struct Probing {
+    inner: quinn::Connection,
+    peer: Peer,
+    explain: Endpoint,
+}
+
+impl Endpoint {
+    /// Connects to `address` to test the link. The peer may still refuse this side's key afterwards.
+    pub(crate) async fn dial_to_probe(&self, address: SocketAddr) -> Result<Probing, QuicError> {
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.connect(address)?).await;
+        self.probing(connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| self.explain(error))?)
+    }
+
+    pub(super) fn probing(&self, inner: quinn::Connection) -> Result<Probing, QuicError> {
+        let peer = self.peer_of(&inner)?;
+        Ok(Probing { inner, peer, explain: self.clone() })
+    }
+}
+
+impl Probing {
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.inner.remote_address()
+    }
+
+    /// Largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
+    pub(crate) fn max_datagram(&self) -> usize {
+        self.inner.max_datagram_size().unwrap_or(0)
+    }
+
+    /// Whether the send buffer takes another datagram without dropping an older one.
+    pub(crate) fn has_room(&self) -> bool {
+        self.inner.datagram_send_buffer_space() > self.max_datagram()
+    }
+
+    /// Sends a datagram; one that does not fit the path is dropped.
+    pub(crate) fn send(&self, datagram: Vec<u8>) {
+        if let Err(error) = self.inner.send_datagram(datagram.into()) {
+            tracing::debug!(%error, "a datagram was not sent");
+        }
+    }
+
+    /// The next datagram that comes.
+    pub(crate) async fn receive(&self) -> Result<Bytes, QuicError> {
+        self.inner.read_datagram().await.map_err(|error| self.explain.explain(error))
+    }
+
+    /// Closes, and gives the packet that says so a moment to leave.
+    pub(crate) async fn close(&self, code: CloseCode, reason: &str) {
+        self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,274 @@
+//! Statistics as a metrics page: the text format of Prometheus, version 0.0.4.
+//!
+//! Names follow its conventions: seconds, bytes and ratios instead of the statistics file's microseconds and
+//! milliseconds, and counters that end in `_total`. <https://prometheus.io/docs/instrumenting/exposition_formats/>
+
+use std::fmt::Write as _;
+
+use crate::stats::{Percentiles, ReceiverReport, SenderReport, StageSummary};
+
+/// Something whose values can stand on a metrics page.
+pub trait Metrics {
+    /// Appends every value with its help and type.
+    fn write(&self, page: &mut Page);
+}
+
+/// The text of a metrics page under construction.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    text: String,
+}
+
+impl Page {
+    /// The page of `metrics` alone.
+    pub fn of(metrics: &impl Metrics) -> String {
+        let mut page = Self::default();
+        metrics.write(&mut page);
+        page.text
+    }
+
+    /// A count that only grows.
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.family(name, "counter", help);
+        self.sample(name, &[], value as f64);
+    }
+
+    /// A value that rises and falls; left out while it is not known.
+    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+        self.family(name, "gauge", help);
+        if let Some(value) = value {
+            self.sample(name, &[], value);
+        }
+    }
+
+    /// The value 1 with what does not fit a number as labels.
+    fn info(&mut self, name: &str, help: &str, labels: &[(&str, &str)]) {
+        self.family(name, "gauge", help);
+        self.sample(name, labels, 1.0);
+    }
+
+    /// Percentiles of each stage.
+    fn stages(&mut self, name: &str, stages: &StageSummary) {
+        self.family(name, "summary", "Time that a frame spends in each stage.");
+        for (stage, percentiles) in &stages.0 {
+            self.quantiles(name, &[("stage", stage.name())], *percentiles);
+        }
+    }
+
+    fn quantiles(&mut self, name: &str, labels: &[(&str, &str)], percentiles: Percentiles) {
+        let Percentiles { p50, p95, p99 } = percentiles;
+        for (quantile, us) in [("0.5", p50), ("0.95", p95), ("0.99", p99)] {
+            self.sample(name, &[labels, &[("quantile", quantile)]].concat(), us as f64 / 1e6);
+        }
+    }
+
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        self.text.push_str(name);
+        for (at, (key, text)) in labels.iter().enumerate() {
+            let opening = if at == 0 { '{' } else { ',' };
+            let _ = write!(self.text, "{opening}{key}=\"{}\"", escaped(text));
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+}
+
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+impl Metrics for SenderReport {
+    fn write(&self, page: &mut Page) {
+        // Named one by one, so that a new statistic cannot be forgotten here.
+        let Self {
+            frames_captured,
+            frames_sent,
+            frames_dropped,
+            bytes_sent,
+            bits_per_pixel,
+            rate_target_bps,
+            rtt_us,
+            loss,
+            backend,
+            device,
+            stages_us,
+            is_final: _,
+        } = self;
+        page.counter("duet_sender_frames_captured_total", "Pictures taken from the source.", *frames_captured);
+        page.counter("duet_sender_frames_sent_total", "Frames of which all datagrams left.", *frames_sent);
+        page.counter("duet_sender_frames_dropped_total", "Pictures not coded or not sent whole.", *frames_dropped);
+        page.counter("duet_sender_bytes_sent_total", "Bytes of all datagrams.", *bytes_sent);
+        page.gauge("duet_sender_bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
+        page.gauge(
+            "duet_sender_rate_target_bits_per_second",
+            "Rate that the frames are made for.",
+            Some(*rate_target_bps as f64),
+        );
+        page.gauge("duet_sender_rtt_seconds", "Round trip.", rtt_us.map(|us| us as f64 / 1e6));
+        page.gauge("duet_sender_loss_ratio", "Share of the datagrams that did not arrive, 0 to 1.", Some(*loss));
+        page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
+        page.stages("duet_sender_stage_seconds", stages_us);
+    }
+}
+
+impl Metrics for ReceiverReport {
+    fn write(&self, page: &mut Page) {
+        let Self {
+            frames_complete,
+            frames_partial,
+            frames_lost,
+            frames_shown,
+            bytes_received,
+            fec_recovered,
+            freeze_ms_max,
+            gap_ms_p99,
+            latency_us,
+            clock_offset_us,
+            backend,
+            device,
+            stages_us,
+            datagrams_late,
+            datagrams_malformed,
+            jitter_us,
+            lateness_us_p95,
+            is_final: _,
+        } = self;
+        page.counter("duet_receiver_frames_complete_total", "Frames with all their blocks.", *frames_complete);
+        page.counter("duet_receiver_frames_partial_total", "Frames with blocks missing.", *frames_partial);
+        page.counter("duet_receiver_frames_lost_total", "Frames never given to the decoder.", *frames_lost);
+        page.counter("duet_receiver_frames_shown_total", "Pictures given to the sink.", *frames_shown);
+        page.counter("duet_receiver_bytes_received_total", "Bytes of all datagrams.", *bytes_received);
+        page.counter("duet_receiver_fec_recovered_total", "Datagrams rebuilt from parity.", *fec_recovered);
+        page.counter(
+            "duet_receiver_datagrams_late_total",
+            "Datagrams that came after their frame was released.",
+            *datagrams_late,
+        );
+        page.counter(
+            "duet_receiver_datagrams_malformed_total",
+            "Datagrams that were none of this stream.",
+            *datagrams_malformed,
+        );
+        page.gauge(
+            "duet_receiver_freeze_seconds_max",
+            "Longest time without a new picture.",
+            Some(freeze_ms_max / 1e3),
+        );
+        page.gauge(
+            "duet_receiver_gap_seconds_p99",
+            "99th percentile of the time between pictures.",
+            Some(gap_ms_p99 / 1e3),
+        );
+        page.gauge(
+            "duet_receiver_jitter_seconds",
+            "Interarrival jitter of the datagrams as in RFC 3550.",
+            Some(*jitter_us as f64 / 1e6),
+        );
+        page.gauge(
+            "duet_receiver_lateness_seconds_p95",
+            "95 of 100 frames came at most this much later than expected.",
+            Some(*lateness_us_p95 as f64 / 1e6),
+        );
+        page.family("duet_receiver_latency_seconds", "summary", "From capture to present.");
+        page.quantiles("duet_receiver_latency_seconds", &[], *latency_us);
+        page.gauge(
+            "duet_receiver_clock_offset_seconds",
+            "Sender's clock minus the receiver's.",
+            clock_offset_us.map(|us| us as f64 / 1e6),
+        );
+        page.info("duet_receiver_info", "What decodes.", &[("backend", backend), ("device", device)]);
+        page.stages("duet_receiver_stage_seconds", stages_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::stats::Stage;
+
+    /// Checks the format line by line: each family has help, then its type, then only samples of its own name.
+    #[track_caller]
+    fn check_format(page: &str) -> Vec<String> {
+        let (mut families, mut samples) = (BTreeSet::new(), Vec::new());
+        let mut lines = page.lines().peekable();
+        while let Some(line) = lines.next() {
+            let (name, help) = line.strip_prefix("# HELP ").unwrap().split_once(' ').unwrap();
+            assert!(help.ends_with('.') && families.insert(name.to_owned()), "{line}");
+            let kind = lines.next().unwrap().strip_prefix(&format!("# TYPE {name} ")).unwrap();
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
+            while let Some(sample) = lines.next_if(|line| !line.starts_with('#')) {
+                let rest = sample.strip_prefix(name).unwrap();
+                let (labels, value) = rest.rsplit_once(' ').unwrap();
+                assert!(labels.is_empty() || labels.starts_with('{') && labels.ends_with('}'), "{sample}");
+                assert!(value.parse::<f64>().unwrap().is_finite(), "{sample}");
+                samples.push(sample.to_owned());
+            }
+        }
+        assert!(page.ends_with('\n') && families.len() > 8);
+        samples
+    }
+
+    #[test]
+    fn the_senders_page_has_its_values() {
+        let percentiles = Percentiles { p50: 1_500, p95: 2_000, p99: 3_000_000 };
+        let report = SenderReport {
+            frames_captured: 7,
+            rtt_us: Some(23_000),
+            loss: 0.25,
+            backend: "opencl".to_owned(),
+            device: "a \"fast\" one\\\n".to_owned(),
+            stages_us: StageSummary(vec![(Stage::Code, percentiles)]),
+            ..SenderReport::default()
+        };
+        let samples = check_format(&Page::of(&report));
+        for wanted in [
+            "duet_sender_frames_captured_total 7",
+            "duet_sender_rtt_seconds 0.023",
+            "duet_sender_loss_ratio 0.25",
+            r#"duet_sender_info{backend="opencl",device="a \"fast\" one\\\n"} 1"#,
+            r#"duet_sender_stage_seconds{stage="code",quantile="0.5"} 0.0015"#,
+            r#"duet_sender_stage_seconds{stage="code",quantile="0.99"} 3"#,
+        ] {
+            assert!(samples.iter().any(|sample| sample == wanted), "{wanted} is missing in {samples:#?}");
+        }
+    }
+
+    #[test]
+    fn the_receivers_page_has_its_values() {
+        let report = ReceiverReport {
+            frames_lost: 3,
+            fec_recovered: 12,
+            freeze_ms_max: 40.0,
+            latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000 },
+            clock_offset_us: Some(-5),
+            ..ReceiverReport::default()
+        };
+        let samples = check_format(&Page::of(&report));
+        for wanted in [
+            "duet_receiver_frames_lost_total 3",
+            "duet_receiver_fec_recovered_total 12",
+            "duet_receiver_freeze_seconds_max 0.04",
+            r#"duet_receiver_latency_seconds{quantile="0.95"} 0.05"#,
+            "duet_receiver_clock_offset_seconds -0.000005",
+        ] {
+            assert!(samples.iter().any(|sample| sample == wanted), "{wanted} is missing in {samples:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_sample() {
+        let samples = check_format(&Page::of(&SenderReport::default()));
+        assert!(!samples.iter().any(|sample| sample.starts_with("duet_sender_rtt")), "{samples:#?}");
+    }
+}

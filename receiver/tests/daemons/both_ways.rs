@@ -1,0 +1,133 @@
+//! Two machines that send and receive over one connection each: `sender --also-receive`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::frame::FrameSize;
+use common::units::FrameRate;
+use sender::source::pattern::Pattern;
+
+use crate::support::{Daemon, Pair, pattern_numbers, sender};
+
+const FRAMES: u64 = 45;
+
+/// One end of a call; the pair's sender dials, its receiver listens.
+struct End<'a> {
+    pair: &'a Pair,
+    name: &'static str,
+    sink: String,
+}
+
+impl<'a> End<'a> {
+    fn new(pair: &'a Pair, name: &'static str) -> Self {
+        Self { pair, name, sink: format!("y4m:{}", pair.folder.join(&format!("{name}.y4m")).display()) }
+    }
+
+    fn shown(&self) -> PathBuf {
+        self.pair.folder.join(&format!("{}.y4m", self.name))
+    }
+
+    /// The receiver's part as a file, with statistics of its own. It waits long for each frame, so that a busy machine
+    /// shows them whole too.
+    fn receiver_file(&self) -> PathBuf {
+        let path = self.pair.folder.join(&format!("{}.toml", self.name));
+        let stats = self.pair.folder.join(&format!("{}-received.jsonl", self.name));
+        let text = format!(
+            "[display]\nsink = \"{}\"\nlatency_max_ms = 1000\n[network]\nshare_port = true\n[stats]\nfile = \"{}\"\n",
+            self.sink,
+            stats.display()
+        );
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn command(&self, peer: &str) -> Command {
+        let mut command = sender();
+        command.args([
+            "--peer",
+            peer,
+            "--identity",
+            &self.pair.folder.join(&format!("{}.pem", self.name)).to_string_lossy(),
+        ]);
+        command.arg("--stats").arg(self.pair.folder.join(&format!("{}-sent.jsonl", self.name)));
+        command.args(["--source", &self.clip(), "--rate", "4M", "--backend", "cpu"]);
+        command
+    }
+
+    /// Numbered pictures as a source that waits until each has been sent.
+    fn clip(&self) -> String {
+        let path = self.pair.folder.join(&format!("{}-clip.y4m", self.name));
+        let (size, rate) = (FrameSize::new(320, 180).unwrap(), FrameRate::new(30, 1).unwrap());
+        let mut bytes = b"YUV4MPEG2 W320 H180 F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\n".to_vec();
+        let (pattern, mut data) = (Pattern::new(size, rate), Vec::new());
+        for number in 0..FRAMES as u32 {
+            pattern.draw(number, number, &mut data);
+            bytes.extend_from_slice(b"FRAME\n");
+            bytes.extend_from_slice(&data);
+        }
+        std::fs::write(&path, bytes).unwrap();
+        format!("y4m:{}", path.display())
+    }
+
+    fn both(&self, peer: &str) -> Command {
+        let mut command = self.command(peer);
+        command.arg("--also-receive").arg(self.receiver_file());
+        command
+    }
+
+    /// Checks that the other's frames were shown here, in order.
+    #[track_caller]
+    fn check(&self) {
+        let sent = self.pair.folder.stats(&format!("{}-sent.jsonl", self.name)).pop().unwrap();
+        assert_eq!(sent["frames_sent"], FRAMES, "{}: {sent}", self.name);
+        assert!(sent["rtt_us"].is_u64(), "{}: {sent}", self.name);
+        let received = self.pair.folder.stats(&format!("{}-received.jsonl", self.name)).pop().unwrap();
+        assert_eq!(received["frames_lost"], 0, "{}: {received}", self.name);
+        assert_eq!(received["frames_partial"], 0, "{}: {received}", self.name);
+        assert_eq!(received["frames_complete"], FRAMES, "{}: {received}", self.name);
+        assert_eq!(received["datagrams_malformed"], 0, "{}: {received}", self.name);
+        let numbers = pattern_numbers(&self.shown());
+        assert_eq!(numbers, (0..FRAMES as u32).collect::<Vec<_>>(), "{}", self.name);
+    }
+}
+
+#[test]
+fn video_goes_both_ways_over_the_connection_that_one_side_dials() {
+    let pair = Pair::new();
+    // The dialler has no address that could be dialled: its port is the system's choice.
+    let (dialler, listener) = (End::new(&pair, "sender"), End::new(&pair, "receiver"));
+    let mut command = listener.both(&pair.sender_key);
+    command.args(["--listen", &pair.address, "--frames", &FRAMES.to_string()]);
+    let listening = Daemon::start("listener", &mut command);
+    let mut command = dialler.both(&pair.receiver_key);
+    command.args(["--to", &pair.address, "--frames", &FRAMES.to_string()]);
+    Daemon::start("dialler", &mut command).wait().check(0, &[]);
+    listening.wait().check(0, &[]);
+    dialler.check();
+    listener.check();
+}
+
+#[test]
+fn both_must_do_it() {
+    let pair = Pair::new();
+    let (dialler, listener) = (End::new(&pair, "sender"), End::new(&pair, "receiver"));
+    let mut command = listener.both(&pair.sender_key);
+    let mut listening = Daemon::start("listener", command.args(["--listen", &pair.address]));
+    let mut command = dialler.command(&pair.receiver_key);
+    Daemon::start("sender", command.args(["--to", &pair.address])).wait().check(4, &["--also-receive", "alike"]);
+    assert!(listening.is_running());
+    listening.terminate();
+    listening.wait().check(0, &[]);
+}
+
+#[test]
+fn the_key_alone_is_refused_with_the_flag_that_it_takes() {
+    let pair = Pair::new();
+    let end = End::new(&pair, "receiver");
+    let file = end.receiver_file();
+    let mut command = pair.receiver();
+    Daemon::start("receiver", command.arg("--config").arg(&file)).wait().check(2, &["--also-receive"]);
+    std::fs::write(&file, "[network]\nshare_port = true\n").unwrap();
+    let mut command = end.command(&pair.sender_key);
+    Daemon::start("sender", command.arg("--config").arg(&file)).wait().check(2, &["--also-receive"]);
+}
