@@ -35,6 +35,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         }
         Command::Doctor { json } => devices::examine(&config, &spec, json),
         Command::Check => {
+            sender::both::resolve(cli, &config)?;
             println!("the configuration is right");
             Ok(())
         }

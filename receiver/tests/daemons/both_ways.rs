@@ -7,7 +7,8 @@ use common::frame::FrameSize;
 use common::units::FrameRate;
 use sender::source::pattern::Pattern;
 
-use crate::support::{Daemon, Pair, pattern_numbers, sender};
+use crate::display::Display;
+use crate::support::{Daemon, Pair, pattern_numbers, sender, until};
 
 const FRAMES: u64 = 45;
 
@@ -118,6 +119,26 @@ fn both_must_do_it() {
     assert!(listening.is_running());
     listening.terminate();
     listening.wait().check(0, &[]);
+}
+
+#[test]
+fn closing_the_window_hangs_up() {
+    let (display, pair) = (Display::start(640, 480), Pair::new());
+    let (dialler, listener) =
+        (End::new(&pair, "sender"), End { sink: "window".to_owned(), ..End::new(&pair, "receiver") });
+    let mut command = listener.both(&pair.sender_key);
+    command.args(["--listen", &pair.address]).env("DISPLAY", &display.name);
+    let listening = Daemon::start("listener", &mut command);
+    let mut command = dialler.both(&pair.receiver_key);
+    let mut dialling = Daemon::start("dialler", command.args(["--to", &pair.address]));
+    let window = until("a window", || display.find("Duet"));
+    let (_, _, width, _) = display.geometry(window);
+    until("the other's picture", || (display.geometry(window).2 != width).then_some(()));
+    display.close(window);
+    listening.wait().check(0, &[]);
+    assert!(dialling.is_running(), "the other side waits for the next call");
+    dialling.terminate();
+    dialling.wait().check(0, &[]);
 }
 
 #[test]
