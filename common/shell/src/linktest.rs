@@ -102,7 +102,15 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
-        match Endpoint::bind(options, any, false)?.dial_to_probe(address).await {
+        // A machine may lack a family of addresses that the name has.
+        let endpoint = match Endpoint::bind(options, any, false) {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                last = error.into();
+                continue;
+            }
+        };
+        match endpoint.dial_to_probe(address).await {
             Ok(probing) => return Ok(probing),
             Err(error) if error.is_final() => return Err(error.into()),
             Err(error) => last = unreachable(error.to_string()),
