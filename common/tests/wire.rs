@@ -10,6 +10,7 @@ use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::{AGES_MAX, FEEDBACK_BYTES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace, set_place, stamp};
+use common::wire::probe::{Arrived, Probe};
 use common::wire::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
 use common::wire::{DecodeError, PROTOCOL_VERSION};
 use proptest::prelude::*;
@@ -316,6 +317,20 @@ proptest! {
                 prop_assert_eq!(bytes.len(), 22 + 2 * ages.len());
                 prop_assert_eq!(ages.arrivals().count(), ages.len());
                 prop_assert!(ages.arrivals().all(|(_, at)| at.is_none_or(|at| at <= header.time)));
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_probes_or_not(
+        random in prop::collection::vec(any::<u8>(), 0..64),
+        changed in mutated(Probe::Tell { train: 1, arrived: Arrived::default() }.to_bytes(0)),
+    ) {
+        for bytes in [random, changed] {
+            if let Ok(probe) = Probe::from_bytes(&bytes) {
+                let again = probe.to_bytes(bytes.len());
+                prop_assert_eq!(again.len(), bytes.len());
+                prop_assert_eq!(Probe::from_bytes(&again), Ok(probe));
             }
         }
     }
