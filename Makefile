@@ -33,6 +33,10 @@ seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check th
 protection: ## table of what parity is worth against random and bursty loss
 	cargo run --release --locked -p common --example protection
 
+.PHONY: fuzz
+fuzz: ## feed changed and random frames to the decoders for 10 minutes (SECONDS=600, SEED=1)
+	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
+
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo

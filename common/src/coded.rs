@@ -32,6 +32,13 @@ impl StepIndex {
         Self(if self.0 < Self::MAX.0 { self.0 + 1 } else { self.0 })
     }
 
+    /// The step `by` indices coarser, at most the coarsest.
+    #[must_use]
+    pub const fn coarser_by(self, by: u8) -> Self {
+        let index = self.0.saturating_add(by);
+        if index > Self::MAX.0 { Self::MAX } else { Self(index) }
+    }
+
     /// The next finer step; the finest is its own.
     #[must_use]
     pub const fn finer(self) -> Self {

@@ -1,7 +1,7 @@
 //! The `.duet` file: stream parameters, then frames as their bytes would go on the wire.
 //!
 //! ```text
-//! "DUET"  u16 version  stream parameters (24 bytes)
+//! "DUET"  u16 version  stream parameters (25 bytes)
 //! per frame: u32 length of what follows, u8 step, u24 fine blocks, one run of all blocks
 //! ```
 //! All little-endian.

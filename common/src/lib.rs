@@ -21,5 +21,6 @@ pub mod reassemble;
 pub mod session;
 pub mod stats;
 pub mod units;
+pub mod weights;
 pub mod wire;
 pub mod y4m;

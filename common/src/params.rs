@@ -2,6 +2,7 @@
 
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::units::FrameRate;
+pub use crate::weights::Weights;
 
 /// Everything a decoder must know before the first frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct CodecParams {
     pub boundary: Boundary,
     /// How the plane continues in its square.
     pub padding: Padding,
+    /// How coarsely each band is quantised.
+    pub weights: Weights,
 }
 
 impl Default for CodecParams {
@@ -41,6 +44,7 @@ impl Default for CodecParams {
             levels: Levels::Full,
             boundary: Boundary::Symmetric,
             padding: Padding::Smooth,
+            weights: Weights::Psnr,
         }
     }
 }

@@ -169,6 +169,8 @@ pub struct Block {
     /// Where it lies in the channel's square; width and height are at most [`BLOCK_SIDE`] and cut to the
     /// coefficients that can be non-zero.
     pub rect: Rect,
+    /// How many step indices coarser than the frame's step it is quantised: see [`crate::weights`].
+    pub coarser: u8,
 }
 
 /// Every block of a frame in coding order: coarse bands first, so that a prefix is a softer picture.
@@ -193,11 +195,17 @@ impl BlockLayout {
         let mut blocks = Vec::new();
         for (&channel, pyramid) in channels.iter().zip(&pyramids) {
             let root = Rect { x: 0, y: 0, width: pyramid.side.min(BLOCK_SIDE), height: pyramid.side.min(BLOCK_SIDE) };
-            blocks.push(Block { channel, level: pyramid.levels(), orientation: Orientation::LL, rect: root });
+            blocks.push(Block {
+                channel,
+                level: pyramid.levels(),
+                orientation: Orientation::LL,
+                rect: root,
+                coarser: 0,
+            });
         }
         for &channel in channels {
             let pyramid = &pyramids[channel.index()];
-            push_band(&mut blocks, pyramid, channel, pyramid.levels(), Orientation::LL);
+            push_band(&mut blocks, pyramid, channel, pyramid.levels(), Orientation::LL, 0);
         }
         let coarse = blocks.len();
         let mut finest = coarse;
@@ -210,7 +218,9 @@ impl BlockLayout {
                 let level = (pyramid.side / side).trailing_zeros() as usize;
                 if pyramid.side >= 2 * side && level <= pyramid.levels() {
                     for orientation in [Orientation::HL, Orientation::LH, Orientation::HH] {
-                        push_band(&mut blocks, pyramid, channel, level, orientation);
+                        let octave = level + usize::from(pyramid.plane() != size);
+                        let coarser = codec.weights.coarser(octave, orientation, channel != Channel::Y);
+                        push_band(&mut blocks, pyramid, channel, level, orientation, coarser);
                     }
                 }
             }
@@ -243,7 +253,14 @@ impl BlockLayout {
 }
 
 /// Appends the blocks of a band except the root block, row by row.
-fn push_band(blocks: &mut Vec<Block>, pyramid: &Pyramid, channel: Channel, level: usize, orientation: Orientation) {
+fn push_band(
+    blocks: &mut Vec<Block>,
+    pyramid: &Pyramid,
+    channel: Channel,
+    level: usize,
+    orientation: Orientation,
+    coarser: u8,
+) {
     let band = pyramid.band(level, orientation);
     for y in (band.y..band.y + band.height).step_by(BLOCK_SIDE) {
         for x in (band.x..band.x + band.width).step_by(BLOCK_SIDE) {
@@ -251,7 +268,7 @@ fn push_band(blocks: &mut Vec<Block>, pyramid: &Pyramid, channel: Channel, level
             if !inside_root {
                 let width = BLOCK_SIDE.min(band.x + band.width - x);
                 let height = BLOCK_SIDE.min(band.y + band.height - y);
-                blocks.push(Block { channel, level, orientation, rect: Rect { x, y, width, height } });
+                blocks.push(Block { channel, level, orientation, rect: Rect { x, y, width, height }, coarser });
             }
         }
     }

@@ -4,7 +4,7 @@
 use common::coded::{CodedFrame, FrameHeader, StepIndex};
 use common::container::{ContainerReader, write_frame, write_header};
 use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Weights};
 use common::pyramid::BlockLayout;
 use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
@@ -53,7 +53,7 @@ fn frame(lens: &[usize]) -> CodedFrame {
 
 #[test]
 fn golden_stream_parameters() {
-    let golden = "7f0700003704000030750000e90300000100010000ff0001";
+    let golden = "7f0700003704000030750000e90300000100010000ff000100";
     assert_eq!(hex(&params().to_bytes()), golden);
 }
 
@@ -112,7 +112,7 @@ fn golden_control_messages() {
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
         (
             ControlMessage::Welcome { params: params(), start_frame: FrameId(7) },
-            "1a000000 01 7f0700003704000030750000e90300000100010000ff0001 07",
+            "1b000000 01 7f0700003704000030750000e90300000100010000ff000100 07",
         ),
         (ControlMessage::Ready, "01000000 02"),
         (ControlMessage::Ping { id: 3, sent: t(300) }, "05000000 03 03 fb2c01"),
@@ -145,7 +145,7 @@ fn golden_container_head() {
     let mut bytes = Vec::new();
     write_header(&params(), &mut bytes).unwrap();
     assert_eq!(hex(&bytes[..6]), "445545540100");
-    assert_eq!((bytes.len(), PROTOCOL_VERSION), (30, 1));
+    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 1));
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
@@ -185,12 +185,12 @@ fn long_messages_and_reasons_are_refused_or_cut() {
 #[test]
 fn every_field_of_the_parameters_is_checked() {
     let good = params().to_bytes();
-    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 1), (22, 3), (23, 2)] {
+    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 1), (22, 3), (23, 2), (24, 2)] {
         let mut bytes = good;
         bytes[at] = wrong;
         assert!(StreamParams::from_bytes(&bytes).is_err(), "byte {at}");
     }
-    assert!(StreamParams::from_bytes(&good[..23]).is_err() && StreamParams::from_bytes(&[0; 24]).is_err());
+    assert!(StreamParams::from_bytes(&good[..24]).is_err() && StreamParams::from_bytes(&[0; 25]).is_err());
 }
 
 fn any_params() -> impl Strategy<Value = StreamParams> {
@@ -202,13 +202,14 @@ fn any_params() -> impl Strategy<Value = StreamParams> {
     let levels = prop_oneof![Just(Levels::Full), (0..255u8).prop_map(Levels::AtMost)];
     let boundary = prop::sample::select(vec![Boundary::Symmetric, Boundary::Periodic, Boundary::Zero]);
     let padding = prop::sample::select(vec![Padding::Zero, Padding::Smooth]);
-    (size, rate, chroma, matrix, range, levels, boundary, padding).prop_map(
-        |(size, frame_rate, chroma, matrix, range, levels, boundary, padding)| StreamParams {
+    let weights = prop::sample::select(vec![Weights::Psnr, Weights::Visual]);
+    (size, rate, chroma, matrix, range, levels, boundary, (padding, weights)).prop_map(
+        |(size, frame_rate, chroma, matrix, range, levels, boundary, (padding, weights))| StreamParams {
             size,
             frame_rate,
             chroma,
             colour: ColourSpace { matrix, range },
-            codec: CodecParams { levels, boundary, padding, ..CodecParams::default() },
+            codec: CodecParams { levels, boundary, padding, weights, ..CodecParams::default() },
         },
     )
 }

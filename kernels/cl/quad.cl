@@ -4,9 +4,12 @@
 // QUAD_PEAKS, QUAD_SUMS, COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE, SYMBOLS,
 // MAX_LENGTH and PROBABILITY_BITS come from there.
 //
-// A block is described by eight integers: x, y, width, height in the Mallat square, its peak class, 1 if it lies
-// in an HH band, its index in the frame, and 1 if it is coarse. Bit-lengths are kept with a border of zeros, so
-// that neighbours outside the block need no test.
+// A block is described by nine integers: x, y, width, height in the Mallat square, its peak class, 1 if it lies
+// in an HH band, its index in the frame, 1 if it is coarse, and how many indices coarser than the frame's its step
+// is. Bit-lengths are kept with a border of zeros, so that neighbours outside the block need no test.
+//
+// `steps` holds for each step index, up to LAST_STEP, 1 / step, the step, and what is added to magnitudes of 1 and
+// to larger ones.
 
 #define QUADS (SIDE / 2)
 #define LENGTH_PITCH (SIDE + 1)
@@ -18,9 +21,12 @@
 // Cell of the quad in row y and column x: the border is below and to the right.
 #define QUAD_AT(y, x) ((y) * QUAD_PITCH + (x))
 #define ESCAPE_SYMBOL (SYMBOLS - 1)
+// Of `raw` raw bits, how many the encoder's first state carries, and whole bytes of the others.
+#define PAYLOAD_BITS(raw) ((raw) < 16 ? 16 : 16 + (raw) % 8)
+#define RAW_BYTES(raw) (max((raw) / 8, 2) - 2)
 
 typedef struct {
-    int x, y, width, height, class, diagonal, index, coarse;
+    int x, y, width, height, class, diagonal, index, coarse, coarser;
 } Block;
 
 // Context of the drop of quad (y, x) from `peak`; `row` is the first context of this peak and orientation.

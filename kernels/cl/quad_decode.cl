@@ -1,9 +1,11 @@
 // Block decoder and dequantiser: the bytes of each block to coefficients.
 //
-// Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign.
+// Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign,
+//   where 1 has an offset of its own.
 // Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes` from `spans[b].x` on; none: all zero; the length
 //   MISSING: nothing is known of it. `table` holds frequency and start of each context and symbol, `starts` the
-//   starts alone, SYMBOLS a context. Blocks before `fine_blocks` use the fine step.
+//   starts alone, SYMBOLS a context. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step
+//   after `step`.
 //   Writes the block's rectangle of `bands`, except of a coarse block that is missing or damaged, which keeps what is
 //   there, and `damaged[b]`: 1 if no encoder makes these bytes.
 // NDRange: (blocks * BLOCK_LSIZE).
@@ -52,14 +54,13 @@ INLINE int get_value(Rans *rans, int context, __global const uint2 *restrict tab
 
 #define GET(context) get_value(&rans, (context), table, starts)
 
-// Reads signs and low bits, and turns bit-lengths into coefficients; false if the raw bytes are not exactly those
-// that the bit-lengths ask for or a coefficient lies outside the block.
-bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint payload, __local const uchar *restrict lengths,
-                   __local const uchar *restrict quads, Block block, float step, float offset,
-                   __local float *restrict values)
+// Reads signs and low bits, and turns bit-lengths into coefficients; false if the raw bytes and the encoder's first
+// state are not as long as the bit-lengths ask for or a coefficient lies outside the block.
+bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint state, __local const uchar *restrict lengths,
+                   __local const uchar *restrict quads, Block block, float4 step, __local float *restrict values)
 {
-    ulong pending = payload;
-    int bits = 16, at = 0, total = 0;
+    ulong pending = 0;
+    int bits = 0, at = 0, total = 0;
     for (int y = 0; y < (block.height + 1) / 2; y++) {
         for (int x = 0; x < (block.width + 1) / 2; x++) {
             if (quads[QUAD_AT(y, x)] == 0)
@@ -80,7 +81,9 @@ bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint payload
                         at += 4;
                     } else {
                         while (bits < MAX_LENGTH) {
-                            pending |= (ulong)(at < raw_len ? raw[at] : 0) << bits;
+                            // The last bits are those of the state.
+                            int beyond = min(at - raw_len, 3);
+                            pending |= (ulong)(beyond < 0 ? raw[at] : (state >> (8 * beyond)) & 0xff) << bits;
                             bits += 8;
                             at++;
                         }
@@ -89,7 +92,7 @@ bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint payload
                 uint sign = (uint)pending << 31;
                 uint top = (1u << length) >> 1;
                 uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
-                float value = fma((float)magnitude, step, offset);
+                float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
                 values[row * SIDE + column] = as_float(as_uint(value) | sign);
                 pending >>= length;
                 bits -= length;
@@ -97,13 +100,13 @@ bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint payload
             }
         }
     }
-    return raw_len == (max(total - 16, 0) + 7) / 8;
+    return raw_len == RAW_BYTES(total) && 31 - (int)clz(state) == PAYLOAD_BITS(total);
 }
 
 // Decodes a block of at least one byte into `values`, which are zero before; false if it is damaged.
 bool decode_block(__global const uchar *restrict bytes, int size, Block block, __local uchar *restrict lengths,
                   __local uchar *restrict quads, __local float *restrict values, __global const uint2 *restrict table,
-                  __global const ushort *restrict starts, float step, float offset)
+                  __global const ushort *restrict starts, float4 step)
 {
     Rans rans = {bytes, size, 0};
     for (int i = 0; i < 3; i++)
@@ -144,16 +147,16 @@ bool decode_block(__global const uchar *restrict bytes, int size, Block block, _
             at[LENGTH_PITCH + 1] = (uchar)(quad - drop_3);
         }
     }
-    if (rans.left < 0 || rans.state >> 16 != 1)
+    if (rans.left < 0)
         return false;
-    return read_raw_bits(bytes, rans.left, rans.state & 0xffff, lengths, quads, block, step, offset, values);
+    return read_raw_bits(bytes, rans.left, rans.state, lengths, quads, block, step, values);
 }
 
 BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __global const uint2 *restrict spans,
                                       __global const Block *restrict blocks, __global const uint2 *restrict table,
-                                      __global const ushort *restrict starts, uint fine_blocks, float fine_step,
-                                      float fine_offset, float coarse_step, float coarse_offset,
-                                      __global float *restrict bands, int pitch, __global uint *restrict damaged)
+                                      __global const ushort *restrict starts, __global const float4 *restrict steps,
+                                      int step, uint fine_blocks, __global float *restrict bands, int pitch,
+                                      __global uint *restrict damaged)
 {
     __local float values[SIDE * SIDE];
     __local uchar lengths[LENGTH_CELLS];
@@ -174,9 +177,10 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     }
     SYNC;
     if (get_local_id(0) == 0) {
-        bool fine = (uint)block.index < fine_blocks;
+        step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
+        step = min(step + block.coarser, LAST_STEP);
         whole = !coded || decode_block(bytes + span.x, (int)span.y, block, lengths, quads, values, table, starts,
-                                       fine ? fine_step : coarse_step, fine ? fine_offset : coarse_offset);
+                                       steps[step]);
         damaged[number] = !whole;
     }
     SYNC;

@@ -1,13 +1,35 @@
 // Quantiser and block encoder: coefficients to the bytes of each block.
 //
-// Maths: q = trunc(min(|c| * inverse, 2^MAX_LENGTH - 1)) with the sign of c, then the code of
-//   src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw.
+// Maths: with m = |c| * inverse, q = trunc(min(m, 2^MAX_LENGTH - 1)) if that is at least 3, else 0, 1 or 2 by two
+//   thresholds that depend on the activity around, as in src/reference/quantise.rs, with the sign of c; then the code
+//   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw.
 // Shapes: `bands` is the Mallat square with `pitch` from row to row; `blocks` are described in quad.cl. The bytes of
-//   block b start 2 bytes into slot b of `slots`, SLOT_BYTES apart, and `sizes[b]` says how many there are. `table`
+//   block b are at the start of slot b of `slots`, SLOT_BYTES apart, and `sizes[b]` says how many there are. `table`
 //   holds for each context and symbol its frequency, start, and 2^40 / frequency + 1 as two halves: for states
 //   below frequency * 2^12 multiplying by it divides exactly.
 // NDRange: quad_encode (blocks * BLOCK_LSIZE), the first block being `first`; quad_gather likewise.
 // One group codes one block: all its work-items quantise and measure, the first one codes.
+
+// Magnitude in parts of a step, at most 255.
+int parts_of(float coefficient, float inverse)
+{
+    return (int)min(fabs(coefficient) * inverse * (float)PARTS, 255.0f);
+}
+
+// What a coefficient becomes whose quad's neighbours have this activity and the largest of whose quad's other
+// coefficients is `others`, cut to an integer.
+int decide(float coefficient, float inverse, int activity, int others)
+{
+    int parts = parts_of(coefficient, inverse);
+    int magnitude = (int)min(fabs(coefficient) * inverse, (float)((1 << MAX_LENGTH) - 1));
+    if (parts < PLAIN) {
+        int one = activity + (others >= 1 ? BESIDE_ONE : 0), two = activity + (others >= 2 ? BESIDE_TWO : 0);
+        int first = max(FIRST_QUIET - FIRST_QUIET_SLOPE * one, FIRST_BUSY - FIRST_BUSY_SLOPE * one);
+        int second = max(SECOND - SECOND_SLOPE * two, 2 * PARTS);
+        magnitude = (parts >= first) + (parts >= second);
+    }
+    return coefficient < 0.0f ? -magnitude : magnitude;
+}
 
 // Appends the symbol or symbols of `value`.
 #define PUT(context, value)                                                                                            \
@@ -80,9 +102,9 @@ int write_raw_bits(__global uint *restrict words, __local const int *restrict qu
 }
 
 BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int pitch,
-                                      __global const Block *restrict blocks, int first, float inverse,
-                                      __global const uint4 *restrict table, __global uint *restrict slots,
-                                      __global uint *restrict sizes)
+                                      __global const Block *restrict blocks, int first, int step,
+                                      __global const uint4 *restrict table, __global const float4 *restrict steps,
+                                      __global uint *restrict slots, __global uint *restrict sizes)
 {
     __local int quantised[SIDE * SIDE];
     __local uchar lengths[LENGTH_CELLS];
@@ -92,6 +114,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
 
     int number = first + (int)get_group_id(0);
     Block block = blocks[number];
+    float inverse = steps[min(step + block.coarser, LAST_STEP)].x;
     bands += (size_t)block.y * pitch + block.x;
     for BLOCK_EACH(i, 0, LENGTH_PITCH)
         lengths[i] = lengths[i * LENGTH_PITCH] = 0;
@@ -99,17 +122,38 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
         quads[QUADS * QUAD_PITCH + i] = quads[i * QUAD_PITCH + QUADS] = 0;
     if (get_local_id(0) == 0)
         group_peak = 0;
+    // First, magnitudes cut to integers of at most 2, where lengths will be.
     for (int y = 0; y < SIDE; y++) {
         int width = y < block.height ? block.width : 0;
-        for BLOCK_EACH(x, 0, width) {
-            float value = bands[(size_t)y * pitch + x];
-            int magnitude = (int)min(fabs(value) * inverse, (float)((1 << MAX_LENGTH) - 1));
-            quantised[y * SIDE + x] = value < 0.0f ? -magnitude : magnitude;
-            lengths[LENGTH_AT(y, x)] = (uchar)(32 - (int)clz((uint)magnitude));
+        for BLOCK_EACH(x, 0, SIDE)
+            lengths[LENGTH_AT(y, x)] =
+                x < width ? (uchar)min(parts_of(bands[(size_t)y * pitch + x], inverse) / PARTS, 2) : 0;
+    }
+    SYNC;
+    for (int y = 0; y < QUADS; y++) {
+        for BLOCK_EACH(x, 0, QUADS) {
+            __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
+            quads[QUAD_AT(y, x)] = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
         }
-        for BLOCK_EACH(x, width, SIDE) {
-            quantised[y * SIDE + x] = 0;
-            lengths[LENGTH_AT(y, x)] = 0;
+    }
+    SYNC;
+    for (int y = 0; y < QUADS; y++) {
+        for BLOCK_EACH(x, 0, QUADS) {
+            __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
+            int4 four = (int4)(at[0], at[1], at[LENGTH_PITCH], at[LENGTH_PITCH + 1]);
+            int2 pairs = max(four.xz, four.yw);
+            int4 others = max(four.yxwz, pairs.yyxx);
+            int activity = (x > 0 ? quads[QUAD_AT(y, x - 1)] : 0) + quads[QUAD_AT(y, x + 1)] +
+                           (y > 0 ? quads[QUAD_AT(y - 1, x)] : 0) + quads[QUAD_AT(y + 1, x)];
+            int largest[4] = {others.x, others.y, others.z, others.w};
+            for (int position = 0; position < 4; position++) {
+                int row = 2 * y + position / 2, column = 2 * x + position % 2;
+                bool inside = row < block.height && column < block.width;
+                float value = inside ? bands[(size_t)row * pitch + column] : 0.0f;
+                int decided = decide(value, inverse, activity, largest[position]);
+                quantised[row * SIDE + column] = decided;
+                lengths[LENGTH_AT(row, column)] = (uchar)(32 - (int)clz((uint)abs(decided)));
+            }
         }
     }
     SYNC;
@@ -134,9 +178,11 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     __global uint *words = slots + (size_t)number * (SLOT_BYTES / 4);
     int raw_bits = write_raw_bits(words, quantised, quads, block);
     int count = list_symbols(symbols, lengths, quads, block, peak);
-    uint state = (1u << 16) + (words[0] & 0xffff);
     __global uchar *slot = (__global uchar *)words;
-    int end = 2 + (max(raw_bits - 16, 0) + 7) / 8;
+    int end = RAW_BYTES(raw_bits);
+    uint last = slot[end] | ((uint)slot[end + 1] << 8) | ((uint)slot[end + 2] << 16);
+    uint leading = 1u << PAYLOAD_BITS(raw_bits);
+    uint state = leading | (last & (leading - 1));
     for (int i = count - 1; i >= 0; i--) {
         uint4 entry = table[symbols[i]];
         uint limit = entry.x << PROBABILITY_BITS;
@@ -151,7 +197,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     slot[end] = (uchar)state;
     slot[end + 1] = (uchar)(state >> 8);
     slot[end + 2] = (uchar)(state >> 16);
-    sizes[number] = (uint)(end + 3 - 2);
+    sizes[number] = (uint)(end + 3);
 }
 
 // Moves the blocks' bytes together: block b to `places[b]` in `out`.
@@ -159,7 +205,7 @@ BLOCK_GROUP __kernel void quad_gather(__global const uchar *restrict slots, __gl
                                       __global const uint *restrict places, __global uchar *restrict out)
 {
     int number = get_group_id(0);
-    __global const uchar *from = slots + (size_t)number * SLOT_BYTES + 2;
+    __global const uchar *from = slots + (size_t)number * SLOT_BYTES;
     out += places[number];
     int size = (int)sizes[number];
     for BLOCK_EACH(i, 0, size)

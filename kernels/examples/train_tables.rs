@@ -76,10 +76,9 @@ fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
         for block in layout.blocks() {
             let (rect, channel) = (block.rect, block.channel.index());
             let side = layout.pyramids()[channel].side();
-            let quantised: Vec<i32> = (rect.y..rect.y + rect.height)
-                .flat_map(|y| &squares[channel][y * side + rect.x..][..rect.width])
-                .map(|&coefficient| quantiser.quantise(coefficient))
-                .collect();
+            let rows = (rect.y..rect.y + rect.height).map(|y| &squares[channel][y * side + rect.x..][..rect.width]);
+            let coefficients: Vec<f32> = rows.flatten().copied().collect();
+            let quantised = quantiser.quantise_block(&coefficients, rect.width);
             if quantised.iter().any(|&value| value != 0) {
                 quad::for_each_symbol(&quantised, Shape::from(block), |context, symbol| counts[context][symbol] += 1);
                 raw_bits +=

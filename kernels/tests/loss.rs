@@ -103,6 +103,30 @@ fn a_coarse_block_that_says_zero_is_zero() {
 }
 
 #[test]
+fn quality_falls_smoothly_with_the_share_of_lost_blocks() {
+    for choice in BACK_ENDS {
+        let (mut encoder, mut decoder, mut out) = open(choice);
+        let frame = coded(encoder.as_mut(), 0);
+        let source = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), 0);
+        let mut psnr = |lost: usize| {
+            // The frame before was whole.
+            decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+            let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
+            // The same blocks and more are lost with each share.
+            for index in (0..frame.block_count()).filter(|index| index * 37 % 100 >= lost) {
+                received.insert(index, frame.block(index));
+            }
+            decoder.decode(&received, &mut out).unwrap();
+            let squares = source.data().iter().zip(out.data()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
+            10.0 * (255.0 * 255.0 * source.data().len() as f64 / squares.sum::<f64>()).log10()
+        };
+        let decibels = [0, 5, 20, 50, 100].map(&mut psnr);
+        assert!(decibels.is_sorted_by(|better, worse| better > worse), "{decibels:?}");
+        assert!(decibels[0] > 30.0 && decibels[2] > 18.0 && decibels[4] > 10.0, "{decibels:?}");
+    }
+}
+
+#[test]
 fn frames_and_pictures_of_another_stream_are_refused() {
     for choice in BACK_ENDS {
         let (_, mut decoder, mut out) = open(choice);

@@ -73,6 +73,8 @@ pub struct Codec {
     pub padding: Option<String>,
     /// Extension at the ends of rows and columns: `symmetric`, `periodic` or `zero`. Default `symmetric`.
     pub boundary: Option<String>,
+    /// How coarsely each band is quantised: `psnr` or `visual`. Default `psnr`.
+    pub weights: Option<String>,
     /// Video bit rate, such as `20M` (bits a second). Default `20M`.
     pub rate: Option<String>,
 }

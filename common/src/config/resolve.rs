@@ -9,7 +9,7 @@ use super::error::ConfigError;
 use super::public_key::PublicKey;
 use super::raw;
 use crate::frame::{Chroma, FrameSize};
-use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet};
+use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 use crate::protection::Protection;
 use crate::units::{Bitrate, FrameRate};
 
@@ -219,6 +219,7 @@ fn codec(raw: &raw::Codec) -> Result<CodecParams, ConfigError> {
             &[("symmetric", Boundary::Symmetric), ("periodic", Boundary::Periodic), ("zero", Boundary::Zero)],
         )?,
         padding: choice("codec.padding", &raw.padding, &[("smooth", Padding::Smooth), ("zero", Padding::Zero)])?,
+        weights: choice("codec.weights", &raw.weights, &[("psnr", Weights::Psnr), ("visual", Weights::Visual)])?,
     })
 }
 

@@ -29,7 +29,7 @@ fn every_key_is_read() {
     let config = sender(&format!(
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
          [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
-         boundary = \"periodic\"\nrate = \"50M\"\n\
+         boundary = \"periodic\"\nweights = \"visual\"\nrate = \"50M\"\n\
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
          [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
@@ -41,6 +41,7 @@ fn every_key_is_read() {
     assert_eq!((config.protection, sender("").unwrap().protection), (Protection::Off, Protection::Auto));
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
+    assert_eq!(config.codec.weights, Weights::Visual);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
     assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");

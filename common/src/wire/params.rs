@@ -3,18 +3,18 @@
 //! ```text
 //!  0 u32 width      8 u32 frame rate numerator    16 u8 chroma   19 u8 profile  22 u8 boundary
 //!  4 u32 height    12 u32 frame rate denominator  17 u8 matrix   20 u8 wavelet  23 u8 padding
-//!                                                 18 u8 range    21 u8 levels
+//!                                                 18 u8 range    21 u8 levels   24 u8 weights
 //! ```
 //!
 //! The small ones are 0, 1, .. in the order of their enums' variants; `levels` is 255 for full, else the limit.
 
 use super::DecodeError;
 use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
-use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
+use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet, Weights};
 use crate::units::FrameRate;
 
 /// Length of [`StreamParams::to_bytes`].
-pub const PARAMS_BYTES: usize = 24;
+pub const PARAMS_BYTES: usize = 25;
 
 const LEVELS_FULL: u8 = 255;
 
@@ -60,13 +60,17 @@ impl StreamParams {
             Padding::Zero => 0,
             Padding::Smooth => 1,
         };
+        bytes[24] = match self.codec.weights {
+            Weights::Psnr => 0,
+            Weights::Visual => 1,
+        };
         bytes
     }
 
     /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         let bytes: &[u8; PARAMS_BYTES] =
-            bytes.try_into().map_err(|_| DecodeError::Malformed("stream parameters are not 24 bytes long"))?;
+            bytes.try_into().map_err(|_| DecodeError::Malformed("stream parameters are not 25 bytes long"))?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let unknown = DecodeError::Malformed;
         Ok(Self {
@@ -114,6 +118,11 @@ impl StreamParams {
                     0 => Padding::Zero,
                     1 => Padding::Smooth,
                     _ => return Err(unknown("unknown padding: known are 0 zero, 1 smooth")),
+                },
+                weights: match bytes[24] {
+                    0 => Weights::Psnr,
+                    1 => Weights::Visual,
+                    _ => return Err(unknown("unknown weights: known are 0 psnr, 1 visual")),
                 },
             },
         })

@@ -13,7 +13,7 @@ use super::simd::multiversion;
 use super::tile::QUADS;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::quantise::Quantiser;
-use crate::reference::rans::PAYLOAD_BITS;
+use crate::reference::rans::{payload_bits, raw_bytes};
 use crate::tables::{ESCAPE_SYMBOL, peak_context};
 
 /// Longest block that is decoded here; a longer one is no encoder's.
@@ -107,18 +107,18 @@ fn decode_slowly(job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> {
     Ok(())
 }
 
-/// Reads the raw bits and writes the coefficients; `end` is the payload and where the raw bytes end.
+/// Reads the raw bits and writes the coefficients; `end` is the encoder's first state and where the raw bytes end.
 #[inline(always)]
-fn finish(scratch: &mut Scratch, job: Job<'_>, end: Option<(u16, usize)>, tile: &mut [f32]) -> Result<(), Damaged> {
+fn finish(scratch: &mut Scratch, job: Job<'_>, end: Option<(u32, usize)>, tile: &mut [f32]) -> Result<(), Damaged> {
     let Scratch { bytes, lengths } = scratch;
-    let (payload, raw_end) = end.ok_or(Damaged)?;
+    let (state, raw_end) = end.ok_or(Damaged)?;
     let total = check_lengths(lengths, job.shape)?;
-    if raw_end != MARGIN + total.saturating_sub(PAYLOAD_BITS as usize).div_ceil(8) {
+    if raw_end != MARGIN + raw_bytes(total) || state.ilog2() != payload_bits(total) {
         return Err(Damaged);
     }
-    // The payload is the first raw bits: it goes right before the others.
-    bytes[MARGIN - 2..MARGIN].copy_from_slice(&payload.to_le_bytes());
-    let mut next = 8 * (MARGIN - 2);
+    // The state's payload is the last raw bits: it goes right behind the others.
+    bytes[raw_end..][..3].copy_from_slice(&state.to_le_bytes()[..3]);
+    let mut next = 8 * MARGIN;
     let rows = job.shape.height.div_ceil(2);
     for (y, to) in tile.chunks_exact_mut(2 * BLOCK_SIDE).enumerate() {
         if y < rows {
@@ -127,7 +127,6 @@ fn finish(scratch: &mut Scratch, job: Job<'_>, end: Option<(u16, usize)>, tile: 
             to.fill(0.0);
         }
     }
-    bytes[MARGIN - 2..MARGIN].fill(0);
     Ok(())
 }
 
@@ -173,7 +172,8 @@ fn read_row(
         for x in 0..BLOCK_SIDE {
             // Below the leading one: the low bits, then the sign. Without a leading one the magnitude is 0.
             let magnitude = (leading[row][x] | bits[row][x]) >> 1;
-            let value = (magnitude as i32 as f32).mul_add(quantiser.step, quantiser.offset);
+            let offset = if magnitude == 1 { quantiser.offset_of_one } else { quantiser.offset };
+            let value = (magnitude as i32 as f32).mul_add(quantiser.step, offset);
             let signed = f32::from_bits(value.to_bits() | bits[row][x] << 31);
             to[x] = if magnitude == 0 { 0.0 } else { signed };
         }

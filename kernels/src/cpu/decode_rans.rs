@@ -3,7 +3,7 @@
 use common::pyramid::BLOCK_SIDE;
 use common::wire::run::BLOCK_BYTES_MAX;
 
-use crate::reference::rans::{PAYLOAD_BITS, STATE_MIN};
+use crate::reference::rans::STATE_MIN;
 use crate::tables::{CONTEXTS, FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 
 /// Most symbols of a block without escapes.
@@ -82,10 +82,11 @@ impl<'a> Rans<'a> {
         (symbol as u8).wrapping_sub(1)
     }
 
-    /// Payload and end of the raw bytes; `None` if bytes were missing or no encoder starts with the state left.
+    /// The encoder's first state and the end of the raw bytes; `None` if bytes were missing or no encoder starts with
+    /// the state left.
     #[inline(always)]
-    pub(super) fn finish(self) -> Option<(u16, usize)> {
-        (self.state >> PAYLOAD_BITS == 1 && self.at >= MARGIN).then_some((self.state as u16, self.at))
+    pub(super) fn finish(self) -> Option<(u32, usize)> {
+        (self.state >= STATE_MIN && self.at >= MARGIN).then_some((self.state, self.at))
     }
 }
 

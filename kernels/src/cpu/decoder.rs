@@ -50,8 +50,10 @@ impl CpuDecoder {
             let job = |at: usize| {
                 let index = 2 * pair + at;
                 let BlockState::Coded(bytes) = frame.block(index) else { return None };
-                let quantiser = Quantiser::new(frame.header.step_of(index));
-                places.get(at).map(|place| Job { bytes, shape: place.shape, quantiser })
+                places.get(at).map(|place| {
+                    let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(place.coarser));
+                    Job { bytes, shape: place.shape, quantiser }
+                })
             };
             let jobs = [job(0), job(1)];
             let mut damaged = [false; 2];

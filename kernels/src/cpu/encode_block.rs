@@ -5,11 +5,13 @@
 
 use common::pyramid::BLOCK_SIDE;
 
+use super::encode_quantise::{Quantised, each, row};
 use super::encode_rans::{Rans, code_one, code_two};
 use super::simd::multiversion;
 use super::tile::{QUADS, TILE};
 use crate::reference::quad::{self, Shape};
-use crate::reference::quantise::{MAX_MAGNITUDE, Quantiser};
+use crate::reference::quantise::Quantiser;
+use crate::reference::rans;
 use crate::tables::{
     COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE_SYMBOL, QUAD_SUMS, SYMBOLS,
     peak_context, quad_context,
@@ -20,26 +22,17 @@ const SYMBOLS_ROOM: usize = 1 + QUADS * QUADS + TILE + QUADS;
 /// Most bytes of raw bits of a block without escapes, and a margin that is written ahead.
 const RAW_ROOM: usize = TILE * ESCAPE_SYMBOL / 8 + 16;
 
-/// A byte for each quad, with a margin of zeros on all sides: quad (y, x) is at `[y + 1][x + 1]`.
-type Grid = [[u8; QUADS + 2]; QUADS + 2];
-
 /// What coding a block needs besides its coefficients.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// The block's coefficients.
     pub(super) tile: [f32; TILE],
-    /// Bit-lengths of the coefficients (0,0), (0,1), (1,0), (1,1) of the quads.
-    lengths: [Grid; 4],
-    /// Largest bit-lengths of the quads.
-    quads: Grid,
-    /// Raw bits of each quad, and how many.
-    bits: [[u64; QUADS]; QUADS],
-    bit_counts: [[u8; QUADS]; QUADS],
+    quantised: Quantised,
     symbols: [u16; SYMBOLS_ROOM],
     symbol_count: usize,
     raw: [u8; RAW_ROOM],
-    /// Bytes of raw bits, the payload of the rANS state included.
-    raw_len: usize,
+    /// Number of raw bits.
+    raw_bits: usize,
     /// rANS bytes: at most 12 bits a symbol.
     rans: [u8; 2 * SYMBOLS_ROOM + 8],
 }
@@ -48,14 +41,11 @@ impl Default for Scratch {
     fn default() -> Self {
         Self {
             tile: [0.0; TILE],
-            lengths: [[[0; QUADS + 2]; QUADS + 2]; 4],
-            quads: [[0; QUADS + 2]; QUADS + 2],
-            bits: [[0; QUADS]; QUADS],
-            bit_counts: [[0; QUADS]; QUADS],
+            quantised: Quantised::ZERO,
             symbols: [0; SYMBOLS_ROOM],
             symbol_count: 0,
             raw: [0; RAW_ROOM],
-            raw_len: 0,
+            raw_bits: 0,
             rans: [0; 2 * SYMBOLS_ROOM + 8],
         }
     }
@@ -82,15 +72,15 @@ multiversion! {
 #[inline(always)]
 fn prepare_body(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser, out: &mut Vec<u8>) -> bool {
     let rows = shape.height.div_ceil(2);
-    let peak = quantise(scratch, rows, quantiser);
+    let peak = scratch.quantised.set(&scratch.tile, rows, quantiser);
     if peak == 0 {
         return false;
     }
     if usize::from(peak) >= ESCAPE_SYMBOL {
         // Rare: only with steps far below what a picture is coded with.
         let rows = scratch.tile.chunks_exact(BLOCK_SIDE).take(shape.height);
-        let block: Vec<i32> = rows.flat_map(|row| &row[..shape.width]).map(|&c| quantiser.quantise(c)).collect();
-        quad::encode(&block, shape, out);
+        let block: Vec<f32> = rows.flat_map(|row| &row[..shape.width]).copied().collect();
+        quad::encode(&quantiser.quantise_block(&block, shape.width), shape, out);
         return false;
     }
     pack_raw(scratch, rows);
@@ -121,57 +111,16 @@ impl Scratch {
     /// The encoder of a prepared block, its symbols, and its raw bytes without those that the encoder carries.
     #[inline(always)]
     fn coder(&mut self) -> (Rans<'_>, &[u16], &[u8]) {
-        let rans = Rans::new(u16::from_le_bytes([self.raw[0], self.raw[1]]), &mut self.rans);
-        (rans, &self.symbols[..self.symbol_count], &self.raw[2..self.raw_len])
+        let (raw, last) = self.raw.split_at(rans::raw_bytes(self.raw_bits));
+        let rans = Rans::new(u32::from_le_bytes([last[0], last[1], last[2], 0]), self.raw_bits, &mut self.rans);
+        (rans, &self.symbols[..self.symbol_count], raw)
     }
-}
-
-/// Quantises the tile to bit-lengths and raw bits; returns the largest bit-length.
-#[inline(always)]
-fn quantise(scratch: &mut Scratch, rows: usize, quantiser: Quantiser) -> u8 {
-    let mut peaks = [0; QUADS];
-    for y in 0..rows {
-        let mut lengths = [[0_u8; BLOCK_SIDE]; 2];
-        let mut words = [[0_u32; BLOCK_SIDE]; 2];
-        for (row, tile) in scratch.tile[2 * y * BLOCK_SIDE..][..2 * BLOCK_SIDE].chunks_exact(BLOCK_SIDE).enumerate() {
-            for x in 0..BLOCK_SIDE {
-                let magnitude = (tile[x].abs() * quantiser.inverse).min(MAX_MAGNITUDE);
-                // The exponent of a number of at least 1 is its bit-length less one; of 0 it is far below.
-                let length = (magnitude.to_bits() >> 23).saturating_sub(126);
-                let word = ((magnitude as i32 as u32) << 1) | (tile[x].to_bits() >> 31);
-                lengths[row][x] = length as u8;
-                // The word has length + 1 bits; the leading one is left out.
-                words[row][x] = word & 1_u32.wrapping_shl(length).wrapping_sub(1);
-            }
-        }
-        let [above, below] = lengths;
-        for x in 0..QUADS {
-            let four = [above[2 * x], above[2 * x + 1], below[2 * x], below[2 * x + 1]];
-            for (grid, length) in scratch.lengths.iter_mut().zip(four) {
-                grid[y + 1][x + 1] = length;
-            }
-            let quad = four[0].max(four[1]).max(four[2].max(four[3]));
-            scratch.quads[y + 1][x + 1] = quad;
-            peaks[x] = quad.max(peaks[x]);
-            scratch.bit_counts[y][x] = four[0].wrapping_add(four[1]).wrapping_add(four[2]).wrapping_add(four[3]);
-        }
-        for x in 0..QUADS {
-            // Each pair takes less than 32 bits below an escape.
-            let first = u64::from(words[0][2 * x]) | u64::from(words[0][2 * x + 1]).wrapping_shl(above[2 * x].into());
-            let second = u64::from(words[1][2 * x]) | u64::from(words[1][2 * x + 1]).wrapping_shl(below[2 * x].into());
-            let behind = above[2 * x].wrapping_add(above[2 * x + 1]);
-            scratch.bits[y][x] = first | second.wrapping_shl(behind.into());
-        }
-    }
-    // The margin below the quads must be zero again.
-    scratch.quads[rows + 1] = [0; QUADS + 2];
-    peaks.into_iter().fold(0, u8::max)
 }
 
 /// Packs signs and low bits into `scratch.raw`, lowest bit first.
 #[inline(always)]
 fn pack_raw(scratch: &mut Scratch, rows: usize) {
-    let Scratch { bits, bit_counts, raw, .. } = scratch;
+    let Scratch { quantised: Quantised { bits, bit_counts, .. }, raw, .. } = scratch;
     let (mut window, mut filled, mut at) = (0_u64, 0_u32, 0_usize);
     for (bits, counts) in bits.iter().zip(bit_counts.iter()).take(rows) {
         for (&bits, &count) in bits.iter().zip(counts) {
@@ -184,14 +133,15 @@ fn pack_raw(scratch: &mut Scratch, rows: usize) {
             filled %= 8;
         }
     }
+    // Zeros behind the last bit fill up what the first state carries.
     raw[at..][..8].copy_from_slice(&window.to_le_bytes());
-    scratch.raw_len = (at + usize::from(filled > 0)).max(2);
+    scratch.raw_bits = 8 * at + filled as usize;
 }
 
 /// Lists the symbols of the peak and the quads, each `context * SYMBOLS + symbol`.
 #[inline(always)]
 fn list_quads(scratch: &mut Scratch, shape: Shape, peak: u8) {
-    let Scratch { quads, symbols, symbol_count, .. } = scratch;
+    let Scratch { quantised: Quantised { quads, .. }, symbols, symbol_count, .. } = scratch;
     let (columns, rows) = (shape.width.div_ceil(2), shape.height.div_ceil(2));
     symbols[0] = (peak_context(shape.class) * SYMBOLS) as u16 + u16::from(peak);
     let first = quad_context(peak, 0, 0, shape.diagonal) as u16;
@@ -217,34 +167,17 @@ fn list_quads(scratch: &mut Scratch, shape: Shape, peak: u8) {
     *symbol_count = 1 + rows * columns;
 }
 
-/// A byte for each quad of a row.
-type Row = [u8; QUADS];
-
-/// `f` of each quad's bytes in `a` and `b`.
-#[inline(always)]
-fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
-    let mut out = [0; QUADS];
-    for x in 0..QUADS {
-        out[x] = f(a[x], b[x]);
-    }
-    out
-}
-
-/// Sixteen bytes of a row of a grid from `x` on.
-#[inline(always)]
-fn row(grid: &[u8; QUADS + 2], x: usize) -> Row {
-    let mut out = [0; QUADS];
-    out.copy_from_slice(&grid[x..][..QUADS]);
-    out
-}
-
 /// Lists the symbols of the coefficients behind those of the quads.
 #[inline(always)]
 fn list_coefficients(scratch: &mut Scratch, rows: usize) {
-    let Scratch { lengths: [l00, l01, l10, l11], quads, symbols, symbol_count, .. } = scratch;
+    let Scratch { quantised, symbols, symbol_count, .. } = scratch;
+    let Quantised { lengths: [l00, l01, l10, l11], quads, .. } = quantised;
     let mut count = *symbol_count;
     for y in 1..=rows {
         let quad = row(&quads[y], 1);
+        if quad.into_iter().fold(0, u8::max) == 0 {
+            continue;
+        }
         // `tables::coefficient_context` in narrow integers, one row of quads at a time.
         let near = |lengths| each(lengths, quad, |length, quad| length.wrapping_add(3).saturating_sub(quad).min(4));
         let sum = |a, b| each(a, b, u8::wrapping_add);

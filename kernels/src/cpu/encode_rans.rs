@@ -3,7 +3,7 @@
 //! Each symbol waits for the state that the one before left, so one block leaves most of the processor idle. The
 //! states of two blocks have nothing to do with each other.
 
-use crate::reference::rans::STATE_MIN;
+use crate::reference::rans::payload_bits;
 use crate::tables::{CONTEXTS, FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 
 /// A symbol in its context, prepared for the encoder.
@@ -45,10 +45,12 @@ pub(super) struct Rans<'a> {
 }
 
 impl<'a> Rans<'a> {
-    /// Writes to `out`, which has room for two bytes a symbol and three more.
+    /// Starts with the last of `raw_bits` raw bits, the lowest in `last`, whose other bits do not matter. Writes to
+    /// `out`, which has room for two bytes a symbol and three more.
     #[inline(always)]
-    pub(super) fn new(payload: u16, out: &'a mut [u8]) -> Self {
-        Self { state: STATE_MIN | u32::from(payload), at: 0, out }
+    pub(super) fn new(last: u32, raw_bits: usize, out: &'a mut [u8]) -> Self {
+        let leading = 1 << payload_bits(raw_bits);
+        Self { state: leading | (last & (leading - 1)), at: 0, out }
     }
 
     /// Codes one symbol, `context * SYMBOLS + symbol`.

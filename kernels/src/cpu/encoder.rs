@@ -91,7 +91,6 @@ impl BlockCoder for Blocks {
     }
 
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
-        let quantiser = Quantiser::new(step);
         let planes = &self.planes;
         let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
         let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);
@@ -103,6 +102,7 @@ impl BlockCoder for Blocks {
                 let plane = &planes[place.channel];
                 place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
                 code.clear();
+                let quantiser = Quantiser::new(step.coarser_by(place.coarser));
                 *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
             }
             let [first, second] = scratches;

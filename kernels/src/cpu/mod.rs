@@ -6,6 +6,7 @@ mod decode_lengths;
 mod decode_rans;
 mod decoder;
 mod encode_block;
+mod encode_quantise;
 mod encode_rans;
 mod encoder;
 mod filter;

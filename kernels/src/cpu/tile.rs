@@ -17,6 +17,8 @@ pub(super) struct Place {
     pub(super) channel: usize,
     /// What decides the block's code.
     pub(super) shape: Shape,
+    /// How many indices coarser than the frame's its step is.
+    pub(super) coarser: u8,
     at: Position,
 }
 
@@ -41,7 +43,7 @@ impl Place {
             let start = plane.band_start(block.level, block.orientation);
             Position::Start(start + (rect.y - band.y) * plane.pitch() + rect.x - band.x)
         };
-        Self { channel: block.channel.index(), shape: Shape::from(block), at }
+        Self { channel: block.channel.index(), shape: Shape::from(block), coarser: block.coarser, at }
     }
 
     /// Copies the block's coefficients into a tile, rows [`BLOCK_SIDE`] apart, zeros beyond its width and height.

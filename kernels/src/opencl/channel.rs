@@ -153,7 +153,7 @@ pub(super) struct ChannelBlocks {
 }
 
 /// Ints of one block's description.
-const DESCRIPTION: usize = 8;
+const DESCRIPTION: usize = 9;
 
 impl ChannelBlocks {
     /// How many blocks each channel has, and what [`Self::new`] allocates for them.
@@ -181,9 +181,9 @@ fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPT
     let shape = Shape::from(block);
     let diagonal = usize::from(block.orientation == Orientation::HH);
     let coarse = usize::from(index < layout.coarse_blocks());
-    let rect = block.rect;
+    let (rect, coarser) = (block.rect, usize::from(block.coarser));
     // All are bounded by the largest square and the blocks in it.
-    [rect.x, rect.y, rect.width, rect.height, shape.class, diagonal, index, coarse].map(|value| value as i32)
+    [rect.x, rect.y, rect.width, rect.height, shape.class, diagonal, index, coarse, coarser].map(|value| value as i32)
 }
 
 /// Device memory with these values.

@@ -14,7 +14,6 @@ use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
 use super::timeline::{Recorder, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
-use crate::reference::quantise::Quantiser;
 use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture, tables};
 
 /// Decoder on an OpenCL device.
@@ -158,11 +157,13 @@ struct ChannelDecoder {
     /// What the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
     _starts: Buffer<u16>,
+    _steps: Buffer<f32>,
 }
 
-/// Positions of the bytes and of the first of the steps among the arguments of `quad_decode`.
+/// Positions of the bytes, the step and the number of fine blocks among the arguments of `quad_decode`.
 const BYTES_ARG: u32 = 0;
-const FINE_BLOCKS_ARG: u32 = 5;
+const STEP_ARG: u32 = 6;
+const FINE_BLOCKS_ARG: u32 = 7;
 
 impl ChannelDecoder {
     /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
@@ -174,6 +175,7 @@ impl ChannelDecoder {
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
         memory.buffers::<u32>(&[constants::decoder_table().len(), 2 * count, count]);
         memory.buffers::<u16>(&[tables::START.as_flattened().len()]);
+        memory.buffers::<f32>(&[constants::step_table().len()]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
         memory.pinned::<u32>(&[2 * count, count]);
         memory.pinned::<u8>(&[Self::capacity(samples)]);
@@ -184,6 +186,7 @@ impl ChannelDecoder {
         let count = blocks.indices.len();
         let table = constant(queue, &constants::decoder_table())?;
         let starts = constant(queue, tables::START.as_flattened())?;
+        let steps = constant(queue, &constants::step_table())?;
         let capacity = Self::capacity(pipeline.width * pipeline.height);
         let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
         let transform = &pipeline.transform;
@@ -196,11 +199,9 @@ impl ChannelDecoder {
                 blocks.descriptions.arg(),
                 table.arg(),
                 starts.arg(),
+                steps.arg(),
                 Arg::Int(0),
-                Arg::Float(1.0),
-                Arg::Float(0.0),
-                Arg::Float(1.0),
-                Arg::Float(0.0),
+                Arg::Int(0),
                 transform.bands.arg(),
                 transform.band_pitch.into(),
                 damaged.arg(),
@@ -217,6 +218,7 @@ impl ChannelDecoder {
             damaged_host: queue.pinned(count)?,
             _table: table,
             _starts: starts,
+            _steps: steps,
         })
     }
 
@@ -276,14 +278,10 @@ impl ChannelDecoder {
     }
 
     fn set_steps(&self, header: FrameHeader) -> Result<(), Error> {
-        let (fine, coarse) = (Quantiser::new(header.step), Quantiser::new(header.step.coarser()));
         // More fine blocks than any frame has mean all of them.
         let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
-        let steps = [fine.step, fine.offset, coarse.step, coarse.offset].map(Arg::Float);
-        for (index, arg) in (FINE_BLOCKS_ARG..).zip(std::iter::once(Arg::Int(fine_blocks)).chain(steps)) {
-            set(&self.decode, index, arg)?;
-        }
-        Ok(())
+        set(&self.decode, STEP_ARG, Arg::Int(header.step.index().into()))?;
+        set(&self.decode, FINE_BLOCKS_ARG, Arg::Int(fine_blocks))
     }
 
     /// How many blocks were damaged, once the frame has been decoded.

@@ -16,7 +16,6 @@ use super::upload::{Origin, Uploads};
 use super::{backend, device, params as constants};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
-use crate::reference::quantise::Quantiser;
 use crate::{BackendInfo, DeviceKind, EncodeTimes, Encoder, Error, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
@@ -158,11 +157,12 @@ struct ChannelCoder {
     /// What the kernels refer to besides; kept so that it lives as long as they do.
     _slots: Buffer<u32>,
     _table: Buffer<u32>,
+    _steps: Buffer<f32>,
 }
 
 /// Position of the `first` block and of the step among the arguments of `quad_encode`.
 const FIRST_ARG: u32 = 3;
-const INVERSE_ARG: u32 = 4;
+const STEP_ARG: u32 = 4;
 /// Position of the output among the arguments of `quad_gather`.
 const GATHERED_ARG: u32 = 3;
 
@@ -176,6 +176,7 @@ impl ChannelCoder {
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
         let slots = count * (constants::SLOT_BYTES / 4);
         memory.buffers::<u32>(&[constants::encoder_table().len(), slots, count, count]);
+        memory.buffers::<f32>(&[constants::step_table().len()]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
         memory.pinned::<u32>(&[count, count]);
         memory.pinned::<u8>(&[Self::capacity(samples)]);
@@ -185,6 +186,7 @@ impl ChannelCoder {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
         let table = constant(queue, &constants::encoder_table())?;
+        let steps = constant(queue, &constants::step_table())?;
         let slots = queue.buffer::<u32>(count * (constants::SLOT_BYTES / 4))?;
         let sizes = queue.buffer::<u32>(count)?;
         let transform = &pipeline.transform;
@@ -196,8 +198,9 @@ impl ChannelCoder {
                 transform.band_pitch.into(),
                 blocks.descriptions.arg(),
                 Arg::Int(0),
-                Arg::Float(1.0),
+                Arg::Int(0),
                 table.arg(),
+                steps.arg(),
                 slots.arg(),
                 sizes.arg(),
             ],
@@ -218,6 +221,7 @@ impl ChannelCoder {
             gathered_host: queue.pinned(capacity)?,
             _slots: slots,
             _table: table,
+            _steps: steps,
         })
     }
 
@@ -232,12 +236,12 @@ impl ChannelCoder {
         &mut self,
         pipeline: &ChannelPipeline,
         local: &Range<usize>,
-        inverse: f32,
+        step: StepIndex,
         recorder: &mut Recorder,
     ) -> Result<Event, Error> {
         let queue = &pipeline.queue;
         set(&self.encode, FIRST_ARG, local.start.into())?;
-        set(&self.encode, INVERSE_ARG, Arg::Float(inverse))?;
+        set(&self.encode, STEP_ARG, Arg::Int(step.index().into()))?;
         let event = queue.launch(&self.encode, [local.len(), 1], [queue.device().tuning.block_group_size, 1], &[])?;
         recorder.note(pipeline.channel, Stage::Code, event);
         let event = queue.download(&self.sizes, local.start, &mut self.sizes_host, local.len())?;
@@ -285,12 +289,11 @@ impl BlockCoder for Coder {
     }
 
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
-        let inverse = Quantiser::new(step).inverse;
         let mut running = Vec::with_capacity(self.channels.len());
         for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             let local = coder.local(&range);
             if !local.is_empty() {
-                running.push(coder.start(pipeline, &local, inverse, &mut self.recorder)?);
+                running.push(coder.start(pipeline, &local, step, &mut self.recorder)?);
                 if !self.overlap {
                     pipeline.queue.finish()?;
                 }

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use common::coded::StepIndex;
 use common::params::Boundary;
 use common::pyramid::BLOCK_SIDE;
 
 use super::tuning::{TileShape, Tuning};
+use crate::reference::quantise::{self, Quantiser};
 use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 
@@ -37,6 +39,12 @@ pub(super) fn decoder_table() -> Vec<u32> {
     tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
 }
 
+/// What coding at each step needs: see `cl/quad.cl`.
+pub(super) fn step_table() -> Vec<f32> {
+    let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
+    quantisers.flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()
+}
+
 /// Compiler options that define every constant of the kernels.
 pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     let boundary = boundary_name(boundary);
@@ -61,6 +69,21 @@ pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     integer("COEFFICIENT_PEAKS", tables::COEFFICIENT_PEAKS);
     integer("COEFFICIENT_STATES", tables::COEFFICIENT_STATES);
     integer("COEFFICIENT_SUMS", tables::COEFFICIENT_SUMS);
+    integer("LAST_STEP", StepIndex::MAX.index().into());
+    for (name, value) in [
+        ("PARTS", quantise::PARTS),
+        ("PLAIN", quantise::PLAIN),
+        ("BESIDE_ONE", quantise::BESIDE_ONE),
+        ("BESIDE_TWO", quantise::BESIDE_TWO),
+        ("FIRST_QUIET", quantise::FIRST_QUIET[0]),
+        ("FIRST_QUIET_SLOPE", quantise::FIRST_QUIET[1]),
+        ("FIRST_BUSY", quantise::FIRST_BUSY[0]),
+        ("FIRST_BUSY_SLOPE", quantise::FIRST_BUSY[1]),
+        ("SECOND", quantise::SECOND[0]),
+        ("SECOND_SLOPE", quantise::SECOND[1]),
+    ] {
+        integer(name, value.into());
+    }
     let _ = write!(out, " -D MISSING={MISSING}u");
     for (name, value) in [
         ("ALPHA", lifting::ALPHA),

@@ -90,13 +90,13 @@ impl BlockCoder for Blocks {
     }
 
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
-        let quantiser = Quantiser::new(step);
         for (index, length) in range.zip(lengths) {
             let block = &self.layout.blocks()[index];
+            let quantiser = Quantiser::new(step.coarser_by(block.coarser));
             let side = self.layout.pyramids()[block.channel.index()].side();
             let square = &self.squares[block.channel.index()];
-            let quantised: Vec<i32> =
-                rows(block, side).flat_map(|row| &square[row]).map(|&c| quantiser.quantise(c)).collect();
+            let coefficients: Vec<f32> = rows(block, side).flat_map(|row| &square[row]).copied().collect();
+            let quantised = quantiser.quantise_block(&coefficients, block.rect.width);
             self.codes[index].clear();
             quad::encode(&quantised, Shape::from(block), &mut self.codes[index]);
             *length = self.codes[index].len() as u32;
@@ -154,7 +154,7 @@ impl Decoder for ReferenceDecoder {
                 }
                 quantised.fill(0);
             }
-            let quantiser = Quantiser::new(frame.header.step_of(index));
+            let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(block.coarser));
             let side = self.layout.pyramids()[block.channel.index()].side();
             let square = &mut self.squares[block.channel.index()];
             for (row, values) in rows(block, side).zip(quantised.chunks_exact(shape.width)) {

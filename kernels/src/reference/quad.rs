@@ -10,8 +10,8 @@
 //! Coefficients beyond an odd width or height are zeros. Then come raw bits, lowest bit first: of each non-zero
 //! coefficient, in the order of 3, the sign (1: negative) and the bits below the leading one, lowest first.
 //!
-//! The first 16 raw bits travel in the first state of the rANS encoder. A block's bytes are the other raw bits,
-//! then the rANS bytes. An all-zero block has no bytes.
+//! The last [`rans::payload_bits`] raw bits travel in the first state of the rANS encoder, which leaves whole bytes
+//! of the others. A block's bytes are these, then the rANS bytes. An all-zero block has no bytes.
 
 use common::pyramid::{BLOCK_SIDE, Block, Orientation};
 
@@ -142,9 +142,9 @@ pub fn encode(quantised: &[i32], shape: Shape, out: &mut Vec<u8>) {
     for_each_symbol(quantised, shape, |context, symbol| symbols.push((context, symbol)));
     let bits = raw_bits(quantised, shape);
     let pack = |bits: &[bool]| bits.iter().rev().fold(0_u32, |word, &bit| (word << 1) | u32::from(bit));
-    let (payload, rest) = bits.split_at(bits.len().min(rans::PAYLOAD_BITS as usize));
-    out.extend(rest.chunks(8).map(|bits| pack(bits) as u8));
-    let mut encoder = rans::Encoder::new(pack(payload) as u16, out);
+    let (raw, payload) = bits.split_at(8 * rans::raw_bytes(bits.len()));
+    out.extend(raw.chunks(8).map(|bits| pack(bits) as u8));
+    let mut encoder = rans::Encoder::new(pack(payload), rans::payload_bits(bits.len()), out);
     for &(context, symbol) in symbols.iter().rev() {
         encoder.put(context, symbol);
     }
@@ -204,25 +204,25 @@ pub fn decode(bytes: &[u8], shape: Shape, quantised: &mut [i32]) -> Result<(), D
             }
         }
     }
-    let (payload, raw_len) = rans.finish().ok_or(Damaged)?;
-    read_raw_bits(&lengths, payload, &bytes[..raw_len], shape, quantised)
+    let (state, raw_len) = rans.finish().ok_or(Damaged)?;
+    read_raw_bits(&lengths, state, &bytes[..raw_len], shape, quantised)
 }
 
-/// Reads signs and low bits; the raw bytes must be exactly those that the bit-lengths ask for.
+/// Reads signs and low bits; the raw bytes and the state left must be as long as the bit-lengths ask for.
 fn read_raw_bits(
     lengths: &Lengths,
-    payload: u16,
+    state: u32,
     raw: &[u8],
     shape: Shape,
     quantised: &mut [i32],
 ) -> Result<(), Damaged> {
     let total: usize = lengths.coefficients.iter().flatten().map(|&length| usize::from(length)).sum();
-    if raw.len() != total.saturating_sub(rans::PAYLOAD_BITS as usize).div_ceil(8) {
+    if raw.len() != rans::raw_bytes(total) || state.ilog2() != rans::payload_bits(total) {
         return Err(Damaged);
     }
-    let bit_at = |at: usize| match at.checked_sub(rans::PAYLOAD_BITS as usize) {
-        None => u32::from(payload >> at) & 1,
-        Some(at) => u32::from(raw[at / 8] >> (at % 8)) & 1,
+    let bit_at = |at: usize| match raw.get(at / 8) {
+        Some(byte) => u32::from(byte >> (at % 8)) & 1,
+        None => (state >> (at - 8 * raw.len())) & 1,
     };
     let mut at = 0;
     for (y, x) in lengths.positions() {
@@ -249,11 +249,9 @@ fn read_raw_bits(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::coded::StepIndex;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reference::quantise::Quantiser;
 
     fn shapes() -> impl Strategy<Value = Shape> {
         (1..=32_usize, 1..=32_usize, 0..8_usize, any::<bool>()).prop_map(|(width, height, class, diagonal)| Shape {
@@ -311,13 +309,5 @@ mod tests {
                 prop_assert!(decoded.iter().all(|value| value.unsigned_abs() < 1 << MAX_LENGTH));
             }
         }
-    }
-
-    #[test]
-    fn quantised_values_stand_for_their_bin() {
-        let quantiser = Quantiser::new(StepIndex::new(32 + 16).unwrap());
-        assert_eq!([3.9, -4.0, 4.1, -11.9].map(|c| quantiser.quantise(c)), [0, -1, 1, -2]);
-        assert_eq!([0, 1, -2].map(|q| quantiser.dequantise(q)), [0.0, 5.8, -9.8]);
-        assert_eq!(quantiser.quantise(1e30), (1 << 24) - 1);
     }
 }

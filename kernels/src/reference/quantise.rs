@@ -1,11 +1,48 @@
-//! Dead-zone quantiser: the zero bin is twice as wide as the others.
+//! Quantisers: a plain one with a dead zone, and the encoder's, which weighs error against bits.
 
 use common::coded::StepIndex;
 
 /// Largest quantised magnitude: [`crate::tables::MAX_LENGTH`] bits.
 pub const MAX_MAGNITUDE: f32 = 16_777_215.0;
-/// Where in its bin, in steps, a magnitude is reconstructed.
-pub const RECONSTRUCTION: f32 = 0.45;
+/// Where a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are more
+/// frequent than large ones and because the encoder rounds some of those below 1 up.
+pub const RECONSTRUCTION_OF_ONE: f32 = 0.3;
+/// The same of larger magnitudes.
+pub const RECONSTRUCTION: f32 = 0.48;
+
+/// Thresholds are in this many parts of a step.
+pub const PARTS: u8 = 64;
+/// From here on, in parts, a magnitude is cut to an integer without regard to its neighbours.
+pub const PLAIN: u8 = 3 * PARTS;
+/// What a non-zero coefficient elsewhere in the quad adds to the activity that [`first_threshold`] takes.
+pub const BESIDE_ONE: u8 = 2;
+/// What a magnitude of at least 2 elsewhere in the quad adds to the activity that [`second_threshold`] takes.
+pub const BESIDE_TWO: u8 = 5;
+
+/// Straight lines `start - slope * activity` that the thresholds follow, in parts of a step.
+pub const FIRST_QUIET: [u8; 2] = [84, 11];
+/// The same where there is more activity.
+pub const FIRST_BUSY: [u8; 2] = [55, 1];
+/// The same for the second threshold.
+pub const SECOND: [u8; 2] = [152, 3];
+
+/// From where on a magnitude becomes 1, in parts of a step.
+///
+/// `activity` is the sum of what the four quads beside, above and below have for their largest magnitude, 0, 1 or 2
+/// (cut to an integer, more counts as 2), plus [`BESIDE_ONE`] if another coefficient of the quad is at least 1. A 1
+/// among zeros costs many bits and is worth them only if it is large.
+pub const fn first_threshold(activity: u8) -> u8 {
+    let quiet = FIRST_QUIET[0].saturating_sub(FIRST_QUIET[1].wrapping_mul(activity));
+    let busy = FIRST_BUSY[0].saturating_sub(FIRST_BUSY[1].wrapping_mul(activity));
+    if quiet > busy { quiet } else { busy }
+}
+
+/// From where on a magnitude becomes 2, in parts of a step. `activity` is that of [`first_threshold`] with
+/// [`BESIDE_TWO`] if another coefficient of the quad is at least 2.
+pub const fn second_threshold(activity: u8) -> u8 {
+    let line = SECOND[0].saturating_sub(SECOND[1].wrapping_mul(activity));
+    if line > 2 * PARTS { line } else { 2 * PARTS }
+}
 
 /// A quantiser step in the form each side computes with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +51,8 @@ pub struct Quantiser {
     pub inverse: f32,
     /// The step.
     pub step: f32,
+    /// [`RECONSTRUCTION_OF_ONE`] times the step, rounded to f32.
+    pub offset_of_one: f32,
     /// [`RECONSTRUCTION`] times the step, rounded to f32.
     pub offset: f32,
 }
@@ -22,7 +61,8 @@ impl Quantiser {
     /// The quantiser of a step.
     pub fn new(step: StepIndex) -> Self {
         let step = step.step();
-        Self { inverse: 1.0 / step, step, offset: RECONSTRUCTION * step }
+        let (offset_of_one, offset) = (RECONSTRUCTION_OF_ONE * step, RECONSTRUCTION * step);
+        Self { inverse: 1.0 / step, step, offset_of_one, offset }
     }
 
     /// `trunc(|coefficient| / step)`, at most [`MAX_MAGNITUDE`], with the coefficient's sign.
@@ -31,12 +71,91 @@ impl Quantiser {
         if coefficient < 0.0 { -magnitude } else { magnitude }
     }
 
-    /// The coefficient that a quantised one stands for: 0 for 0, else `|q| step + offset` with the sign.
+    /// Quantises a block of rows of `width` coefficients for the fewest bits and the least error: magnitudes of
+    /// [`PLAIN`] and more as [`Self::quantise`] does, smaller ones to 0, 1 or 2 by [`first_threshold`] and
+    /// [`second_threshold`].
+    pub fn quantise_block(self, coefficients: &[f32], width: usize) -> Vec<i32> {
+        let parts = |coefficient: f32| (coefficient.abs() * self.inverse * f32::from(PARTS)) as u8;
+        let whole = |y: usize, x: usize| {
+            let inside = x < width && y * width + x < coefficients.len();
+            if inside { (parts(coefficients[y * width + x]) / PARTS).min(2) } else { 0 }
+        };
+        let four =
+            |y: usize, x: usize| [(2 * y, 2 * x), (2 * y, 2 * x + 1), (2 * y + 1, 2 * x), (2 * y + 1, 2 * x + 1)];
+        let quad = |y: Option<usize>, x: Option<usize>| match (y, x) {
+            (Some(y), Some(x)) => four(y, x).map(|(y, x)| whole(y, x)).into_iter().fold(0, u8::max),
+            _ => 0,
+        };
+        let quantise = |(index, &coefficient): (usize, &f32)| {
+            let parts = parts(coefficient);
+            if parts >= PLAIN {
+                return self.quantise(coefficient);
+            }
+            let (row, column) = (index / width, index % width);
+            let (y, x) = (row / 2, column / 2);
+            let others = four(y, x).into_iter().filter(|&place| place != (row, column));
+            let largest = others.map(|(y, x)| whole(y, x)).fold(0, u8::max);
+            let activity = quad(Some(y), x.checked_sub(1))
+                + quad(Some(y), Some(x + 1))
+                + quad(y.checked_sub(1), Some(x))
+                + quad(Some(y + 1), Some(x));
+            let first = first_threshold(activity + if largest >= 1 { BESIDE_ONE } else { 0 });
+            let second = second_threshold(activity + if largest >= 2 { BESIDE_TWO } else { 0 });
+            let magnitude = i32::from(parts >= first) + i32::from(parts >= second);
+            if coefficient < 0.0 { -magnitude } else { magnitude }
+        };
+        coefficients.iter().enumerate().map(quantise).collect()
+    }
+
+    /// The coefficient that a quantised one stands for: 0 for 0, else `|q| step + offset` with the sign, where the
+    /// offset of 1 is [`Self::offset_of_one`].
     pub fn dequantise(self, quantised: i32) -> f32 {
-        if quantised == 0 {
-            return 0.0;
-        }
-        let magnitude = (quantised.unsigned_abs() as f32).mul_add(self.step, self.offset);
+        let offset = match quantised.unsigned_abs() {
+            0 => return 0.0,
+            1 => self.offset_of_one,
+            _ => self.offset,
+        };
+        let magnitude = (quantised.unsigned_abs() as f32).mul_add(self.step, offset);
         if quantised < 0 { -magnitude } else { magnitude }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn quantiser(index: u8) -> Quantiser {
+        Quantiser::new(StepIndex::new(index).unwrap())
+    }
+
+    #[test]
+    fn quantised_values_stand_for_their_bin() {
+        let quantiser = quantiser(32 + 16);
+        assert_eq!([3.9, -4.0, 4.1, -11.9].map(|c| quantiser.quantise(c)), [0, -1, 1, -2]);
+        assert_eq!([0, 1, -2].map(|q| quantiser.dequantise(q)), [0.0, 5.2, -9.92]);
+        assert_eq!(quantiser.quantise(1e30), (1 << 24) - 1);
+    }
+
+    #[test]
+    fn a_lonely_coefficient_must_be_larger_than_one_in_company() {
+        let mut block = [0.0; 64];
+        block[9] = -1.3;
+        assert_eq!(quantiser(32).quantise_block(&block, 8)[9], 0);
+        block[9] = -1.3125;
+        assert_eq!(quantiser(32).quantise_block(&block, 8)[9], -1);
+        let company = quantiser(32).quantise_block(&[[0.97; 32], [-3.99; 32]].concat(), 8);
+        assert_eq!(company[..16], [0; 16], "far from others");
+        assert_eq!(company[16..], [vec![1; 16], vec![-3; 32]].concat(), "beside others");
+    }
+
+    #[test]
+    fn thresholds_fall_with_activity_and_stay_in_order() {
+        for activity in 0..=8 + BESIDE_TWO {
+            let (first, second) = (first_threshold(activity), second_threshold(activity));
+            assert!(first < 2 * PARTS && (2 * PARTS..PLAIN).contains(&second));
+            assert!(first_threshold(activity + 1) <= first && second_threshold(activity + 1) <= second);
+        }
     }
 }

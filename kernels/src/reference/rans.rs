@@ -8,8 +8,16 @@ use crate::tables::{FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 
 /// Lower end of the state's interval.
 pub const STATE_MIN: u32 = 1 << 16;
-/// Bits that the encoder's first state carries besides: the first raw bits of a block.
-pub const PAYLOAD_BITS: u32 = 16;
+/// Bits that the encoder's first state carries below its leading one: the last of `raw` raw bits. 16 to 23, so that
+/// whole bytes are left; fewer raw bits are filled up with zeros.
+pub const fn payload_bits(raw: usize) -> u32 {
+    if raw < 16 { 16 } else { 16 + raw as u32 % 8 }
+}
+
+/// Bytes of those of `raw` raw bits that are not in the first state.
+pub const fn raw_bytes(raw: usize) -> usize {
+    (raw / 8).saturating_sub(2)
+}
 
 /// Writes symbols, last one first.
 #[derive(Debug)]
@@ -19,9 +27,9 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Appends to `out`; the decoder will find `payload` when it has read every symbol.
-    pub fn new(payload: u16, out: &'a mut Vec<u8>) -> Self {
-        Self { state: STATE_MIN + u32::from(payload), out }
+    /// Appends to `out`; the decoder will find `payload`, of `bits` bits, when it has read every symbol.
+    pub fn new(payload: u32, bits: u32, out: &'a mut Vec<u8>) -> Self {
+        Self { state: (1 << bits) | payload, out }
     }
 
     /// Writes a symbol that can occur in `context`.
@@ -76,11 +84,11 @@ impl<'a> Decoder<'a> {
         symbol
     }
 
-    /// After the last symbol: the encoder's payload and how many bytes at the front were not read; `None` if the
-    /// state is none that an encoder starts with or bytes were missing.
-    pub fn finish(self) -> Option<(u16, usize)> {
+    /// After the last symbol: the encoder's first state, its payload below a leading one, and how many bytes at the
+    /// front were not read; `None` if the state is below all that an encoder starts with or bytes were missing.
+    pub fn finish(self) -> Option<(u32, usize)> {
         let left = usize::try_from(self.left).ok()?;
-        (self.state >> PAYLOAD_BITS == 1).then_some((self.state as u16, left))
+        (self.state >= STATE_MIN).then_some((self.state, left))
     }
 
     fn shift_in(&mut self) {

@@ -144,6 +144,9 @@ pub(crate) struct CodingArgs {
     /// Chroma sampling [default: the Y4M's own; 420 for colour stills]
     #[arg(long)]
     pub(crate) chroma: Option<ChromaName>,
+    /// Where the error goes [default: psnr]
+    #[arg(long)]
+    pub(crate) weights: Option<WeightsName>,
 }
 
 /// Size or quality; without any of them `--step 8`.
@@ -162,6 +165,15 @@ pub(crate) struct RateArgs {
     /// Keep every bit
     #[arg(long)]
     pub(crate) lossless: bool,
+}
+
+/// Where the error goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WeightsName {
+    /// Evenly: the least squared error
+    Psnr,
+    /// Into what eyes see least, at 60 pixels per degree; colour is then much coarser
+    Visual,
 }
 
 /// How to measure.

@@ -24,7 +24,7 @@ pub(crate) fn encode(
     transform: &TransformArgs,
     compute: &ComputeArgs,
 ) -> Result<String> {
-    let (codec, rate) = (options::codec_params(transform)?, options::rate(coding)?);
+    let (codec, rate) = (options::codec_params(transform, coding.weights)?, options::rate(coding)?);
     Kind::of(output, &[Kind::Duet])?;
     let mut reader = Reader::open(input)?;
     let info = reader.info();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use common::coded::StepIndex;
 use common::frame::{Chroma, FrameSize};
-use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile};
+use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, Weights};
 use kernels::bank::FilterBank;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
@@ -16,7 +16,7 @@ use kernels::{BackendChoice, TransformParams};
 
 use crate::args::{
     BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, ProfileName, RateArgs, TransformArgs,
-    WaveletName,
+    WaveletName, WeightsName,
 };
 
 /// How large a coded frame may be, or how finely it is quantised.
@@ -86,7 +86,7 @@ pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
 }
 
 /// The transform asked for, if frames can be coded with it.
-pub(crate) fn codec_params(args: &TransformArgs) -> Result<CodecParams> {
+pub(crate) fn codec_params(args: &TransformArgs, weights: Option<WeightsName>) -> Result<CodecParams> {
     let options = transform(args)?;
     if options.filter != Filter::Wavelet(Wavelet::Cdf97) {
         bail!("frames are not coded with {} in this version: use --wavelet cdf97", options.filter);
@@ -105,6 +105,10 @@ pub(crate) fn codec_params(args: &TransformArgs) -> Result<CodecParams> {
         levels: options.levels,
         boundary: options.boundary,
         padding: options.padding,
+        weights: match weights {
+            None | Some(WeightsName::Psnr) => Weights::Psnr,
+            Some(WeightsName::Visual) => Weights::Visual,
+        },
     })
 }
 

@@ -1,0 +1,108 @@
+//! Two tables over clips: how much of its byte budget a frame uses, and what missing blocks cost.
+//!
+//! ```text
+//! limits CLIP.y4m..
+//! ```
+//! Clips are 4:2:0 with 8 bits; every tenth frame is taken. Fails if a frame exceeds its budget, or leaves more than
+//! 3 % of it unused although the picture has more detail.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use anyhow::{Context, bail, ensure};
+use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams};
+use common::units::FrameRate;
+use common::wire::run::coded_size;
+use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+
+const BITS_PER_PIXEL: [f64; 7] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0];
+const LOST_PERCENT: [u64; 4] = [0, 1, 5, 20];
+const SEED: u64 = 1;
+
+fn main() -> anyhow::Result<()> {
+    println!("| clip | bit per pixel | frames | least used | most used |\n|---|---|---|---|---|");
+    let mut losses = String::from("| clip | lost | mean PSNR-Y, dB | lowest |\n|---|---|---|---|\n");
+    for path in std::env::args().skip(1) {
+        let (size, frames) = read(&path).with_context(|| path.clone())?;
+        let params = StreamParams {
+            size,
+            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
+            chroma: Chroma::C420,
+            colour: ColourSpace::BT709_LIMITED,
+            codec: CodecParams::default(),
+        };
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        for bits in BITS_PER_PIXEL {
+            let budget = (bits * size.pixels() as f64 / 8.0) as usize;
+            let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
+            let (mut least, mut most) = (f64::MAX, 0.0_f64);
+            for frame in &frames {
+                let coded = encoder.encode(PictureRef::new(PixelFormat::I420, size, frame)?, Target::Bytes(budget))?;
+                let used = coded_size(&coded) as f64 / budget as f64;
+                let exhausted = coded.header.step == StepIndex::MIN;
+                ensure!(used <= 1.0 && (used >= 0.97 || exhausted), "{used} of {budget} bytes");
+                (least, most) = (least.min(used), most.max(used));
+            }
+            let (count, least, most) = (frames.len(), 100.0 * least, 100.0 * most);
+            println!("| {name} | {bits} | {count} | {least:.2} % | {most:.2} % |");
+        }
+        for percent in LOST_PERCENT {
+            let (mean, lowest) = lose(&params, &frames, percent)?;
+            losses += &format!("| {name} | {percent} % | {mean:.2} | {lowest:.2} |\n");
+        }
+    }
+    println!("\nBlocks lost at random (seed {SEED}), 1 bit per pixel:\n\n{losses}");
+    Ok(())
+}
+
+/// Mean and lowest PSNR of luma, at 1 bit per pixel, of frames that lose `percent` of their blocks.
+fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Result<(f64, f64)> {
+    let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
+    let mut decoder = open_decoder(params, BackendChoice::Cpu, None)?;
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    let (mut sum, mut lowest, mut state) = (0.0, f64::MAX, SEED);
+    for frame in frames {
+        let picture = PictureRef::new(PixelFormat::I420, params.size, frame)?;
+        let coded: CodedFrame = encoder.encode(picture, Target::Bytes(params.size.pixels() / 8))?;
+        let mut received = ReceivedFrame::empty(coded.header, coded.block_count());
+        for index in 0..coded.block_count() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if (state >> 33) % 100 >= percent {
+                received.insert(index, coded.block(index));
+            }
+        }
+        decoder.decode(&received, &mut out)?;
+        let luma = params.size.pixels();
+        let squares = frame[..luma].iter().zip(out.data()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
+        let psnr = 10.0 * (255.0 * 255.0 * luma as f64 / squares.sum::<f64>()).log10();
+        (sum, lowest) = (sum + psnr, lowest.min(psnr));
+    }
+    Ok((sum / frames.len() as f64, lowest))
+}
+
+/// Size and every tenth frame of a clip.
+fn read(path: &str) -> anyhow::Result<(FrameSize, Vec<Vec<u8>>)> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut line = String::new();
+    file.read_line(&mut line)?;
+    let field = |key: char| line.split_whitespace().skip(1).find_map(|word| word.strip_prefix(key));
+    let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("not a Y4M file") };
+    ensure!(field('C').is_none_or(|colour| colour.starts_with("420")), "not 4:2:0");
+    let size = FrameSize::new(width.parse()?, height.parse()?)?;
+    let mut frames = Vec::new();
+    let mut frame = vec![0; PixelFormat::I420.bytes(size)];
+    for number in 0.. {
+        let mut head = String::new();
+        if file.read_line(&mut head)? == 0 {
+            break;
+        }
+        file.read_exact(&mut frame)?;
+        if number % 10 == 0 {
+            frames.push(frame.clone());
+        }
+    }
+    ensure!(!frames.is_empty(), "there is no frame in it");
+    Ok((size, frames))
+}

@@ -1,0 +1,72 @@
+//! The coded files beside `BITSTREAM.md` decode to the pictures beside them, to the bit, on every back end, and every
+//! encoder makes them again.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+
+use common::coded::ReceivedFrame;
+use common::container::{ContainerReader, write_frame, write_header};
+use common::frame::{Chroma, PixelFormat};
+use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+
+const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+
+/// Name, format of the source and the budget of each frame. `colour` has weights `visual`.
+const FILES: [(&str, PixelFormat, usize); 2] =
+    [("grey_64x64", PixelFormat::Grey8, 1500), ("colour_99x70", PixelFormat::I420, 1800)];
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
+}
+
+fn read(name: &str) -> Vec<u8> {
+    std::fs::read(golden(name)).unwrap()
+}
+
+#[test]
+fn golden_files_decode_to_their_pictures() {
+    for (name, ..) in FILES {
+        let (file, wanted) = (read(&format!("{name}.duet")), read(&format!("{name}.decoded")));
+        for choice in BACK_ENDS {
+            let mut container = ContainerReader::new(&file).unwrap();
+            let params = *container.params();
+            let mut decoder = open_decoder(&params, choice, None).unwrap();
+            let mut picture = Picture::for_stream(params.chroma, params.size);
+            let mut samples = Vec::new();
+            while let Some(frame) = container.next_frame().unwrap() {
+                decoder.decode(&ReceivedFrame::from(&frame), &mut picture).unwrap();
+                samples.extend_from_slice(picture.data());
+            }
+            assert_eq!(decoder.damaged_blocks(), 0);
+            assert!(samples == wanted, "{name} on {choice:?}");
+        }
+    }
+}
+
+/// With `DUET_WRITE_GOLDEN=1` this writes the files anew: after a change of the bit stream that is meant.
+#[test]
+fn golden_files_are_made_again() {
+    for (name, format, budget) in FILES {
+        let wanted = read(&format!("{name}.duet"));
+        let source = read(&format!("{name}.source"));
+        let params = *ContainerReader::new(&wanted).unwrap().params();
+        assert_eq!(params.chroma == Chroma::Grey, format == PixelFormat::Grey8);
+        for choice in BACK_ENDS {
+            let mut encoder = open_encoder(&params, choice, None).unwrap();
+            let picture = PictureRef::new(format, params.size, &source).unwrap();
+            let frame = encoder.encode(picture, Target::Bytes(budget)).unwrap();
+            let mut file = Vec::new();
+            write_header(&params, &mut file).unwrap();
+            write_frame(&frame, &mut file).unwrap();
+            if std::env::var_os("DUET_WRITE_GOLDEN").is_some() {
+                let mut decoder = open_decoder(&params, choice, None).unwrap();
+                let mut decoded = Picture::for_stream(params.chroma, params.size);
+                decoder.decode(&ReceivedFrame::from(&frame), &mut decoded).unwrap();
+                std::fs::write(golden(&format!("{name}.duet")), &file).unwrap();
+                std::fs::write(golden(&format!("{name}.decoded")), decoded.data()).unwrap();
+            } else {
+                assert!(file == wanted, "{name} on {choice:?}");
+            }
+        }
+    }
+}
