@@ -29,7 +29,7 @@ use common::units::Bitrate;
 use kernels::BackendChoice;
 use shell::exit::Failure;
 use shell::identity::Identity;
-use shell::link::{HangUp, LinkOptions, Waker};
+use shell::link::{HangUp, LinkOptions, LiveRate, Waker};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -59,7 +59,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         peers: shared.peers.clone(),
         socket_buffer_bytes: shared.socket_buffer_bytes,
         gso: shared.gso,
-        rate: Bitrate::from_bps(0),
+        rate: LiveRate::new(Bitrate::from_bps(0)),
         frame_bytes: 0,
         protocol: Protocol::Call,
     };

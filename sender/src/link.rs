@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::stats::{SenderReport, Stage, StageHistograms};
-use common::units::{Bitrate, Timestamp};
+use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
 use shell::exit::Failure;
-use shell::link::{Action, Link, LinkState};
+use shell::link::{Action, Link, LinkState, LiveRate};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -29,7 +29,7 @@ pub(crate) struct Parts {
     pub(crate) pictures: Slot<SourceFrame>,
     pub(crate) coded: Slot<Encoded>,
     pub(crate) info: SourceInfo,
-    pub(crate) rate: Bitrate,
+    pub(crate) rate: LiveRate,
     pub(crate) backend: Arc<BackendInfo>,
     pub(crate) stats: Statistics,
     pub(crate) watchdog: Watchdog,
@@ -98,15 +98,25 @@ impl SenderLink {
         self.parts.backend = encoded.backend;
         session.on_frame(encoded.frame, encoded.times, now);
         self.given += 1;
-        self.parts.gate.set_budget_bytes(session.budget_bytes());
+        self.follow_target();
         true
+    }
+
+    /// Tells the encoder and the congestion window what the session's target is now.
+    fn follow_target(&self) {
+        self.parts.gate.set_budget_bytes(self.parts.session.budget_bytes());
+        self.parts.rate.set(self.parts.session.rate_target());
     }
 
     fn on_event(&mut self, event: SenderEvent) {
         match event {
             SenderEvent::Streaming => {
-                tracing::info!("streaming {} at {}", self.parts.info.size, self.parts.rate);
-                self.parts.gate.set_budget_bytes(self.parts.session.budget_bytes());
+                tracing::info!(
+                    "streaming {} at {} for a start",
+                    self.parts.info.size,
+                    self.parts.session.rate_target()
+                );
+                self.follow_target();
                 self.parts.gate.set_open(true);
             }
             SenderEvent::Finished | SenderEvent::PeerFinished => self.action = Some(Action::End),
@@ -142,8 +152,8 @@ impl SenderLink {
             frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
             bytes_sent: counters.bytes_sent,
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
-            rate_target_bps: self.parts.rate.as_bps(),
-            rtt_us: self.rtt_us,
+            rate_target_bps: self.parts.session.rate_target().as_bps(),
+            rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: counters.loss(),
             backend: self.parts.backend.name.to_owned(),
             device: self.parts.backend.device.clone(),
@@ -172,6 +182,7 @@ impl Link for SenderLink {
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         self.parts.session.on_datagram(bytes, now);
+        self.follow_target();
     }
 
     fn on_wake(&mut self, _: Timestamp) {
@@ -196,6 +207,7 @@ impl Link for SenderLink {
 
     fn handle_timeout(&mut self, now: Timestamp) {
         self.parts.session.handle_timeout(now);
+        self.follow_target();
     }
 
     fn on_stop(&mut self, _: Timestamp) {

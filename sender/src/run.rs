@@ -11,7 +11,7 @@ use common::session::SenderSession;
 use kernels::{BackendChoice, Encoder, PictureRef, Target, open_encoder};
 use shell::exit::Failure;
 use shell::identity::Identity;
-use shell::link::{LinkOptions, Waker};
+use shell::link::{LinkOptions, LiveRate, Waker};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -42,6 +42,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
 pub(crate) struct Sending {
     pub(crate) link: SenderLink,
     pub(crate) threads: Threads,
+    rate: LiveRate,
     frame_bytes: usize,
 }
 
@@ -111,20 +112,21 @@ impl Sending {
             frames_max,
         };
         let encode = spawn("encode", move || encode.run())?;
+        let rate = LiveRate::new(session.rate_target());
         let link = SenderLink::new(Parts {
             session,
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
             coded: coded.clone(),
             info,
-            rate: config.rate,
+            rate: rate.clone(),
             backend,
             stats,
             watchdog: Watchdog::ready(),
             dials: matches!(shared.mode, LinkMode::Dial(_)),
         });
         let frame_bytes = config.rate.bytes_per_frame(info.frame_rate);
-        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, frame_bytes })
+        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, rate, frame_bytes })
     }
 
     /// What the loop of this link needs to know.
@@ -136,7 +138,7 @@ impl Sending {
             peers: shared.peers.clone(),
             socket_buffer_bytes: shared.socket_buffer_bytes,
             gso: shared.gso,
-            rate: config.rate,
+            rate: self.rate.clone(),
             frame_bytes: self.frame_bytes,
             protocol,
         })

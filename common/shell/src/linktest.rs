@@ -11,6 +11,7 @@ use common::units::{Bitrate, Timestamp};
 use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::link::LiveRate;
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::tls::Protocol;
 
@@ -73,7 +74,7 @@ pub fn run(config: &SharedConfig, address: &str) -> Result<(Peer, Measured), Fai
         peers: config.peers.clone(),
         socket_buffer_bytes: config.socket_buffer_bytes,
         gso: config.gso,
-        rate: WINDOW_RATE,
+        rate: LiveRate::new(WINDOW_RATE),
         frame_bytes: WINDOW_FRAME_BYTES,
         protocol: Protocol::LinkTest,
     };

@@ -75,7 +75,7 @@ pub struct Codec {
     pub boundary: Option<String>,
     /// How coarsely each band is quantised: `psnr` or `visual`. Default `psnr`.
     pub weights: Option<String>,
-    /// Video bit rate, such as `20M` (bits a second). Default `20M`.
+    /// Highest video bit rate, such as `20M` (bits a second). Default `20M`.
     pub rate: Option<String>,
 }
 

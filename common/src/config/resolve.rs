@@ -31,7 +31,7 @@ pub struct SenderConfig {
     pub chroma: Chroma,
     /// Transform and coefficient code.
     pub codec: CodecParams,
-    /// Video bit rate, `rate_max` applied.
+    /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,
     /// Whether frames are protected against loss.
     pub protection: Protection,

@@ -26,6 +26,8 @@ const PACKETS_MIN: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
+    interval: Duration,
+    smallest: usize,
     gross: usize,
     max_datagram: usize,
     /// Coded bytes in the datagrams of the last frame that had enough of them.
@@ -35,9 +37,17 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(rate: Bitrate, interval: Duration) -> Self {
-        let gross = u128::from(rate.as_bps()).saturating_mul(interval.as_nanos()) / 8_000_000_000;
-        Self { gross: usize::try_from(gross).unwrap_or(usize::MAX), max_datagram: 0, coded: 0, packets: 0, parity: 0 }
+    /// For a frame every `interval`, of which none can be coded in less than `smallest` bytes.
+    pub(super) fn new(rate: Bitrate, interval: Duration, smallest: usize) -> Self {
+        let mut budget = Self { interval, smallest, gross: 0, max_datagram: 0, coded: 0, packets: 0, parity: 0 };
+        budget.set_rate(rate);
+        budget
+    }
+
+    /// Holds from the next frame.
+    pub(super) fn set_rate(&mut self, rate: Bitrate) {
+        let gross = u128::from(rate.as_bps()).saturating_mul(self.interval.as_nanos()) / 8_000_000_000;
+        self.gross = usize::try_from(gross).unwrap_or(usize::MAX);
     }
 
     /// Forgets what was learned with other datagrams: they are three quarters full, and two of them are parity.
@@ -58,7 +68,8 @@ impl Budget {
     pub(super) fn coded(&self) -> usize {
         let left = (self.gross - self.parity.min(self.gross / PARITY_PART)) as u128;
         let around = self.packets * (HEADER_BYTES + LOWER_LAYERS_BYTES);
-        (left * self.coded as u128 / (self.coded + around).max(1) as u128) as usize
+        let coded = (left * self.coded as u128 / (self.coded + around).max(1) as u128) as usize;
+        coded.max(self.smallest)
     }
 
     /// A frame of `coded` bytes took `packets` datagrams and should have `parity` bytes of parity on the wire.
@@ -81,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_frame_with_all_around_it_meets_the_rate() {
-        let mut budget = Budget::new(Bitrate::from_bps(24_000_000), Duration::from_millis(40));
+        let mut budget = Budget::new(Bitrate::from_bps(24_000_000), Duration::from_millis(40), 0);
         budget.set_max_datagram(1_200);
         assert_eq!(budget.gross(), 120_000);
         // 100 datagrams of 1000 coded bytes and one of parity: 1090 each. The last one's rounding is not foreseen.
@@ -93,13 +104,14 @@ mod tests {
 
     #[test]
     fn parity_leaves_room_for_the_picture_and_any_size_is_taken() {
-        let mut budget = Budget::new(Bitrate::from_bps(800_000), Duration::from_micros(33_333));
+        let mut budget = Budget::new(Bitrate::from_bps(800_000), Duration::from_micros(33_333), 0);
         assert_eq!(budget.coded(), 0);
         budget.set_max_datagram(1_200);
         assert!((1_400..1_700).contains(&budget.coded()), "{}", budget.coded());
         budget.set_max_datagram(0);
         budget.on_frame(0, 0, usize::MAX);
         assert!(budget.coded() < 3_333);
-        Budget::new(Bitrate::from_bps(u64::MAX), Duration::MAX).coded();
+        Budget::new(Bitrate::from_bps(u64::MAX), Duration::MAX, 0).coded();
+        assert_eq!(Budget::new(Bitrate::from_bps(1), Duration::from_millis(40), 77).coded(), 77);
     }
 }

@@ -15,6 +15,7 @@ mod inbound;
 mod jitter;
 mod loss;
 mod pacer;
+mod rate;
 mod receiver;
 mod reception;
 mod sender;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::budget::{Budget, LOWER_LAYERS_BYTES, on_wire};
 use super::loss::{LossEstimate, LossMeter};
 use super::pacer::{Pacer, pacing_span};
+use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::coded::CodedFrame;
-use crate::packetise::packetise;
+use crate::packetise::{Packet, packetise};
 use crate::params::StreamParams;
 use crate::protection::{Outgoing, PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::pyramid::BlockLayout;
@@ -17,7 +18,7 @@ use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::stamp;
-use crate::wire::run::coded_size;
+use crate::wire::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
 
 /// How long a sender that is done waits for the receiver's confirmation.
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
@@ -141,6 +142,9 @@ pub struct SenderSession {
     /// The last frame given in this connection.
     current: Option<CurrentFrame>,
     pacer: Pacer,
+    rate_max: Bitrate,
+    /// While streaming.
+    rate: Option<RateControl>,
     sent: SentLog,
     /// Empty; keeps its memory from one feedback to the next.
     arrivals: Vec<Arrival>,
@@ -157,18 +161,23 @@ struct CurrentFrame {
     id: FrameId,
     times: FrameTimes,
     coded_bytes: usize,
+    /// Whether detail was left out because the target has fallen since the frame was coded.
+    is_cut: bool,
 }
 
 impl SenderSession {
-    /// A session without a connection, for a stream whose datagrams with all that is around them take at most `rate`.
-    pub fn new(params: StreamParams, rate: Bitrate, protection: Protection) -> Self {
+    /// A session without a connection, for a stream whose datagrams with all that is around them take at most `rate_max`
+    /// and otherwise what the network bears.
+    pub fn new(params: StreamParams, rate_max: Bitrate, protection: Protection) -> Self {
         let layout = BlockLayout::new(&params);
+        let smallest = FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
         Self {
             params,
             coarse_blocks: layout.coarse_blocks(),
             protector: Protector::new(protection, &layout),
             loss: LossEstimate::default(),
-            budget: Budget::new(rate, params.frame_rate.interval()),
+            // What is coded before a stream begins is its first frame.
+            budget: Budget::new(RateControl::start(rate_max), params.frame_rate.interval(), smallest),
             max_datagram: 0,
             phase: Phase::Disconnected,
             finishing: Finishing::No,
@@ -176,6 +185,8 @@ impl SenderSession {
             next_sequence: SequenceNumber(0),
             current: None,
             pacer: Pacer::default(),
+            rate_max,
+            rate: None,
             sent: SentLog::default(),
             arrivals: Vec::new(),
             loss_meter: LossMeter::default(),
@@ -202,6 +213,8 @@ impl SenderSession {
         self.current = None;
         self.next_sequence = SequenceNumber(0);
         self.sent = SentLog::default();
+        self.rate = None;
+        self.budget.set_rate(RateControl::start(self.rate_max));
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
         self.control.clear();
@@ -224,6 +237,9 @@ impl SenderSession {
             }
             (Phase::Preparing, ControlMessage::Ready) => {
                 self.phase = Phase::Streaming;
+                let rate = RateControl::new(self.rate_max, self.params.frame_rate.interval(), now);
+                self.budget.set_rate(rate.target());
+                self.rate = Some(rate);
                 self.events.push_back(SenderEvent::Streaming);
             }
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
@@ -257,17 +273,26 @@ impl SenderSession {
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, &'static str> {
         let (header, ages) = FeedbackHeader::parse(datagram)?;
         self.arrivals.clear();
-        if !self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? {
+        let Some(fates) = self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? else {
             return Ok(FeedbackOutcome::OutOfDate);
-        }
+        };
         self.loss = self.loss_meter.estimate();
         let (lost, received) = self.reported_before;
         self.counters.datagrams_lost = lost + u64::from(header.missing);
         self.counters.datagrams_received = received + u64::from(header.received);
-        if let Some(newest) = self.arrivals.last() {
-            self.counters.rtt = Some(round_trip(&header, newest, now));
+        let rtt = self.arrivals.last().map(|newest| round_trip(&header, newest, now));
+        self.counters.rtt = rtt.or(self.counters.rtt);
+        if let Some(rate) = &mut self.rate {
+            let in_flight_bytes = self.sent.in_flight_bytes();
+            rate.on_feedback(&Told { arrivals: &self.arrivals, rtt, fates, in_flight_bytes }, now);
+            self.budget.set_rate(rate.target());
         }
         Ok(FeedbackOutcome::Accepted)
+    }
+
+    /// What the next frames with all that is around them may take, bits a second.
+    pub fn rate_target(&self) -> Bitrate {
+        self.rate.as_ref().map_or(RateControl::start(self.rate_max), RateControl::target)
     }
 
     /// What the network has lost of late.
@@ -294,20 +319,22 @@ impl SenderSession {
         let id = self.next_frame;
         self.next_frame = id.next();
         let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
-        let packets = packetise(&frame, self.coarse_blocks, id, times.capture, max_datagram);
+        let mut packets = packetise(&frame, self.coarse_blocks, id, times.capture, max_datagram);
         let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
+        packets.truncate(self.wanted(&packets));
+        let is_cut = packets.len() < packet_count;
         let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes.len())).sum();
         let room = self.budget.gross().saturating_sub(data_bytes);
         let protected = self.protector.protect(packets, self.loss, room, LOWER_LAYERS_BYTES);
         self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
         let wire_bytes: usize = protected.datagrams.iter().map(|datagram| on_wire(datagram.bytes.len())).sum();
-        // A frame of the full budget takes the whole span, a smaller one as much less.
-        let share = wire_bytes as f64 / self.budget.gross().max(1) as f64;
-        let span = pacing_span(self.params.frame_rate.interval()).mul_f64(share.min(1.0));
+        let pace = self.rate.as_ref().map_or(self.rate_max, RateControl::pace);
+        let span = Duration::from_secs_f64(8.0 * wire_bytes as f64 / pace.as_bps().max(1) as f64);
+        let span = span.min(pacing_span(self.params.frame_rate.interval()));
 
         self.drop_unsent();
         self.pacer.start(protected.datagrams, now, span);
-        self.current = Some(CurrentFrame { id, times, coded_bytes });
+        self.current = Some(CurrentFrame { id, times, coded_bytes, is_cut });
     }
 
     /// What a datagram can hold has changed; holds from the next frame.
@@ -324,9 +351,14 @@ impl SenderSession {
         stamp(&mut datagram, self.next_sequence, offset);
         self.next_sequence = self.next_sequence.next();
         self.sent.on_sent(on_wire(datagram.len()), now);
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(on_wire(datagram.len()), now);
+        }
         self.counters.datagrams_sent += 1;
         self.counters.bytes_sent += datagram.len() as u64;
-        if !is_parity && self.pacer.unsent() == 0 {
+        if !is_parity && self.pacer.unsent() == 0 && current.is_cut {
+            self.counters.frames_cut += 1;
+        } else if !is_parity && self.pacer.unsent() == 0 {
             self.counters.frames_sent += 1;
             self.counters.coded_bytes += current.coded_bytes as u64;
             self.counters.last_pace = now.since(current.times.coded);
@@ -346,13 +378,18 @@ impl SenderSession {
             Finishing::Waiting { until } => Some(until),
             _ => None,
         };
-        [self.pacer.next_at(), confirmation].into_iter().flatten().min()
+        let silence = self.rate.as_ref().filter(|_| self.phase == Phase::Streaming).map(RateControl::next_timeout);
+        [self.pacer.next_at(), confirmation, silence].into_iter().flatten().min()
     }
 
     /// The time of [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if matches!(self.finishing, Finishing::Waiting { until } if until <= now) {
             self.confirm_finish();
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.handle_timeout(now);
+            self.budget.set_rate(rate.target());
         }
     }
 
@@ -380,6 +417,23 @@ impl SenderSession {
     /// What has been counted.
     pub fn stats(&self) -> SenderCounters {
         self.counters
+    }
+
+    /// How many of a frame's datagrams may go: all, unless the target has fallen a good deal since the frame was coded,
+    /// or the receiver is silent. The coarse ones always go.
+    fn wanted(&self, packets: &[Packet]) -> usize {
+        let coarse = packets.iter().take_while(|packet| packet.first_block < self.coarse_blocks).count();
+        if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {
+            return coarse;
+        }
+        let mut left = (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram));
+        let fitting = packets.iter().take_while(|packet| {
+            let bytes = on_wire(packet.bytes.len());
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        });
+        fitting.count().max(coarse)
     }
 
     fn on_bye(&mut self, reason: ByeReason) {

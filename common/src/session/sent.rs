@@ -53,17 +53,18 @@ impl SentLog {
     }
 
     /// Puts what `ages` say for the first time into `arrivals`, in the order of sending, and the fate of those that can
-    /// no longer come into `loss`. An error says why it cannot be a feedback to this stream; false: it is out of date.
+    /// no longer come into `loss`. Gives how many these are and how many of them were lost; none: the feedback is out of
+    /// date. An error says why it cannot be a feedback to this stream.
     pub(super) fn on_feedback(
         &mut self,
         header: &FeedbackHeader,
         ages: &Ages<'_>,
         arrivals: &mut Vec<Arrival>,
         loss: &mut LossMeter,
-    ) -> Result<bool, &'static str> {
+    ) -> Result<Option<(u32, u32)>, &'static str> {
         let is_old = |last: u16| header.number.wrapping_sub(last) as i16 <= 0;
         if self.last_feedback.is_some_and(is_old) {
-            return Ok(false);
+            return Ok(None);
         }
         let base = i64::from(header.base.ahead_of(self.first));
         let end = base + ages.len() as i64;
@@ -85,14 +86,16 @@ impl SentLog {
             self.in_flight_bytes -= passed;
             self.reported = end;
         }
+        let mut fates = (0, 0);
         while self.reported > REORDER {
-            loss.on_fate(self.open.front().is_some_and(|sent| !sent.arrived));
+            let is_lost = self.open.front().is_some_and(|sent| !sent.arrived);
+            loss.on_fate(is_lost);
+            fates = (fates.0 + 1, fates.1 + u32::from(is_lost));
             self.forget_first();
         }
-        Ok(true)
+        Ok(Some(fates))
     }
 
-    #[cfg(test)]
     /// Bytes that have left and of which nothing has been heard.
     pub(super) fn in_flight_bytes(&self) -> usize {
         self.in_flight_bytes

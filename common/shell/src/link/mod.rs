@@ -8,6 +8,7 @@ mod dial;
 mod drive;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::config::{LinkMode, Peer};
@@ -78,6 +79,27 @@ pub struct LinkState {
 /// Time between two calls of [`Link::on_tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
+/// A rate that its owner changes while others read it.
+#[derive(Clone, Debug)]
+pub struct LiveRate(Arc<AtomicU64>);
+
+impl LiveRate {
+    /// Starts at `rate`.
+    pub fn new(rate: Bitrate) -> Self {
+        Self(Arc::new(AtomicU64::new(rate.as_bps())))
+    }
+
+    /// Changes it for everyone.
+    pub fn set(&self, rate: Bitrate) {
+        self.0.store(rate.as_bps(), Ordering::Relaxed);
+    }
+
+    /// What it is now.
+    pub fn get(&self) -> Bitrate {
+        Bitrate::from_bps(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// Wakes the loop from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Waker(pub(crate) Arc<Notify>);
@@ -102,8 +124,8 @@ pub struct LinkOptions {
     pub socket_buffer_bytes: usize,
     /// Whether several datagrams may go out in one system call.
     pub gso: bool,
-    /// Video bit rate sent; zero for a receiver. Sizes the congestion window.
-    pub rate: Bitrate,
+    /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
+    pub rate: LiveRate,
     /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
     pub frame_bytes: usize,
     /// One way or both; the peer must do the same.

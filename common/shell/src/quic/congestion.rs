@@ -1,8 +1,8 @@
 //! A congestion controller that leaves the rate to the session.
 //!
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one
-//! opens the window far enough that neither happens, `max(2 frames, 2 * rate * RTT)`, ignores isolated loss, and
-//! halves only when everything sent for several round trips was lost.
+//! opens the window far enough that neither happens, `max(2 frames, 2 * rate * RTT)` with the session's target of the
+//! moment, ignores isolated loss, and halves only when everything sent for several round trips was lost.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
+use crate::link::LiveRate;
+
 /// Round trip assumed before one is measured.
 pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
 
@@ -18,18 +20,18 @@ pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
 const WINDOW_MIN_BYTES: u64 = 64 << 10;
 
 /// What the window depends on besides the round trip.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Demand {
-    /// Video rate, bits a second.
-    pub(super) rate_bps: u64,
+    /// Video rate now.
+    pub(super) rate: LiveRate,
     /// Largest frame, bytes.
     pub(super) frame_bytes: u64,
 }
 
 impl Demand {
     /// The window when nothing is wrong.
-    fn window(self, rtt: Duration) -> u64 {
-        let in_flight = self.rate_bps as u128 * rtt.as_micros() / 8_000_000;
+    fn window(&self, rtt: Duration) -> u64 {
+        let in_flight = u128::from(self.rate.get().as_bps()) * rtt.as_micros() / 8_000_000;
         (2 * self.frame_bytes).max(2 * in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
     }
 }
@@ -37,7 +39,7 @@ impl Demand {
 impl ControllerFactory for Demand {
     fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn Controller> {
         let full = self.window(INITIAL_RTT);
-        Box::new(Passive { demand: *self, full, window: full, mtu: u64::from(mtu) })
+        Box::new(Passive { demand: (*self).clone(), full, window: full, mtu: u64::from(mtu) })
     }
 }
 
@@ -86,10 +88,15 @@ impl Controller for Passive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use common::units::Bitrate;
+
+    fn demand(rate_bps: u64, frame_bytes: u64) -> Demand {
+        Demand { rate: LiveRate::new(Bitrate::from_bps(rate_bps)), frame_bytes }
+    }
 
     #[test]
     fn isolated_loss_changes_nothing_and_silence_halves() {
-        let demand = Arc::new(Demand { rate_bps: 40_000_000, frame_bytes: 170_000 });
+        let demand = Arc::new(demand(40_000_000, 170_000));
         let now = Instant::now();
         let mut controller = demand.build(now, 1200);
         assert_eq!(controller.window(), 1_000_000);
@@ -104,10 +111,12 @@ mod tests {
     }
 
     #[test]
-    fn two_frames_always_fit() {
-        let demand = Demand { rate_bps: 40_000_000, frame_bytes: 170_000 };
+    fn two_frames_always_fit_and_the_rate_is_that_of_the_moment() {
+        assert_eq!(demand(0, 0).window(Duration::from_secs(1)), WINDOW_MIN_BYTES);
+        let demand = demand(40_000_000, 170_000);
         assert_eq!(demand.window(Duration::from_micros(200)), 340_000);
         assert_eq!(demand.window(Duration::from_millis(50)), 500_000);
-        assert_eq!(Demand { rate_bps: 0, frame_bytes: 0 }.window(Duration::from_secs(1)), WINDOW_MIN_BYTES);
+        demand.rate.set(Bitrate::from_bps(80_000_000));
+        assert_eq!(demand.window(Duration::from_millis(50)), 1_000_000);
     }
 }

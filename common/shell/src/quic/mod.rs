@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::{Peer, PublicKey};
-use common::units::Bitrate;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
@@ -25,6 +24,7 @@ use self::congestion::{Demand, INITIAL_RTT};
 pub(crate) use self::error::QuicError;
 pub(crate) use self::probing::Probing;
 pub(crate) use self::socket::buffer_sizes;
+use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
 /// Longest silence before a connection is given up.
@@ -53,7 +53,7 @@ pub(crate) struct EndpointOptions {
     pub(crate) peers: Vec<Peer>,
     pub(crate) socket_buffer_bytes: usize,
     pub(crate) gso: bool,
-    pub(crate) rate: Bitrate,
+    pub(crate) rate: LiveRate,
     pub(crate) frame_bytes: usize,
     /// What is spoken.
     pub(crate) protocol: Protocol,
@@ -376,7 +376,7 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT_MS))))
         .keep_alive_interval(Some(Duration::from_millis(500)))
         .mtu_discovery_config(Some(mtu))
-        .datagram_send_buffer_size((options.frame_bytes + options.frame_bytes / 2).max(256 << 10))
+        .datagram_send_buffer_size((options.frame_bytes + options.frame_bytes / 2).max(64 << 10))
         .datagram_receive_buffer_size(Some(4 << 20))
         .send_window(256 << 10)
         .stream_receive_window(VarInt::from_u32(256 << 10))
@@ -387,7 +387,7 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
         .allow_spin(false)
         .enable_segmentation_offload(options.gso)
         .congestion_controller_factory(Arc::new(Demand {
-            rate_bps: options.rate.as_bps(),
+            rate: options.rate.clone(),
             frame_bytes: options.frame_bytes as u64,
         }));
     config

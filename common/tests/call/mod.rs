@@ -1,0 +1,237 @@
+//! A sender and a receiver of 720p60 over one bottleneck, alone or with a TCP flow in the same queue, in virtual time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use common::coded::{CodedFrame, FrameHeader, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::netsim::{NetConditions, Network, Scenario};
+use common::params::{CodecParams, StreamParams};
+use common::protection::Protection;
+use common::pyramid::BlockLayout;
+use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderSession};
+use common::units::{Bitrate, FrameRate, Timestamp};
+use common::wire::control::ControlMessage;
+use common::wire::media::MediaHeader;
+use common::wire::run::coded_size;
+
+pub(crate) mod tcp;
+
+use self::tcp::Tcp;
+
+/// Milliseconds.
+pub(crate) const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Megabits a second.
+pub(crate) const fn mbit(mbit: u64) -> Bitrate {
+    Bitrate::from_bps(mbit * 1_000_000)
+}
+
+const MAX_DATAGRAM: usize = 1_200;
+
+fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(1280, 720).unwrap(),
+        frame_rate: FrameRate::new(60, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams::default(),
+    }
+}
+
+/// A frame of at most `bytes` and almost as many: small coarse blocks, then fine ones of 60 bytes or more.
+fn frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
+    let (blocks, coarse) = (layout.blocks().len(), layout.coarse_blocks());
+    let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: 0 };
+    let mut frame = CodedFrame { header, ends: vec![0; blocks], data: vec![] };
+    let mut left = bytes.saturating_sub(coded_size(&frame));
+    let coarse_bytes = (left / 10 / coarse).min(150);
+    let fine_bytes = (left * 9 / 10 / (blocks - coarse)).max(60);
+    for (index, end) in frame.ends.iter_mut().enumerate() {
+        let wanted = if index < coarse { coarse_bytes } else { fine_bytes };
+        if wanted + 2 <= left {
+            frame.data.resize(frame.data.len() + wanted, 7);
+            left -= wanted + 2;
+        }
+        *end = frame.data.len() as u32;
+    }
+    frame
+}
+
+/// What was seen at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Since the stream began.
+    pub(crate) at: Duration,
+    /// The sender's target.
+    pub(crate) target: Bitrate,
+    /// Longest wait of a media datagram in the queue since the last line.
+    pub(crate) wait: Duration,
+    /// Bytes of media that arrived since the last line, with what is around them.
+    pub(crate) bytes: usize,
+    /// Bytes of the TCP flow that arrived since the last line.
+    pub(crate) tcp_bytes: usize,
+}
+
+/// Both ends and the network.
+pub(crate) struct Call {
+    pub(crate) now: Timestamp,
+    pub(crate) sender: SenderSession,
+    pub(crate) receiver: ReceiverSession,
+    layout: BlockLayout,
+    media: Network,
+    feedback: Network,
+    delay: Duration,
+    control: VecDeque<(Timestamp, bool, ControlMessage)>,
+    pub(crate) tcp: Option<Tcp>,
+    /// No feedback gets through before this.
+    pub(crate) silent_until: Timestamp,
+    /// Part of the budget that the pictures need.
+    pub(crate) detail: f64,
+    start: Timestamp,
+    /// A line for each frame interval.
+    pub(crate) seen: Vec<Seen>,
+    wait: Duration,
+    bytes: usize,
+}
+
+impl Call {
+    /// A call at up to `max` over `media`, whose way back loses and delays as `back` says.
+    pub(crate) fn new(max: Bitrate, media: impl Into<Scenario>, back: NetConditions) -> Self {
+        let now = Timestamp::from_us(1_000_000);
+        let media = media.into();
+        let delay = media.at(Duration::ZERO).delay;
+        let mut call = Self {
+            now,
+            sender: SenderSession::new(params(), max, Protection::Auto),
+            receiver: ReceiverSession::new(ReceiverOptions::default()),
+            layout: BlockLayout::new(&params()),
+            media: Network::new(media, now + ms(500)),
+            feedback: Network::new(Scenario::from(back).with_seed(7), now),
+            delay,
+            control: VecDeque::new(),
+            tcp: None,
+            silent_until: Timestamp::default(),
+            detail: 1.0,
+            start: now + ms(500),
+            seen: vec![],
+            wait: Duration::ZERO,
+            bytes: 0,
+        };
+        call.sender.on_connected(now, MAX_DATAGRAM);
+        call.receiver.on_connected(now);
+        call.run_until(now + ms(500));
+        assert!(call.sender.is_streaming());
+        call
+    }
+
+    /// Streams for `span`.
+    pub(crate) fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.now < end {
+            let times = FrameTimes { capture: self.now, coded: self.now };
+            let frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
+            self.sender.on_frame(frame, times, self.now);
+            self.run_until(self.now + params().frame_rate.interval());
+            let seen = Seen {
+                at: self.now.since(self.start),
+                target: self.sender.rate_target(),
+                wait: std::mem::take(&mut self.wait),
+                bytes: std::mem::take(&mut self.bytes),
+                tcp_bytes: self.tcp.as_mut().map_or(0, Tcp::take_arrived),
+            };
+            self.seen.push(seen);
+        }
+    }
+
+    /// The lines from `from` to `to`.
+    pub(crate) fn between(&self, from: Duration, to: Duration) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(move |seen| (from..to).contains(&seen.at))
+    }
+
+    /// Longest wait within a time.
+    pub(crate) fn wait_max(&self, from: Duration, to: Duration) -> Duration {
+        self.between(from, to).map(|seen| seen.wait).max().unwrap_or_default()
+    }
+
+    /// Media that arrived within a time, and what the TCP flow got, Mbit/s.
+    pub(crate) fn rates(&self, from: Duration, to: Duration) -> (f64, f64) {
+        let rate = |of: fn(&Seen) -> usize| {
+            8e-6 * self.between(from, to).map(of).sum::<usize>() as f64 / (to - from).as_secs_f64()
+        };
+        (rate(|seen| seen.bytes), rate(|seen| seen.tcp_bytes))
+    }
+
+    fn run_until(&mut self, end: Timestamp) {
+        self.exchange();
+        loop {
+            let next = [
+                self.sender.poll_timeout(),
+                self.receiver.poll_timeout(),
+                self.media.next_arrival(),
+                self.feedback.next_arrival(),
+                self.control.front().map(|front| front.0),
+                self.tcp.as_ref().and_then(Tcp::next_at),
+            ];
+            let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
+            self.now = next.max(self.now);
+            self.exchange();
+        }
+        self.now = end;
+    }
+
+    fn exchange(&mut self) {
+        let now = self.now;
+        while let Some(datagram) = self.media.pop(now) {
+            if let Some(tcp) = &mut self.tcp
+                && tcp.on_segment(&datagram, now)
+            {
+                continue;
+            }
+            let (header, _) = MediaHeader::parse(&datagram).unwrap();
+            let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
+            self.wait = self.wait.max(now.since(sent).saturating_sub(self.delay));
+            self.bytes += datagram.len() + 60;
+            self.receiver.on_datagram(&datagram, now);
+        }
+        while let Some(datagram) = self.feedback.pop(now) {
+            if self.silent_until <= now {
+                self.sender.on_datagram(&datagram, now);
+            }
+        }
+        while let Some((_, to_sender, message)) = self.control.pop_front_if(|front| front.0 <= now) {
+            if to_sender {
+                self.sender.on_control(message, now).unwrap();
+            } else {
+                self.receiver.on_control(message, now).unwrap();
+            }
+        }
+        self.sender.handle_timeout(now);
+        self.receiver.handle_timeout(now);
+        while let Some(event) = self.receiver.poll_event() {
+            if let ReceiverEvent::Start(_) = event {
+                self.receiver.ready();
+            }
+        }
+        while self.sender.poll_event().is_some() {}
+        while let Some(datagram) = self.sender.poll_datagram(now) {
+            self.media.push(datagram, now);
+        }
+        if let Some(tcp) = &mut self.tcp {
+            while let Some(segment) = tcp.poll(now) {
+                self.media.push(segment, now);
+            }
+        }
+        while let Some(datagram) = self.receiver.poll_datagram(now) {
+            self.feedback.push(datagram, now);
+        }
+        while let Some(message) = self.sender.poll_control() {
+            self.control.push_back((now + self.delay, false, message));
+        }
+        while let Some(message) = self.receiver.poll_control() {
+            self.control.push_back((now + self.delay, true, message));
+        }
+    }
+}

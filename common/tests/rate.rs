@@ -1,0 +1,148 @@
+//! Rate control over a bottleneck in virtual time.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod call;
+
+use std::time::Duration;
+
+use call::tcp::Tcp;
+use call::{Call, mbit, ms};
+use common::netsim::{NetConditions, Scenario};
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn way(delay: u64) -> NetConditions {
+    NetConditions::perfect(ms(delay))
+}
+
+/// Prints how it went, for whoever looks at a failure.
+fn print(call: &Call) {
+    for lines in call.seen.chunks(6) {
+        let wait = lines.iter().map(|seen| seen.wait).max().unwrap_or_default();
+        let bytes: usize = lines.iter().map(|seen| seen.bytes).sum();
+        let last = lines[lines.len() - 1];
+        eprintln!(
+            "{:6.2} s  target {}  wait {wait:?}  arrived {:.1}",
+            last.at.as_secs_f64(),
+            last.target,
+            bytes as f64 * 80e-6
+        );
+    }
+}
+
+#[test]
+fn the_start_is_quick() {
+    let mut call = Call::new(mbit(20), way(25).limited(mbit(50), ms(500)), way(25));
+    call.run(s(3));
+    print(&call);
+    let reached = call.seen.iter().find(|seen| seen.target == mbit(20)).unwrap().at;
+    assert!(reached < ms(1_000), "{reached:?}");
+    assert!(call.wait_max(ms(0), s(3)) < ms(30));
+}
+
+#[test]
+fn a_step_of_the_link_down_and_up() {
+    let line = |rate| way(10).limited(mbit(rate), ms(500));
+    let scenario = Scenario::table(&[(s(0), line(50)), (s(5), line(5)), (s(15), line(50))]);
+    let mut call = Call::new(mbit(30), scenario, way(10));
+    call.run(s(25));
+    print(&call);
+    let (worst, later) = (call.wait_max(s(5), s(15)), call.wait_max(ms(5_500), s(15)));
+    assert!(worst < ms(250) && later < ms(100), "{worst:?}, after half a second {later:?}");
+    let used = call.rates(s(7), s(15)).0;
+    assert!((3.5..5.1).contains(&used), "{used}");
+    let back = call.between(s(15), s(25)).find(|seen| seen.target >= mbit(24)).unwrap().at;
+    assert!(back < s(20), "{back:?}");
+}
+
+#[test]
+fn random_loss_costs_nothing() {
+    let conditions = NetConditions { loss: 0.05, ..way(25).limited(mbit(50), ms(500)) };
+    let mut call = Call::new(mbit(20), conditions, NetConditions { loss: 0.05, ..way(25) });
+    call.run(s(20));
+    print(&call);
+    assert!(call.between(s(2), s(20)).all(|seen| seen.target >= mbit(16)));
+    let loss = call.sender.loss();
+    assert!((0.03..0.07).contains(&loss.share) && loss.burst_mean < 1.3, "{loss:?}");
+}
+
+#[test]
+fn a_link_that_is_too_slow_is_found_and_used() {
+    for rate in [2, 10] {
+        let mut call = Call::new(mbit(40), way(20).limited(mbit(rate), ms(300)), way(20));
+        call.run(s(20));
+        print(&call);
+        let used = call.rates(s(5), s(20)).0 / rate as f64;
+        let wait = call.wait_max(s(2), s(20));
+        assert!((0.75..=1.0).contains(&used) && wait < ms(80), "{used} of {rate} Mbit/s, {wait:?}");
+    }
+}
+
+#[test]
+fn a_shallow_queue_shows_as_loss() {
+    let mut call = Call::new(mbit(30), way(20).limited(mbit(10), ms(8)), way(20));
+    call.run(s(15));
+    print(&call);
+    assert!(call.between(s(5), s(15)).all(|seen| seen.target <= mbit(16)));
+    assert!(call.rates(s(5), s(15)).0 > 6.0);
+}
+
+#[test]
+fn silence_halves_and_leaves_the_coarse_bands() {
+    let mut call = Call::new(mbit(20), way(10).limited(mbit(50), ms(500)), way(10));
+    call.run(s(3));
+    let before = call.sender.rate_target();
+    assert_eq!(before, mbit(20));
+    call.silent_until = call.now + ms(1_500);
+    let sent = |call: &Call| call.sender.stats().bytes_sent;
+    call.run(ms(300));
+    assert_eq!(call.sender.rate_target(), mbit(10));
+    call.run(ms(800));
+    let then = sent(&call);
+    call.run(ms(300));
+    let coarse = (sent(&call) - then) as f64 * 8.0 / 0.3e6;
+    assert!(coarse < 2.0 && coarse > 0.1, "{coarse} Mbit/s");
+    call.run(s(4));
+    print(&call);
+    assert!(call.sender.rate_target() >= mbit(16), "{}", call.sender.rate_target());
+}
+
+#[test]
+fn still_pictures_neither_raise_nor_lower_the_target() {
+    let mut call = Call::new(mbit(40), way(20).limited(mbit(20), ms(300)), way(20));
+    call.run(s(10));
+    let before = call.sender.rate_target();
+    call.detail = 0.1;
+    call.run(s(20));
+    let after = call.sender.rate_target();
+    print(&call);
+    assert!(after >= before.min(mbit(12)) && after <= mbit(24), "{before} {after}");
+    call.detail = 1.0;
+    call.run(s(5));
+    assert!(call.wait_max(s(30), s(35)) < ms(100));
+}
+
+#[test]
+fn a_tcp_flow_and_the_call_both_get_their_share() {
+    for (rate, queue) in [(20, 100), (20, 250), (40, 60)] {
+        let mut call = Call::new(mbit(50), way(20).limited(mbit(rate), ms(queue)), way(20));
+        call.run(s(5));
+        call.tcp = Some(Tcp::new(ms(20)));
+        call.run(s(55));
+        print(&call);
+        let (media, tcp) = call.rates(s(15), s(60));
+        let share = media / (media + tcp);
+        eprintln!("{rate} Mbit/s, {queue} ms: call {media:.1}, TCP {tcp:.1} Mbit/s");
+        assert!((0.25..=0.75).contains(&share), "{share}");
+        assert!(call.wait_max(s(5), s(60)) <= ms(queue + 20));
+        // When the flow has gone, the queue goes too.
+        if let Some(tcp) = &mut call.tcp {
+            tcp.is_over = true;
+        }
+        call.run(s(15));
+        let wait = call.wait_max(s(74), s(75));
+        assert!(wait < ms(60), "{wait:?}");
+    }
+}
