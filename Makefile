@@ -61,3 +61,9 @@ camera-check: ## stream from a kernel test camera in a virtual machine (download
 	@.ci/setup camera
 	cargo build --release --locked -p sender -p receiver --bins
 	sender/tests/camera-vm/run $(TARGET)
+
+.PHONY: faults
+faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
+	@.ci/setup demo
+	cargo build --release --locked -p sender -p receiver --bins
+	cargo run --release --locked -p receiver --example faults -- $(FAULTS)

@@ -75,7 +75,10 @@ fn scenario(seed: u64) -> Scenario {
 }
 
 fn options(seed: u64) -> ReceiverOptions {
-    ReceiverOptions { latency_max: seed.is_multiple_of(3).then(|| ms(seed % 50)) }
+    ReceiverOptions {
+        latency_max: seed.is_multiple_of(3).then(|| ms(seed % 50)),
+        drops_backlog: seed.is_multiple_of(2),
+    }
 }
 
 #[test]

@@ -145,8 +145,11 @@ fn a_short_patience_shows_frames_sooner() {
     let shown_after = |latency_max| {
         let conditions = NetConditions { loss: 0.1, ..NetConditions::perfect(ms(5)) };
         let conditions = Scenario::from(conditions).with_seed(5);
-        let mut world =
-            World::protected(conditions, ReceiverOptions { latency_max: Some(latency_max) }, Protection::Off);
+        let mut world = World::protected(
+            conditions,
+            ReceiverOptions { latency_max: Some(latency_max), ..ReceiverOptions::default() },
+            Protection::Off,
+        );
         world.run(60);
         assert!(world.receiver.stats().frames_partial > 20);
         world.worst_wait
@@ -389,4 +392,42 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
         }
     }
     assert!(streamed > 1_000 && shown > 10, "{streamed} datagrams, {shown} frames");
+}
+
+#[test]
+fn after_a_standstill_nothing_old_is_shown() {
+    let mut world = World::new(
+        NetConditions::perfect(ms(10)),
+        ReceiverOptions { drops_backlog: true, ..ReceiverOptions::default() },
+    );
+    world.stream(30);
+    let World { mut sender, mut receiver, now: begin, .. } = world;
+    let ahead = Duration::from_micros(world::SENDER_AHEAD_US as u64);
+    // The datagrams of a frame captured at `capture`, receiver's clock.
+    let mut send = |seed: u64, capture: Timestamp| {
+        let (coded, mut datagrams) = (capture + CODE_TIME + ahead, Vec::new());
+        let times = common::session::FrameTimes { capture: capture + ahead, coded };
+        sender.on_frame(world::frame(seed, 10_000), times, coded);
+        for step in 0..33 {
+            datagrams.extend(std::iter::from_fn(|| sender.poll_datagram(coded + ms(step))));
+        }
+        datagrams
+    };
+    let waiting: Vec<_> = (0..60).map(|n| send(n, begin + INTERVAL * n as u32)).collect();
+    let again = begin + INTERVAL * 60;
+    let mut shown = |datagrams: Vec<Vec<u8>>, now: Timestamp| {
+        for datagram in datagrams {
+            receiver.on_datagram(&datagram, now);
+        }
+        std::iter::from_fn(|| receiver.poll_event()).filter(|event| matches!(event, ReceiverEvent::Frame(_))).count()
+    };
+    let old: usize = waiting.into_iter().map(|datagrams| shown(datagrams, again)).sum();
+    // The last ones were captured about 100 ms before.
+    assert!(old <= 4, "{old} of 60 old frames shown");
+    let fresh: usize = (0..10)
+        .map(|n| send(60 + n, again + INTERVAL * n as u32))
+        .enumerate()
+        .map(|(n, datagrams)| shown(datagrams, again + INTERVAL * n as u32 + ms(40)))
+        .sum();
+    assert!(fresh >= 9, "{fresh} of 10 fresh frames shown");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use common::coded::{FrameHeader, ReceivedFrame, StepIndex};
+use common::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
@@ -19,6 +19,9 @@ use shell::slot::{Slot, Taken};
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
 const WAIT: Duration = Duration::from_secs(1);
+/// A frame or picture that has waited this long has waited through a standstill of the process, and newer ones are on
+/// their way: it is not shown.
+pub(crate) const STALE: Duration = Duration::from_secs(1);
 
 /// What the network thread asks for.
 #[derive(Debug)]
@@ -87,6 +90,17 @@ pub struct Passed {
     pub inverse: Duration,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
+    /// What had not come.
+    pub missing: Missing,
+}
+
+/// Blocks that a frame lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// All of them.
+    pub blocks: usize,
+    /// Those without which the picture has no coarse content.
+    pub coarse: usize,
 }
 
 /// The slots and channels around the decode thread.
@@ -132,7 +146,8 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
                 (stage.opened)(Opened { serial });
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
-                if let Some(open) = &mut opened {
+                let is_stale = !stage.records && clock::now().since(arrived.released) > STALE;
+                if let Some(open) = opened.as_mut().filter(|_| !is_stale) {
                     open.decode(arrived, clock_offset_us, stage)?;
                 }
             }
@@ -143,6 +158,7 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
 /// An open decoder and its pictures.
 struct Open {
     stream: Arc<Stream>,
+    coarse_blocks: usize,
     decoder: Box<dyn Decoder>,
     spare: Vec<Picture>,
 }
@@ -154,7 +170,8 @@ impl Open {
         // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
         // Missing blocks leave no trace in the decoder.
         let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
-        let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
+        let layout = BlockLayout::new(&params);
+        let nothing = ReceivedFrame::empty(header, layout.blocks().len());
         for picture in &mut spare {
             decoder.decode(&nothing, picture).map_err(Failure::device)?;
         }
@@ -167,7 +184,8 @@ impl Open {
             reason = %backend.reason,
             "decoder ready"
         );
-        Ok(Self { stream: Arc::new(Stream { serial, params, backend }), decoder, spare })
+        let stream = Arc::new(Stream { serial, params, backend });
+        Ok(Self { stream, coarse_blocks: layout.coarse_blocks(), decoder, spare })
     }
 
     /// The same decoder for a sender that came back with the same stream.
@@ -189,6 +207,8 @@ impl Open {
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.planar_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
+        let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
+        let missing = Missing { blocks: arrived.frame.missing(), coarse: coarse.count() };
         self.decoder.decode(&arrived.frame, &mut picture).map_err(Failure::device)?;
         if self.stream.backend != *self.decoder.backend() {
             let backend = self.decoder.backend().clone();
@@ -203,6 +223,7 @@ impl Open {
             decoded: clock::now(),
             inverse: self.decoder.times().inverse,
             clock_offset_us,
+            missing,
         };
         let decoded = Decoded { stream: Arc::clone(&self.stream), id: arrived.id, picture, passed };
         let not_shown =

@@ -15,6 +15,7 @@ pub mod cli;
 pub mod decode;
 pub mod doctor;
 pub mod link;
+pub mod picture_log;
 pub mod present;
 pub mod report;
 pub mod sink;
@@ -22,7 +23,7 @@ pub mod sink;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use common::config::{LinkMode, ReceiverConfig};
+use common::config::{Controller, LinkMode, ReceiverConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
@@ -37,6 +38,7 @@ use shell::tls::Protocol;
 
 use crate::decode::Stage;
 use crate::link::{Command, ReceiverLink};
+use crate::picture_log::PictureLog;
 use crate::present::{LinkView, Presenter};
 use crate::sink::{Sink, SinkError, SinkSpec};
 
@@ -59,6 +61,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         peers: shared.peers.clone(),
         socket_buffer_bytes: shared.socket_buffer_bytes,
         gso: shared.gso,
+        controller: Controller::default(),
         rate: LiveRate::new(Bitrate::from_bps(0)),
         frame_bytes: 0,
         protocol: Protocol::Call,
@@ -95,6 +98,7 @@ pub fn run_over(
         Err(error) => return Err(Failure::device(error)),
     };
     let mut stats = Statistics::open(shared)?;
+    let mut log = PictureLog::create(config.pictures_file.as_deref())?;
 
     let records = sinks.iter().all(|sink| sink.records());
     let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { 1 }), Slot::new());
@@ -103,7 +107,7 @@ pub fn run_over(
     let view = Arc::new(Mutex::new(LinkView::default()));
 
     let dials = matches!(shared.mode, LinkMode::Dial(_));
-    let session = ReceiverOptions { latency_max: config.latency_max };
+    let session = ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records };
     let network = {
         let jobs = jobs.clone();
         let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));
@@ -133,7 +137,7 @@ pub fn run_over(
         }
     };
     let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames };
-    let presented = present::run(presenter, sinks, &mut stats, &mut watchdog);
+    let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     watchdog.stopping();
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
     pictures.close();

@@ -2,13 +2,14 @@
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use common::config::Peer;
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::Timestamp;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use shell::exit::Failure;
-use shell::link::{Action, Link, LinkState};
+use shell::link::{Action, IDLE_SILENCE, Link, LinkState, streaming_silence};
 use shell::slot::Slot;
 
 use crate::decode::{Job, Opened};
@@ -31,6 +32,8 @@ pub struct ReceiverLink {
     view: Arc<Mutex<LinkView>>,
     dials: bool,
     serial: u64,
+    /// Between frames of the last stream.
+    interval: Duration,
     action: Option<Action>,
 }
 
@@ -45,13 +48,14 @@ impl ReceiverLink {
         view: Arc<Mutex<LinkView>>,
     ) -> Self {
         let session = ReceiverSession::new(options);
-        Self { session, jobs, commands, view, dials, serial: 0, action: None }
+        Self { session, jobs, commands, view, dials, serial: 0, interval: Duration::ZERO, action: None }
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
         match event {
             ReceiverEvent::Start(params) => {
                 self.serial += 1;
+                self.interval = params.frame_rate.interval();
                 // A frame of the stream before may be lost here: the new stream is what counts.
                 self.jobs.replace(Job::Open { params, serial: self.serial });
             }
@@ -139,6 +143,10 @@ impl Link for ReceiverLink {
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         self.session.poll_datagram(now)
+    }
+
+    fn silence_max(&self) -> Duration {
+        if self.session.is_streaming() { streaming_silence(self.interval) } else { IDLE_SILENCE }
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

@@ -11,7 +11,8 @@ use shell::sd::Watchdog;
 use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
 
-use crate::decode::{Decoded, Shown, Stream};
+use crate::decode::{Decoded, STALE, Shown, Stream};
+use crate::picture_log::PictureLog;
 use crate::report::{LinkSnapshot, Presentation};
 use crate::sink::{Sink, SinkError, Wish};
 
@@ -57,9 +58,12 @@ pub fn run<E: FnMut(End)>(
     mut presenter: Presenter<'_, E>,
     sinks: &mut [Box<dyn Sink>],
     stats: &mut Statistics,
+    log: &mut PictureLog,
     watchdog: &mut Watchdog,
 ) -> Result<ReceiverReport, Failure> {
     let mut presentation = Presentation::default();
+    // A file waits for no eye.
+    let records = sinks.iter().all(|sink| sink.records());
     let mut stream = None;
     let mut next_report = clock::now() + REPORT_INTERVAL;
     let mut ending = false;
@@ -68,8 +72,9 @@ pub fn run<E: FnMut(End)>(
         let closed = matches!(taken, Taken::Closed);
         if let Taken::Item(decoded) = taken
             && !ending
+            && (records || clock::now().since(decoded.passed.released) <= STALE)
         {
-            show(decoded, &mut stream, &mut presentation, sinks, presenter.shown)?;
+            show(decoded, &mut stream, &mut presentation, sinks, log, presenter.shown)?;
             watchdog.alive(clock::now());
             if presenter.frames.is_some_and(|frames| presentation.shown() >= frames) {
                 (presenter.end)(End::Finish);
@@ -112,6 +117,7 @@ fn show(
     stream: &mut Option<std::sync::Arc<Stream>>,
     presentation: &mut Presentation,
     sinks: &mut [Box<dyn Sink>],
+    log: &mut PictureLog,
     shown: &Shown,
 ) -> Result<(), Failure> {
     if stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
@@ -128,7 +134,9 @@ fn show(
         // Only the first sink counts: a file beside a window delays nobody's eye.
         presented.get_or_insert_with(clock::now);
     }
-    presentation.on_shown(&decoded.passed, presented.unwrap_or_else(clock::now));
+    let presented = presented.unwrap_or_else(clock::now);
+    presentation.on_shown(&decoded.passed, presented);
+    log.write(decoded.id, &decoded.passed, presented);
     // The decode thread may have ended already.
     let _ = shown.send(decoded.picture);
     Ok(())

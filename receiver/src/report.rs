@@ -137,7 +137,7 @@ impl Presentation {
 }
 
 /// A time on the sender's clock as one on ours.
-fn to_own(sender: Timestamp, offset_us: i64) -> Timestamp {
+pub(crate) fn to_own(sender: Timestamp, offset_us: i64) -> Timestamp {
     Timestamp::from_us(sender.as_us().saturating_add_signed(offset_us.saturating_neg()))
 }
 
@@ -146,6 +146,7 @@ mod tests {
     use common::stats::Percentiles;
 
     use super::*;
+    use crate::decode::Missing;
 
     fn at(us: u64) -> Timestamp {
         Timestamp::from_us(us)
@@ -167,6 +168,7 @@ mod tests {
             decoded: at(53_000),
             inverse: Duration::from_micros(4_000),
             clock_offset_us: Some(5_000),
+            missing: Missing::default(),
         };
         presentation.on_shown(&passed, at(55_000));
         let report = presentation.report(&LinkSnapshot::default(), None, at(60_000), true);
@@ -194,6 +196,7 @@ mod tests {
             decoded: at(0),
             inverse: Duration::ZERO,
             clock_offset_us: None,
+            missing: Missing::default(),
         };
         let mut presentation = Presentation::default();
         let streaming = LinkSnapshot { streaming: true, ..LinkSnapshot::default() };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
@@ -10,7 +11,7 @@ use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
 use shell::exit::Failure;
-use shell::link::{Action, Link, LinkState, LiveRate};
+use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -235,6 +236,14 @@ impl Link for SenderLink {
             if datagram.is_some() || !self.feed(now) {
                 return datagram;
             }
+        }
+    }
+
+    fn silence_max(&self) -> Duration {
+        if self.parts.session.is_streaming() {
+            streaming_silence(self.parts.info.frame_rate.interval())
+        } else {
+            IDLE_SILENCE
         }
     }
 

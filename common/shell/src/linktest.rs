@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::config::{Peer, SharedConfig};
+use common::config::{Controller, Peer, SharedConfig};
 use common::linktest::{Answerer, Measured, Tester};
 use common::units::{Bitrate, Timestamp};
 
@@ -74,6 +74,7 @@ pub fn run(config: &SharedConfig, address: &str) -> Result<(Peer, Measured), Fai
         peers: config.peers.clone(),
         socket_buffer_bytes: config.socket_buffer_bytes,
         gso: config.gso,
+        controller: Controller::default(),
         rate: LiveRate::new(WINDOW_RATE),
         frame_bytes: WINDOW_FRAME_BYTES,
         protocol: Protocol::LinkTest,

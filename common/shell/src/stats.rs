@@ -34,15 +34,15 @@ impl Statistics {
     }
 }
 
-/// An open statistics file, or none.
+/// An open file of JSON lines, or none.
 #[derive(Debug)]
-struct StatsFile {
+pub struct StatsFile {
     file: Option<File>,
 }
 
 impl StatsFile {
     /// Creates the file at `path`, emptying an old one; without a path, lines go nowhere. `-` is standard output.
-    fn create(path: Option<&Path>) -> Result<Self, Failure> {
+    pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
         let open = |path: &Path| {
             let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
             File::create(path)
@@ -52,7 +52,7 @@ impl StatsFile {
     }
 
     /// Appends `report` as one line, whole. A failing disk ends the file with a warning, not the daemon.
-    fn write(&mut self, report: &impl Serialize) {
+    pub fn write(&mut self, report: &impl Serialize) {
         let Some(file) = &mut self.file else { return };
         let line = serde_json::to_vec(report).map_err(std::io::Error::other).and_then(|mut line| {
             line.push(b'\n');

@@ -122,6 +122,9 @@ pub struct Network {
     pub socket_buffer: Option<u64>,
     /// Both directions of this machine over one connection and UDP port, with `sender --also-receive`. Default false.
     pub share_port: Option<bool>,
+    /// Congestion controller (sender only): `duet`, or `cubic`, which is QUIC's usual one and there for comparison.
+    /// Default `duet`.
+    pub controller: Option<String>,
     /// Generic segmentation offload: several datagrams per system call. Turn it off where a network card or
     /// container loses bursts. Default true.
     pub gso: Option<bool>,
@@ -169,4 +172,6 @@ pub struct Stats {
     pub file: Option<String>,
     /// `IP:PORT` of a metrics page for Prometheus, served at `/metrics`. Default: none.
     pub metrics: Option<String>,
+    /// File that gets one JSON object for each picture shown (receiver only). Default: none.
+    pub pictures: Option<String>,
 }

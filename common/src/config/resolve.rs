@@ -35,6 +35,18 @@ pub struct SenderConfig {
     pub rate: Bitrate,
     /// Whether frames are protected against loss.
     pub protection: Protection,
+    /// What limits the bytes in flight.
+    pub controller: Controller,
+}
+
+/// What limits the bytes in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controller {
+    /// The session's rate.
+    #[default]
+    Duet,
+    /// QUIC's usual controller (RFC 9438), for comparison.
+    Cubic,
 }
 
 /// A receiver's configuration, checked.
@@ -48,6 +60,8 @@ pub struct ReceiverConfig {
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: one frame interval.
     pub latency_max: Option<Duration>,
+    /// File with a line for each picture shown.
+    pub pictures_file: Option<PathBuf>,
 }
 
 /// What both daemons have.
@@ -99,6 +113,9 @@ pub struct Peer {
 pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigError> {
     let rate = bitrate("codec.rate", file.codec.rate.as_deref().unwrap_or("20M"))?;
     let rate_max = file.network.rate_max.as_deref().map(|text| bitrate("network.rate_max", text)).transpose()?;
+    if file.stats.pictures.is_some() {
+        return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
+    }
     Ok(SenderConfig {
         shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?,
         source: file.video.source.clone().unwrap_or_else(|| "camera".to_owned()),
@@ -112,14 +129,21 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
         codec: codec(&file.codec)?,
         rate: rate_max.map_or(rate, |max| rate.min(max)),
         protection: choice("network.fec", &file.network.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
+        controller: choice(
+            "network.controller",
+            &file.network.controller,
+            &[("duet", Controller::Duet), ("cubic", Controller::Cubic)],
+        )?,
     })
 }
 
 /// Checks a receiver's file with the flags laid over it.
 pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, ConfigError> {
-    for (key, set) in
-        [("network.rate_max", file.network.rate_max.is_some()), ("network.fec", file.network.fec.is_some())]
-    {
+    for (key, set) in [
+        ("network.rate_max", file.network.rate_max.is_some()),
+        ("network.fec", file.network.fec.is_some()),
+        ("network.controller", file.network.controller.is_some()),
+    ] {
         if set {
             return Err(value(key, "belongs in the sender's file: the sender decides what it sends"));
         }
@@ -135,6 +159,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         sink: file.display.sink.clone().unwrap_or_else(|| "window".to_owned()),
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,
+        pictures_file: path(&file.stats.pictures),
     })
 }
 
@@ -160,11 +185,16 @@ fn shared(
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),
         share_port: network.share_port.unwrap_or(false),
-        identity_file: identity.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
+        identity_file: path(&identity.file),
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
-        stats_file: stats.file.clone().filter(|path| !path.is_empty()).map(PathBuf::from),
+        stats_file: path(&stats.file),
         metrics: stats.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
     })
+}
+
+/// A path; none if it is unset or empty.
+fn path(text: &Option<String>) -> Option<PathBuf> {
+    text.clone().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool) -> Result<LinkMode, ConfigError> {

@@ -78,6 +78,9 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "44 characters");
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");
     check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
+    check_refused(sender("[network]\ncontroller = \"bbr\""), "network.controller", "`cubic`");
+    check_refused(receiver("[network]\ncontroller = \"duet\""), "network.controller", "sender's file");
+    check_refused(sender("[stats]\npictures = \"p\""), "stats.pictures", "receiver's file");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
     check_refused(receiver("[stats]\nmetrics = \"x\""), "stats.metrics", "127.0.0.1:9464");
     check_refused(sender("[stats]\nmetrics = \"localhost\""), "stats.metrics", "IP:PORT");

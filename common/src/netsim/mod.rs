@@ -76,6 +76,14 @@ impl Network {
         }
     }
 
+    /// From `now` on another scenario holds, whose time begins then; what is under way stays.
+    pub fn restart(&mut self, scenario: impl Into<Scenario>, now: Timestamp) {
+        self.free_at = self.free_at.saturating_sub(now.since(self.start));
+        self.scenario = scenario.into();
+        self.random = Random::new(self.scenario.seed());
+        self.start = now;
+    }
+
     /// What holds at `now`.
     pub fn conditions(&self, now: Timestamp) -> &NetConditions {
         self.scenario.at(now.since(self.start))

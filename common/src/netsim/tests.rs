@@ -109,6 +109,21 @@ fn what_is_queued_leaves_at_the_rate_of_its_time() {
 }
 
 #[test]
+fn another_scenario_begins_with_the_old_queue() {
+    let line = NetConditions::perfect(ms(0)).limited(Bitrate::from_bps(10_000), ms(5_000));
+    let mut network = Network::new(line, us(1_000_000));
+    (0..2).for_each(|_| network.push(vec![0; 1_222], us(2_000_000)));
+    network.restart(line, us(3_500_000));
+    network.push(vec![0; 1_222], us(3_500_000));
+    let arrivals: Vec<_> = std::iter::from_fn(|| {
+        let at = network.next_arrival()?;
+        network.pop(at).map(|_| at.as_us())
+    })
+    .collect();
+    assert_eq!(arrivals, [3_000_000, 4_000_000, 5_000_000]);
+}
+
+#[test]
 fn large_datagrams_vanish_while_the_path_is_narrow() {
     let narrow = NetConditions { datagram_max: BYTES - 1, ..NetConditions::perfect(ms(1)) };
     let (seen, counters) = arrivals(Scenario::table(&[(ms(0), NetConditions::perfect(ms(1))), (ms(500), narrow)]));

@@ -36,6 +36,12 @@ impl ExpectedArrival {
         }
     }
 
+    /// How much later than expected it is at `now` for a frame captured at `capture`.
+    pub(super) fn lateness(&self, capture: Timestamp, now: Timestamp) -> Duration {
+        let late = self.span_us.map_or(0, |span| span_us(capture, now) - span);
+        Duration::from_micros(u64::try_from(late).unwrap_or(0))
+    }
+
     /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end. So a frame that
     /// begins late, because it was coded slowly or the route has grown longer, still gets `latency_max`.
     pub(super) fn deadline(&self, frame: &AssembledFrame, interval: Duration, latency_max: Duration) -> Timestamp {

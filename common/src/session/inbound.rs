@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::arrival::ExpectedArrival;
+use super::backlog::Backlog;
 use super::jitter::Jitter;
-use super::receiver::ReceiverCounters;
+use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
 use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
@@ -43,6 +44,8 @@ pub(super) struct Inbound {
     reception: Reception,
     last_released: FrameId,
     ending: Option<Ending>,
+    /// None: old frames are wanted, too.
+    backlog: Option<Backlog>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,23 +55,19 @@ struct Ending {
 }
 
 impl Inbound {
-    pub(super) fn new(
-        params: &StreamParams,
-        start_frame: FrameId,
-        latency_max: Option<Duration>,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn new(params: &StreamParams, start_frame: FrameId, options: &ReceiverOptions, now: Timestamp) -> Self {
         let interval = params.frame_rate.interval();
         let reassembler = Reassembler::new(params, start_frame, now);
         Self {
             interval,
-            latency_max: latency_max.unwrap_or(interval),
+            latency_max: options.latency_max.unwrap_or(interval),
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),
             jitter: Jitter::default(),
             reception: Reception::new(now),
             ending: None,
+            backlog: options.drops_backlog.then(|| Backlog::new(now)),
         }
     }
 
@@ -81,6 +80,9 @@ impl Inbound {
         if matches!(outcome, DatagramOutcome::Malformed(_) | DatagramOutcome::TooFarAhead) {
             return outcome;
         }
+        if let Some(backlog) = &mut self.backlog {
+            backlog.on_datagram(now);
+        }
         let is_first_copy = self.reception.on_datagram(header.sequence, now);
         if is_first_copy {
             let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
@@ -90,7 +92,9 @@ impl Inbound {
             if !is_first_copy {
                 return DatagramOutcome::Duplicate;
             }
-            self.arrival.on_part(header.capture, now);
+            if !self.is_stale(header.capture, now) {
+                self.arrival.on_part(header.capture, now);
+            }
         }
         outcome
     }
@@ -100,10 +104,11 @@ impl Inbound {
         let recovered = self.reassembler.take_recovered();
         counters.fec_recovered += recovered.datagrams;
         counters.fec_malformed += recovered.malformed;
-        // A frame of which nothing can be decoded is a lost one: the picture before it is better than none.
+        // A frame of which nothing can be decoded is a lost one: the picture before it is better than none. So is one
+        // that is old. The next one's number tells.
         let frame = loop {
             let frame = self.next_frame(now)?;
-            if !frame.is_empty() {
+            if !frame.is_empty() && !self.is_stale(frame.capture, now) {
                 break frame;
             }
         };
@@ -130,6 +135,10 @@ impl Inbound {
             last_received: frame.last_received,
             released: now,
         })
+    }
+
+    fn is_stale(&self, capture: Timestamp, now: Timestamp) -> bool {
+        self.backlog.is_some_and(|backlog| backlog.is_stale(self.arrival.lateness(capture, now), now))
     }
 
     fn next_frame(&mut self, now: Timestamp) -> Option<AssembledFrame> {

@@ -10,6 +10,7 @@
 //! ```
 
 mod arrival;
+mod backlog;
 mod budget;
 mod inbound;
 mod jitter;

@@ -23,6 +23,9 @@ const PINGS_OUTSTANDING: usize = 8;
 pub struct ReceiverOptions {
     /// How long after its expected arrival a frame is waited for; none: one frame interval.
     pub latency_max: Option<Duration>,
+    /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
+    /// and a recording does not.
+    pub drops_backlog: bool,
 }
 
 /// What the owner of a receiving session must know.
@@ -156,7 +159,7 @@ impl ReceiverSession {
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Welcome { params, start_frame }) => {
                 self.drop_stream();
-                self.inbound = Some(Inbound::new(&params, start_frame, self.options.latency_max, now));
+                self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
                 self.phase = Phase::Preparing;
                 self.events.push_back(ReceiverEvent::Start(params));
             }

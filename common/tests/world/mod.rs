@@ -127,7 +127,7 @@ impl Checker {
 
 /// Both ends and all between them.
 pub(crate) struct World {
-    now: Timestamp,
+    pub(crate) now: Timestamp,
     pub(crate) sender: SenderSession,
     pub(crate) receiver: ReceiverSession,
     pub(crate) checker: Checker,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use common::config::Peer;
 use common::session::ProtocolViolation;
@@ -141,6 +142,11 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         // Feedback first: it is small, and old feedback is worth nothing.
         let feedback = self.receiving.live().and_then(|link| link.poll_datagram(now));
         feedback.or_else(|| self.sending.live().and_then(|link| link.poll_datagram(now)))
+    }
+
+    fn silence_max(&self) -> Duration {
+        // Either stream is enough for traffic both ways.
+        self.sending.link.silence_max().min(self.receiving.link.silence_max())
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::dial::{accept_for_ever, dial_for_ever};
+use super::dial::{Patience, accept_for_ever, dial_for_ever};
 use super::{Action, Link, LinkOptions, LinkState, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
@@ -49,15 +49,17 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
         peers: options.peers,
         socket_buffer_bytes: options.socket_buffer_bytes,
         gso: options.gso,
+        controller: options.controller,
         rate: options.rate,
         frame_bytes: options.frame_bytes,
         protocol: options.protocol,
     };
     let busy = Arc::new(AtomicBool::new(false));
+    let patience = Arc::new(Patience::new(link.silence_max()));
     let mut listener = None;
     match options.mode {
         LinkMode::Dial(address) => {
-            tokio::spawn(dial_for_ever(endpoint_options, address, sender.clone()));
+            tokio::spawn(dial_for_ever(endpoint_options, address, sender.clone(), Arc::clone(&patience)));
         }
         LinkMode::Listen(address) => {
             let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
@@ -94,6 +96,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
             }
         }
         busy.store(active.is_some(), Ordering::Relaxed);
+        patience.set(link.silence_max());
         let mut deadline = link.poll_timeout();
         if blocked {
             let look = clock::now() + ROOM_CHECK;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::config::{LinkMode, Peer};
+use common::config::{Controller, LinkMode, Peer};
 use common::session::ProtocolViolation;
 use common::units::{Bitrate, Timestamp};
 use common::wire::control::{ControlMessage, Role};
@@ -49,6 +49,11 @@ pub trait Link {
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let _ = now;
         None
+    }
+    /// The longest time without any packet that means nothing; after it a dialler dials beside the old connection.
+    /// Without a stream, that is a few times QUIC's keep-alive.
+    fn silence_max(&self) -> Duration {
+        IDLE_SILENCE
     }
     /// When to call [`Link::handle_timeout`].
     fn poll_timeout(&self) -> Option<Timestamp>;
@@ -100,6 +105,15 @@ impl LiveRate {
     }
 }
 
+/// Longest normal silence where nothing but keep-alives goes.
+pub const IDLE_SILENCE: Duration = Duration::from_millis(1500);
+
+/// Longest normal silence while a stream of a frame every `interval` runs, in which feedback and video are answered at
+/// once.
+pub fn streaming_silence(interval: Duration) -> Duration {
+    3 * interval + Duration::from_millis(100)
+}
+
 /// Wakes the loop from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Waker(pub(crate) Arc<Notify>);
@@ -124,6 +138,8 @@ pub struct LinkOptions {
     pub socket_buffer_bytes: usize,
     /// Whether several datagrams may go out in one system call.
     pub gso: bool,
+    /// What limits the bytes in flight.
+    pub controller: Controller,
     /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
     pub rate: LiveRate,
     /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
@@ -134,7 +150,7 @@ pub struct LinkOptions {
 
 /// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
 ///
-/// Dialling is repeated for ever, unless the peer refuses this machine's key or shows one that is not allowed. A
+/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer refuses this machine's key or shows one that is not allowed. A
 /// listener refuses who is not allowed and goes on; a newer connection of the same peer takes the older one's place.
 pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::config::{Peer, PublicKey};
+use common::config::{Controller, Peer, PublicKey};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
@@ -27,10 +27,11 @@ pub(crate) use self::socket::buffer_sizes;
 use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
-/// Longest silence before a connection is given up.
-const IDLE_TIMEOUT_MS: u32 = 3000;
-/// Longest time for a handshake; also how long a dialler waits for an answer before it tries again.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Longest silence before a connection is given up. A dialler tries anew much earlier, and a newer connection takes
+/// an older one's place, so that this can be long enough for a peer that was suspended for some seconds.
+const IDLE_TIMEOUT_MS: u32 = 8000;
+/// Longest time for a handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest time from the handshake's end to the control stream.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Handshakes under way at once.
@@ -53,6 +54,7 @@ pub(crate) struct EndpointOptions {
     pub(crate) peers: Vec<Peer>,
     pub(crate) socket_buffer_bytes: usize,
     pub(crate) gso: bool,
+    pub(crate) controller: Controller,
     pub(crate) rate: LiveRate,
     pub(crate) frame_bytes: usize,
     /// What is spoken.
@@ -126,6 +128,12 @@ impl Endpoint {
     /// The next handshake that someone begins; `None` once the endpoint is closed.
     pub(crate) async fn incoming(&self) -> Option<Incoming> {
         self.inner.accept().await.map(|inner| Incoming { inner, endpoint: self.clone() })
+    }
+
+    /// Connections that still take memory.
+    #[cfg(test)]
+    pub(crate) fn open_connections(&self) -> usize {
+        self.inner.open_connections()
     }
 
     /// Says goodbye on every connection and waits a moment for the packets to leave.
@@ -222,7 +230,7 @@ impl Incoming {
     pub(crate) async fn accept(self) -> Result<Accepted, QuicError> {
         let endpoint = self.endpoint;
         let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT.saturating_mul(2), connecting).await;
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
         let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
         if protocol_of(&inner) == Some(Protocol::LinkTest) {
             return endpoint.probing(inner).map(Accepted::LinkTest);
@@ -349,12 +357,21 @@ impl Connection {
     }
 }
 
-/// Tells when a connection has ended.
+/// Tells when a connection has ended and whether it lives.
 pub(crate) struct End(quinn::Connection);
 
 impl End {
-    pub(crate) async fn wait(self) {
+    pub(crate) async fn wait(&self) {
         self.0.closed().await;
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.close_reason().is_some()
+    }
+
+    /// Packets that have come so far.
+    pub(crate) fn packets(&self) -> u64 {
+        self.0.stats().udp_rx.datagrams
     }
 }
 
@@ -385,11 +402,14 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .send_fairness(false)
         .allow_spin(false)
-        .enable_segmentation_offload(options.gso)
-        .congestion_controller_factory(Arc::new(Demand {
+        .enable_segmentation_offload(options.gso);
+    match options.controller {
+        Controller::Duet => config.congestion_controller_factory(Arc::new(Demand {
             rate: options.rate.clone(),
             frame_bytes: options.frame_bytes as u64,
-        }));
+        })),
+        Controller::Cubic => config.congestion_controller_factory(Arc::new(quinn::congestion::CubicConfig::default())),
+    };
     config
 }
 

@@ -1,0 +1,118 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use common::config::{Controller, Peer};
+use common::units::Bitrate;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{mpsc, oneshot};
+
+use super::*;
+use crate::identity::Identity;
+use crate::link::LiveRate;
+use crate::quic::Input;
+use crate::tls::Protocol;
+
+fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
+    let peer = |identity: &&Identity| Peer { name: "other".to_owned(), key: identity.public_key() };
+    EndpointOptions {
+        key: identity.certified_key().unwrap(),
+        own: identity.public_key(),
+        peers: allowed.iter().map(peer).collect(),
+        socket_buffer_bytes: 1 << 16,
+        gso: true,
+        controller: Controller::default(),
+        rate: LiveRate::new(Bitrate::from_bps(1_000_000)),
+        frame_bytes: 10_000,
+        protocol: Protocol::Call,
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// A listener that keeps what it has accepted. It ends without a word to anyone.
+struct Listener {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Listener {
+    fn start(options: EndpointOptions, address: SocketAddr) -> Self {
+        let (bound, is_bound) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            runtime().block_on(async {
+                let endpoint = Endpoint::bind(&options, address, true).unwrap();
+                bound.send(endpoint.local_addr().unwrap()).unwrap();
+                let (sender, mut accepted) = mpsc::channel(8);
+                tokio::spawn(accept_for_ever(endpoint, sender, Arc::new(AtomicBool::new(false))));
+                let keep = async {
+                    while let Some(connection) = accepted.recv().await {
+                        kept.push(connection);
+                    }
+                };
+                tokio::select! {
+                    _ = stopped => {}
+                    () = keep => {}
+                }
+            });
+        });
+        Self { address: is_bound.recv().unwrap(), stop, thread }
+    }
+
+    fn end(self) {
+        self.stop.send(()).unwrap();
+        self.thread.join().unwrap();
+    }
+}
+
+const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+/// The next connection that works.
+async fn next(connections: &mut mpsc::Receiver<Result<Connection, QuicError>>) -> Connection {
+    let mut connection = connections.recv().await.unwrap().unwrap();
+    while !matches!(connection.next(&mut [0; 8], b"hello").await.unwrap(), Input::Written(_)) {}
+    connection
+}
+
+#[test]
+fn a_stalled_connection_is_not_waited_for() {
+    let [own, first, second]: [Identity; 3] = std::array::from_fn(|_| Identity::generate().unwrap());
+    let listener = Listener::start(options(&first, &[&own]), ANY.into());
+    let address = listener.address;
+    let (sender, mut connections) = mpsc::channel(4);
+    let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
+    runtime().block_on(async {
+        let dialler = options(&own, &[&first, &second]);
+        tokio::spawn(dial_for_ever(dialler, address.to_string(), sender, Arc::clone(&patience)));
+        let old = next(&mut connections).await;
+        assert_eq!(old.peer().key, first.public_key());
+        // Another takes the address that knows nothing of the old one's connections.
+        listener.end();
+        let _other = Listener::start(options(&second, &[&own]), address);
+        patience.set(Duration::from_millis(100));
+        let new = next(&mut connections).await;
+        assert_eq!(new.peer().key, second.public_key());
+        assert!(!old.end().has_ended(), "the old connection was waited for");
+    });
+}
+
+#[test]
+fn hundreds_of_connections_leave_nothing_behind() {
+    let [own, other]: [Identity; 2] = std::array::from_fn(|_| Identity::generate().unwrap());
+    let listener = Listener::start(options(&other, &[&own]), ANY.into());
+    let address = listener.address;
+    let sockets = Arc::new(Mutex::new(Sockets { options: options(&own, &[&other]), v4: None, v6: None }));
+    runtime().block_on(async {
+        for _ in 0..300 {
+            let connection = attempt(Arc::clone(&sockets), address.to_string()).await.unwrap();
+            connection.close(CloseCode::Done, "next");
+        }
+        let endpoint = sockets.lock().unwrap().of(address).unwrap();
+        while endpoint.open_connections() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+}

@@ -1,0 +1,38 @@
+//! What has waited while nothing came: a machine that stood still, a cable that was out.
+
+use std::time::Duration;
+
+use crate::units::Timestamp;
+
+/// A longer silence means that what comes after it may have waited.
+const SILENCE: Duration = Duration::from_millis(250);
+/// How long after a silence old frames may come.
+const CATCHING_UP: Duration = Duration::from_millis(250);
+/// How late a frame may be meanwhile.
+const STALE: Duration = Duration::from_millis(100);
+
+/// Tells frames that have waited through a silence. Late frames are otherwise shown: the route may have grown longer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Backlog {
+    last_heard: Timestamp,
+    until: Timestamp,
+}
+
+impl Backlog {
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { last_heard: now, until: now }
+    }
+
+    /// A datagram of the stream came.
+    pub(super) fn on_datagram(&mut self, now: Timestamp) {
+        if now.since(self.last_heard) > SILENCE {
+            self.until = now + CATCHING_UP;
+        }
+        self.last_heard = now;
+    }
+
+    /// Whether a frame that is later than expected by `lateness` is better not shown.
+    pub(super) fn is_stale(&self, lateness: Duration, now: Timestamp) -> bool {
+        lateness > STALE && (now < self.until || now.since(self.last_heard) > SILENCE)
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run's files say.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// A picture that was shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Picture {
+    /// When, since the scenario's begin; negative before it. Milliseconds, as all times here.
+    pub(crate) at: f64,
+    pub(crate) frame: u64,
+    /// From capture to display, where the clocks were known.
+    pub(crate) latency: Option<f64>,
+    pub(crate) missing_blocks: u64,
+    pub(crate) missing_coarse: u64,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured {
+    /// In the order of display, those after the scenario's begin.
+    pub(crate) pictures: Vec<Picture>,
+    /// The scenario's length.
+    pub(crate) length: f64,
+    /// Bit rate that the sender was told, bits a second.
+    pub(crate) rate_told: f64,
+    /// Bits a second that came from the sender, by seconds since the scenario's begin.
+    pub(crate) rates: Vec<f64>,
+    /// Largest growth of the daemons' memory since the scenario's begin, bytes: sender and receiver.
+    pub(crate) growth: [u64; 2],
+    /// Largest memory of the daemons, bytes: sender and receiver.
+    pub(crate) memory: [u64; 2],
+    /// Times at which a fault was put in.
+    pub(crate) faults: Vec<f64>,
+    /// Times at which something that was gone came back: a killed daemon was started again, a stopped one went on.
+    pub(crate) returns: Vec<f64>,
+    /// Connections that the receiver has had.
+    pub(crate) connections: usize,
+    /// Percentiles of the latency of a run without impairment: p50, p95, p99.
+    pub(crate) clean: Option<[f64; 3]>,
+}
+
+impl Measured {
+    /// Gaps between pictures in the time from `from` to `to`, the time's ends taken as pictures.
+    pub(crate) fn gaps(&self, from: f64, to: f64) -> Vec<f64> {
+        let inside = self.pictures.iter().map(|picture| picture.at).filter(|&at| at > from && at < to);
+        let points: Vec<f64> = std::iter::once(from).chain(inside).chain([to]).collect();
+        points.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    pub(crate) fn gap_max(&self) -> f64 {
+        self.gaps(0.0, self.length).into_iter().fold(0.0, f64::max)
+    }
+
+    /// Longest gap that overlaps the `span` after `from`.
+    pub(crate) fn gap_around(&self, from: f64, span: f64) -> f64 {
+        let points: Vec<f64> = self.pictures.iter().map(|picture| picture.at).chain([self.length]).collect();
+        let overlaps = |pair: &&[f64]| pair[1] > from && pair[0] < from + span;
+        points.windows(2).filter(overlaps).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+    }
+
+    /// Latencies of the pictures shown from `from` to `to`.
+    pub(crate) fn latencies(&self, from: f64, to: f64) -> Vec<f64> {
+        let inside = self.pictures.iter().filter(|picture| picture.at >= from && picture.at < to);
+        inside.filter_map(|picture| picture.latency).collect()
+    }
+
+    /// p50, p95 and p99 of all latencies.
+    pub(crate) fn latency(&self) -> [f64; 3] {
+        let all = self.latencies(0.0, self.length);
+        [0.5, 0.95, 0.99].map(|share| percentile(&all, share))
+    }
+
+    /// Pictures shown of those that the sender gave numbers to.
+    pub(crate) fn presented(&self) -> f64 {
+        let (mut numbered, mut first) = (0, 0);
+        for (at, picture) in self.pictures.iter().enumerate() {
+            let next = self.pictures.get(at + 1).map(|next| next.frame);
+            if next.is_none_or(|next| next <= picture.frame) {
+                numbered += picture.frame - self.pictures[first].frame + 1;
+                first = at + 1;
+            }
+        }
+        self.pictures.len() as f64 / numbered.max(1) as f64
+    }
+
+    /// Share of the pictures shown that `is` holds for.
+    pub(crate) fn share(&self, is: impl Fn(&Picture) -> bool) -> f64 {
+        self.pictures.iter().filter(|picture| is(picture)).count() as f64 / self.pictures.len().max(1) as f64
+    }
+
+    /// Times a number fell although no daemon had been started again.
+    pub(crate) fn steps_back(&self) -> usize {
+        let pairs = self.pictures.windows(2);
+        let falls = pairs.filter(|pair| pair[1].frame <= pair[0].frame);
+        falls.filter(|pair| !self.faults.iter().any(|&at| at < pair[1].at && at > pair[0].at - 3_000.0)).count()
+    }
+
+    /// Longest time for which each picture lacked coarse blocks.
+    pub(crate) fn coarse_gap_max(&self) -> f64 {
+        let whole = self.pictures.iter().filter(|picture| picture.missing_coarse == 0).map(|picture| picture.at);
+        let points: Vec<f64> = std::iter::once(0.0).chain(whole).chain([self.length]).collect();
+        points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+    }
+
+    /// Mean bit rate of the seconds from `from` to `to`.
+    pub(crate) fn rate(&self, from: usize, to: usize) -> f64 {
+        let rates = self.rates.get(from..to.min(self.rates.len())).unwrap_or_default();
+        rates.iter().sum::<f64>() / rates.len().max(1) as f64
+    }
+}
+
+/// The value below which `share` of `values` lie; not a number without values.
+pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+}
+
+/// The pictures of one receiver's log, at times since `began` (wall clock since 1970).
+pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
+    let text = std::fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
+    // A receiver that was killed may have left a part of a line.
+    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
+    let Some(origin) = lines.next() else { return Ok(Vec::new()) };
+    let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(0.0);
+    let offset = number(&origin, "unix_us") - number(&origin, "at_us") - began.as_micros() as f64;
+    let picture = |line: Value| Picture {
+        at: (number(&line, "shown_us") + offset) / 1e3,
+        frame: line["frame"].as_u64().unwrap_or(0),
+        latency: line["latency_us"].as_f64().map(|us| us / 1e3),
+        missing_blocks: line["missing_blocks"].as_u64().unwrap_or(0),
+        missing_coarse: line["missing_coarse"].as_u64().unwrap_or(0),
+    };
+    Ok(lines.map(picture).collect())
+}

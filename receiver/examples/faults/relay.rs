@@ -1,0 +1,254 @@
+//! A UDP relay that is a bad network: both directions pass through [`common::netsim`], in real time.
+//!
+//! ```text
+//! who dials ──▶ front socket ──▶ network ──▶ back socket ──▶ who listens, and the same way back
+//! ```
+//!
+//! A thread reads each socket and stamps what comes; one thread holds both networks and sends. Waiting for a channel
+//! is woken with a precision of 0.1 ms, so the relay adds less than a millisecond of its own.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use common::netsim::{NetConditions, NetCounters, Network, Scenario};
+use common::units::Timestamp;
+use socket2::SockRef;
+
+/// How often a reader looks whether it shall end.
+const LOOK: Duration = Duration::from_millis(100);
+/// Room for what comes while the relay's threads wait for a processor.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// Which way a datagram goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// From who dials to who listens.
+    There,
+    Back,
+}
+
+enum Event {
+    /// Came from `from` at the socket number `socket`.
+    Datagram { way: Way, socket: usize, bytes: Vec<u8>, from: SocketAddr, at: Timestamp },
+    /// The socket towards who listens becomes this one, of this number.
+    Rebind(UdpSocket, usize),
+    /// From now on these scenarios hold, there and back.
+    Begin(Box<[Scenario; 2]>),
+}
+
+/// What has passed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passed {
+    /// What has become of the datagrams there.
+    pub(crate) there: NetCounters,
+    /// And of those back.
+    pub(crate) back: NetCounters,
+    /// Bytes that came from who dials in each [`SLICE`] since the start.
+    pub(crate) bytes: Vec<u64>,
+}
+
+/// Time that one entry of [`Passed::bytes`] covers.
+pub(crate) const SLICE: Duration = Duration::from_millis(100);
+
+/// A running relay. It ends with its value.
+pub(crate) struct Relay {
+    address: SocketAddr,
+    target: SocketAddr,
+    began: Instant,
+    events: Option<Sender<Event>>,
+    stop: Arc<AtomicBool>,
+    back_sockets: usize,
+    threads: Vec<JoinHandle<()>>,
+    forwarder: Option<JoinHandle<Passed>>,
+}
+
+impl Relay {
+    /// A relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
+    pub(crate) fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
+        let front = socket(listen)?;
+        let (events, queue) = channel();
+        let mut relay = Self {
+            address: front.local_addr()?,
+            target,
+            began: Instant::now(),
+            events: Some(events),
+            stop: Arc::new(AtomicBool::new(false)),
+            back_sockets: 0,
+            threads: Vec::new(),
+            forwarder: None,
+        };
+        let back_socket = relay.back_socket()?;
+        relay.read(front.try_clone()?, Way::There, 0);
+        let network = || Network::new(NetConditions::perfect(delay), Timestamp::default());
+        let forwarder = Forwarder {
+            began: relay.began,
+            networks: [network(), network()],
+            front,
+            back: back_socket,
+            back_number: relay.back_sockets,
+            target,
+            client: None,
+            bytes: Vec::new(),
+        };
+        relay.forwarder = Some(std::thread::spawn(move || forwarder.run(&queue)));
+        Ok(relay)
+    }
+
+    /// Where to dial.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// When it began.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Begins scenarios, there and back.
+    pub(crate) fn begin(&self, there: Scenario, back: Scenario) {
+        self.tell(Event::Begin(Box::new([there, back])));
+    }
+
+    /// From now on who listens sees another port, as after a router has forgotten the old one.
+    pub(crate) fn rebind(&mut self) -> io::Result<()> {
+        let socket = self.back_socket()?;
+        self.tell(Event::Rebind(socket, self.back_sockets));
+        Ok(())
+    }
+
+    /// Ends the relay.
+    pub(crate) fn stop(mut self) -> Passed {
+        self.end();
+        self.forwarder.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+
+    fn tell(&self, event: Event) {
+        if let Some(events) = &self.events {
+            // The forwarder ends after this value only.
+            let _ = events.send(event);
+        }
+    }
+
+    /// A new socket towards who listens, with its reader.
+    fn back_socket(&mut self) -> io::Result<UdpSocket> {
+        let any = if self.target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+        let socket = socket((any, 0).into())?;
+        self.back_sockets += 1;
+        self.read(socket.try_clone()?, Way::Back, self.back_sockets);
+        Ok(socket)
+    }
+
+    fn read(&mut self, socket: UdpSocket, way: Way, number: usize) {
+        let (stop, began) = (Arc::clone(&self.stop), self.began);
+        let Some(events) = self.events.clone() else { return };
+        self.threads.push(std::thread::spawn(move || {
+            let mut buffer = vec![0; 65_536];
+            while !stop.load(Ordering::Relaxed) {
+                // An error is the time-out or the port of someone who has gone; neither matters.
+                let Ok((count, from)) = socket.recv_from(&mut buffer) else { continue };
+                let bytes = buffer[..count].to_vec();
+                let event = Event::Datagram { way, socket: number, bytes, from, at: since(began) };
+                if events.send(event).is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.events = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Forwarder {
+    began: Instant,
+    networks: [Network; 2],
+    front: UdpSocket,
+    back: UdpSocket,
+    back_number: usize,
+    target: SocketAddr,
+    /// Who dialled last.
+    client: Option<SocketAddr>,
+    bytes: Vec<u64>,
+}
+
+impl Forwarder {
+    fn run(mut self, queue: &Receiver<Event>) -> Passed {
+        loop {
+            let next = self.networks.iter().filter_map(Network::next_arrival).min();
+            let wait = next.map_or(LOOK, |next| next.since(since(self.began)));
+            match queue.recv_timeout(wait) {
+                Ok(event) => {
+                    self.take(event);
+                    queue.try_iter().for_each(|event| self.take(event));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let [there, back] = self.networks.map(|network| network.counters());
+                    return Passed { there, back, bytes: self.bytes };
+                }
+            }
+            let now = since(self.began);
+            // An error is the port of someone who has gone.
+            while let Some(datagram) = self.networks[Way::There as usize].pop(now) {
+                let _ = self.back.send_to(&datagram, self.target);
+            }
+            while let Some(datagram) = self.networks[Way::Back as usize].pop(now) {
+                if let Some(client) = self.client {
+                    let _ = self.front.send_to(&datagram, client);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            // The router forgets the old port: what comes there is lost.
+            Event::Datagram { way: Way::Back, socket, .. } if socket != self.back_number => {}
+            Event::Datagram { way, bytes, from, at, .. } => {
+                if way == Way::There {
+                    self.client = Some(from);
+                    let slice = (at.as_us() / SLICE.as_micros() as u64) as usize;
+                    self.bytes.resize(self.bytes.len().max(slice + 1), 0);
+                    self.bytes[slice] += bytes.len() as u64;
+                }
+                self.networks[way as usize].push(bytes, at);
+            }
+            Event::Rebind(socket, number) => (self.back, self.back_number) = (socket, number),
+            Event::Begin(scenarios) => {
+                let now = since(self.began);
+                for (network, scenario) in self.networks.iter_mut().zip(*scenarios) {
+                    network.restart(scenario, now);
+                }
+            }
+        }
+    }
+}
+
+fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(address)?;
+    socket.set_read_timeout(Some(LOOK))?;
+    // The system may give less, which is enough unless the machine is very busy.
+    let _ = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER);
+    let _ = SockRef::from(&socket).set_send_buffer_size(SOCKET_BUFFER);
+    Ok(socket)
+}
+
+fn since(began: Instant) -> Timestamp {
+    Timestamp::from_us(began.elapsed().as_micros().try_into().unwrap_or(u64::MAX))
+}

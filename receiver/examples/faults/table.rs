@@ -1,0 +1,47 @@
+//! The table at the end, in Markdown.
+
+use std::fmt;
+
+use crate::cases::Case;
+use crate::measured::{Measured, percentile};
+
+/// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one.
+pub(crate) const HEAD: &str = "\
+| scenario | | controller | seed | gap max, ms | gap p99 | presented | whole | coarse | latency p50/p95/p99, ms | Mbit/s | \
+growth sender/receiver, MB | verdict |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+
+/// A line of it.
+pub(crate) struct Row<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) controller: &'a str,
+    pub(crate) seed: u64,
+    pub(crate) measured: &'a Measured,
+    pub(crate) faults: &'a [String],
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, controller, seed, measured, faults } = self;
+        let gaps = measured.gaps(0.0, measured.length);
+        let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+        let [p50, p95, p99] = measured.latency();
+        let growth = measured.growth.map(|bytes| bytes as f64 / 1e6);
+        write!(
+            f,
+            "| {} | {} | {controller} | {seed} | {:.0} | {:.0} | {} | {} | {} | {p50:.0}/{p95:.0}/{p99:.0} | {:.1} | \
+             {:.1}/{:.1} | {} |",
+            case.name,
+            case.title,
+            measured.gap_max(),
+            percentile(&gaps, 0.99),
+            percent(measured.presented()),
+            percent(measured.share(|picture| picture.missing_blocks == 0)),
+            percent(measured.share(|picture| picture.missing_coarse == 0)),
+            measured.rate(0, measured.rates.len()) / 1e6,
+            growth[0],
+            growth[1],
+            if faults.is_empty() { "held".to_owned() } else { faults.join("; ") }
+        )
+    }
+}
