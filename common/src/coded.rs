@@ -16,6 +16,9 @@ impl StepIndex {
     /// The coarsest step, 2^22.
     pub const MAX: Self = Self(208);
 
+    /// The step 1: integers stay as they are.
+    pub const ONE: Self = Self(32);
+
     /// The step at `index`; `None` beyond [`Self::MAX`].
     pub const fn new(index: u8) -> Option<Self> {
         if index > Self::MAX.0 { None } else { Some(Self(index)) }

@@ -97,6 +97,8 @@ pub enum Chroma {
     C420,
     /// Cb and Cr at full size.
     C444,
+    /// Red, green and blue at full size, coded as the three channels of the reversible colour transform.
+    Rgb,
 }
 
 impl Chroma {
@@ -104,7 +106,7 @@ impl Chroma {
     pub const fn channels(self) -> &'static [Channel] {
         match self {
             Self::Grey => &[Channel::Y],
-            Self::C420 | Self::C444 => &[Channel::Y, Channel::Cb, Channel::Cr],
+            Self::C420 | Self::C444 | Self::Rgb => &[Channel::Y, Channel::Cb, Channel::Cr],
         }
     }
 
@@ -116,12 +118,13 @@ impl Chroma {
         }
     }
 
-    /// The planar format that holds a decoded picture of this sampling.
-    pub const fn planar_format(self) -> PixelFormat {
+    /// The format of a decoded picture of this sampling: planes, except for RGB.
+    pub const fn picture_format(self) -> PixelFormat {
         match self {
             Self::Grey => PixelFormat::Grey8,
             Self::C420 => PixelFormat::I420,
             Self::C444 => PixelFormat::I444,
+            Self::Rgb => PixelFormat::Rgb8,
         }
     }
 }

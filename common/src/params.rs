@@ -61,6 +61,8 @@ pub enum Profile {
 pub enum Wavelet {
     /// Cohen-Daubechies-Feauveau 9/7.
     Cdf97,
+    /// Cohen-Daubechies-Feauveau 5/3 in integers: nothing is quantised, and every sample comes back as it was.
+    Cdf53,
 }
 
 /// Depth of the decomposition of a square of side 2^L.

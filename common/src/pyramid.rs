@@ -61,13 +61,18 @@ pub struct Reach {
 impl Reach {
     /// Cohen-Daubechies-Feauveau 9/7: low coefficients read samples 2n-4 to 2n+4, high ones 2n-2 to 2n+4.
     pub const CDF97: Self = Self { low: 4, high: 2 };
+    /// Cohen-Daubechies-Feauveau 5/3: low coefficients read samples 2n-2 to 2n+2, high ones 2n to 2n+2.
+    pub const CDF53: Self = Self { low: 2, high: 0 };
 }
 
 impl Pyramid {
     /// Geometry for a plane of `plane` under `codec`.
     pub fn new(plane: FrameSize, codec: &CodecParams) -> Self {
-        let Wavelet::Cdf97 = codec.wavelet;
-        Self::with_reach(plane, codec.levels, codec.boundary, codec.padding, Some(Reach::CDF97))
+        let reach = match codec.wavelet {
+            Wavelet::Cdf97 => Reach::CDF97,
+            Wavelet::Cdf53 => Reach::CDF53,
+        };
+        Self::with_reach(plane, codec.levels, codec.boundary, codec.padding, Some(reach))
     }
 
     /// Geometry for a plane of `plane` under filters that are symmetric about 2n and 2n + 1 and reach that far; `None`

@@ -4,9 +4,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::params::StreamParams;
+use common::params::{StreamParams, Wavelet};
 
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
+use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::{Transform, TransformParams};
 use crate::{Error, Picture, PictureRef, cpu, memory, opencl, reference};
 
@@ -49,6 +50,8 @@ pub enum Target {
     Bytes(usize),
     /// All blocks at this quantiser step, however many bytes that takes.
     Step(StepIndex),
+    /// Every sample as it is: of a stream coded with the CDF 5/3, and of no other.
+    Lossless,
 }
 
 /// Duration of the stages of an encoder.
@@ -160,6 +163,10 @@ pub fn open_encoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Encoder>, Error> {
+    if params.codec.wavelet == Wavelet::Cdf53 {
+        let transform = open_transform(&TransformParams::from(params), choice, device)?;
+        return Ok(Box::new(LosslessEncoder::new(params, transform)));
+    }
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => {
@@ -179,6 +186,10 @@ pub fn open_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Decoder>, Error> {
+    if params.codec.wavelet == Wavelet::Cdf53 {
+        let transform = open_transform(&TransformParams::from(params), choice, device)?;
+        return Ok(Box::new(LosslessDecoder::new(params, transform)));
+    }
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => {

@@ -1,6 +1,6 @@
 //! What can go wrong in this crate, one variant per cause.
 
-use common::frame::{FrameSize, PixelFormat};
+use common::frame::{Chroma, FrameSize, PixelFormat};
 
 use crate::bank::BankError;
 use crate::wavelet::{Element, Scheme};
@@ -48,6 +48,20 @@ pub enum Error {
         wanted: PixelFormat,
         /// Format of the picture given.
         given: PixelFormat,
+    },
+    /// A picture of a lossless stream whose samples the stream's chroma sampling does not keep.
+    #[error("a {format:?} picture cannot be kept exactly as {chroma:?}")]
+    NotExact {
+        /// Format of the picture.
+        format: PixelFormat,
+        /// The stream's sampling.
+        chroma: Chroma,
+    },
+    /// A size or quality asked of a lossless stream, or the other way round.
+    #[error("this stream is {stream}: ask for what such a stream can have")]
+    WrongTarget {
+        /// `lossless` or `lossy`.
+        stream: &'static str,
     },
     /// A received frame that was cut into another number of blocks.
     #[error("a frame of this stream has {wanted} blocks, not {given}")]

@@ -11,6 +11,7 @@ mod cpu;
 mod error;
 mod fallback;
 pub mod lifting;
+mod lossless;
 pub mod measure;
 mod memory;
 pub mod opencl;

@@ -62,7 +62,7 @@ impl Picture {
 
     /// The picture that a stream of `chroma` and `size` decodes into, every sample 0.
     pub fn for_stream(chroma: Chroma, size: FrameSize) -> Self {
-        Self::new(chroma.planar_format(), size)
+        Self::new(chroma.picture_format(), size)
     }
 
     /// A picture whose samples are `data`; errors as [`PictureRef::new`].

@@ -63,6 +63,7 @@ impl RateControl {
                 return Ok(self.last);
             }
             Target::Bytes(bytes) => bytes,
+            Target::Lossless => return Err(Error::WrongTarget { stream: "lossy" }),
         };
         let smallest_bytes = FRAME_HEADER_BYTES + map_bytes(blocks);
         if budget < smallest_bytes {

@@ -97,15 +97,18 @@ impl TransformParams {
 impl From<&StreamParams> for TransformParams {
     /// The transform of a stream's pictures.
     fn from(stream: &StreamParams) -> Self {
-        let params::Wavelet::Cdf97 = stream.codec.wavelet;
+        let (wavelet, element) = match stream.codec.wavelet {
+            params::Wavelet::Cdf97 => (Wavelet::Cdf97, Element::F32),
+            params::Wavelet::Cdf53 => (Wavelet::Cdf53, Element::I32),
+        };
         Self {
             size: stream.size,
             chroma: stream.chroma,
-            filter: Filter::Wavelet(Wavelet::Cdf97),
+            filter: Filter::Wavelet(wavelet),
             levels: stream.codec.levels,
             boundary: stream.codec.boundary,
             padding: stream.codec.padding,
-            element: Element::F32,
+            element,
             scheme: None,
         }
     }

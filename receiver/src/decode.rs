@@ -204,7 +204,7 @@ impl Open {
         stage: &Stage<R>,
     ) -> Result<(), Failure> {
         let params = &self.stream.params;
-        let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.planar_format();
+        let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
         let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);

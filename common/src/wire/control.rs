@@ -10,7 +10,7 @@ use bincode::{Decode, Encode};
 
 use super::DecodeError;
 use super::params::PARAMS_BYTES;
-use crate::params::StreamParams;
+use crate::params::{StreamParams, Wavelet};
 use crate::units::{FrameId, Timestamp};
 
 /// Longest message, without its length prefix.
@@ -197,7 +197,11 @@ impl TryFrom<Wire> for ControlMessage {
                 Self::Hello { version, role: if is_sender { Role::Sender } else { Role::Receiver } }
             }
             Wire::Welcome { params, start_frame } => {
-                Self::Welcome { params: StreamParams::from_bytes(&params)?, start_frame: FrameId(start_frame) }
+                let params = StreamParams::from_bytes(&params)?;
+                if params.codec.wavelet != Wavelet::Cdf97 {
+                    return Err(DecodeError::Malformed("a live stream is coded with the CDF 9/7"));
+                }
+                Self::Welcome { params, start_frame: FrameId(start_frame) }
             }
             Wire::Ready => Self::Ready,
             Wire::Ping { id, sent } => Self::Ping { id, sent: Timestamp::from_us(sent) },

@@ -32,6 +32,7 @@ impl StreamParams {
             Chroma::Grey => 0,
             Chroma::C420 => 1,
             Chroma::C444 => 2,
+            Chroma::Rgb => 3,
         };
         bytes[17] = match self.colour.matrix {
             Matrix::Bt601 => 0,
@@ -46,6 +47,7 @@ impl StreamParams {
         };
         bytes[20] = match self.codec.wavelet {
             Wavelet::Cdf97 => 0,
+            Wavelet::Cdf53 => 1,
         };
         bytes[21] = match self.codec.levels {
             Levels::Full => LEVELS_FULL,
@@ -81,7 +83,9 @@ impl StreamParams {
                 0 => Chroma::Grey,
                 1 => Chroma::C420,
                 2 => Chroma::C444,
-                _ => return Err(unknown("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4")),
+                3 if bytes[20] == 0 => return Err(unknown("RGB is coded with the CDF 5/3 only")),
+                3 => Chroma::Rgb,
+                _ => return Err(unknown("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4, 3 RGB")),
             },
             colour: ColourSpace {
                 matrix: match bytes[17] {
@@ -102,7 +106,8 @@ impl StreamParams {
                 },
                 wavelet: match bytes[20] {
                     0 => Wavelet::Cdf97,
-                    _ => return Err(unknown("unknown wavelet: known is 0 CDF 9/7")),
+                    1 => Wavelet::Cdf53,
+                    _ => return Err(unknown("unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3")),
                 },
                 levels: match bytes[21] {
                     LEVELS_FULL => Levels::Full,

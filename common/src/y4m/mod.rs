@@ -42,7 +42,7 @@ pub struct Y4mHeader {
 impl Y4mHeader {
     /// Order of the samples of a picture.
     pub const fn format(&self) -> PixelFormat {
-        self.chroma.planar_format()
+        self.chroma.picture_format()
     }
 
     /// Bytes of a picture.

@@ -22,6 +22,9 @@ impl<W: Write> Y4mWriter<W> {
             Chroma::C444 => "444",
             // A chroma sample made by Duet is the mean of 2x2 pixels and lies in their middle.
             Chroma::C420 => "420jpeg",
+            Chroma::Rgb => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "Y4M holds no RGB pictures"));
+            }
         };
         let range = range_name(header.colour.range);
         let matrix = match header.colour.matrix {

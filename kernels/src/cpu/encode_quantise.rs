@@ -7,7 +7,7 @@ use common::pyramid::BLOCK_SIDE;
 
 use super::tile::{QUADS, TILE};
 use crate::reference::quantise::{
-    BESIDE_ONE, BESIDE_TWO, MAX_MAGNITUDE, PARTS, PLAIN, Quantiser, first_threshold, second_threshold,
+    BESIDE_ONE, BESIDE_TWO, MAX_MAGNITUDE, PARTS, Quantiser, first_threshold, second_threshold,
 };
 
 /// The lowest threshold there is: what is below becomes 0 wherever it is.
@@ -64,7 +64,7 @@ impl Quantised {
             if largest < LEAST {
                 self.keep(y, [[0; QUADS]; 4], [[0; QUADS]; 4], &mut peaks);
             } else {
-                self.decide(y, &mut peaks);
+                self.decide(y, quantiser.plain, &mut peaks);
             }
         }
         peaks.into_iter().fold(0, u8::max)
@@ -98,7 +98,7 @@ impl Quantised {
 
     /// Quantises a row of quads.
     #[inline(always)]
-    fn decide(&mut self, y: usize, peaks: &mut Row) {
+    fn decide(&mut self, y: usize, plain_from: u8, peaks: &mut Row) {
         let beside = each(row(&self.whole[y + 1], 0), row(&self.whole[y + 1], 2), u8::wrapping_add);
         let across = each(row(&self.whole[y], 1), row(&self.whole[y + 2], 1), u8::wrapping_add);
         let activity = each(beside, across, u8::wrapping_add);
@@ -115,7 +115,7 @@ impl Quantised {
                 let second = second_threshold(activity[x].wrapping_add(beside_two));
                 let here = parts[position][x];
                 let one_or_two = u8::from(here >= first).wrapping_add(u8::from(here >= second));
-                small[x] = if here >= PLAIN { u8::MAX } else { one_or_two };
+                small[x] = if here >= plain_from { u8::MAX } else { one_or_two };
             }
             for x in 0..QUADS {
                 let scaled = self.scaled[y][position][x];

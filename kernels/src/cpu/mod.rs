@@ -10,6 +10,7 @@ mod encode_quantise;
 mod encode_rans;
 mod encoder;
 mod filter;
+mod integers;
 mod level;
 mod line;
 mod merge_level;
@@ -34,6 +35,7 @@ use tile::Place;
 
 pub(crate) use decoder::CpuDecoder;
 pub(crate) use encoder::CpuEncoder;
+pub(crate) use integers::IntegerCoder;
 pub(crate) use transform::open_transform;
 
 /// The processor as a device.

@@ -6,6 +6,7 @@ pub mod dwt;
 pub mod quad;
 pub mod quantise;
 pub mod rans;
+pub mod rct;
 pub mod sample;
 mod transform;
 
@@ -106,7 +107,7 @@ impl BlockCoder for Blocks {
 }
 
 /// Where the rows of a block lie in its square.
-fn rows(block: &Block, side: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+pub(crate) fn rows(block: &Block, side: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let rect = block.rect;
     (rect.y..rect.y + rect.height).map(move |y| y * side + rect.x..y * side + rect.x + rect.width)
 }
@@ -215,7 +216,7 @@ pub(crate) fn check_decode(
     layout: &BlockLayout,
 ) -> Result<(), Error> {
     check_picture(out.as_ref(), params.size)?;
-    let wanted = params.chroma.planar_format();
+    let wanted = params.chroma.picture_format();
     if out.format() != wanted {
         return Err(Error::PictureFormat { wanted, given: out.format() });
     }

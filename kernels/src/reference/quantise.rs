@@ -55,14 +55,19 @@ pub struct Quantiser {
     pub offset_of_one: f32,
     /// [`RECONSTRUCTION`] times the step, rounded to f32.
     pub offset: f32,
+    /// From where on, in parts of a step, an encoder cuts without regard to neighbours: [`PLAIN`].
+    pub plain: u8,
 }
 
 impl Quantiser {
+    /// Keeps integers of up to [`crate::tables::MAX_LENGTH`] bits as they are.
+    pub const EXACT: Self = Self { inverse: 1.0, step: 1.0, offset_of_one: 0.0, offset: 0.0, plain: PARTS };
+
     /// The quantiser of a step.
     pub fn new(step: StepIndex) -> Self {
         let step = step.step();
         let (offset_of_one, offset) = (RECONSTRUCTION_OF_ONE * step, RECONSTRUCTION * step);
-        Self { inverse: 1.0 / step, step, offset_of_one, offset }
+        Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN }
     }
 
     /// `trunc(|coefficient| / step)`, at most [`MAX_MAGNITUDE`], with the coefficient's sign.
@@ -72,7 +77,7 @@ impl Quantiser {
     }
 
     /// Quantises a block of rows of `width` coefficients for the fewest bits and the least error: magnitudes of
-    /// [`PLAIN`] and more as [`Self::quantise`] does, smaller ones to 0, 1 or 2 by [`first_threshold`] and
+    /// [`Self::plain`] and more as [`Self::quantise`] does, smaller ones to 0, 1 or 2 by [`first_threshold`] and
     /// [`second_threshold`].
     pub fn quantise_block(self, coefficients: &[f32], width: usize) -> Vec<i32> {
         let parts = |coefficient: f32| (coefficient.abs() * self.inverse * f32::from(PARTS)) as u8;
@@ -88,7 +93,7 @@ impl Quantiser {
         };
         let quantise = |(index, &coefficient): (usize, &f32)| {
             let parts = parts(coefficient);
-            if parts >= PLAIN {
+            if parts >= self.plain {
                 return self.quantise(coefficient);
             }
             let (row, column) = (index / width, index % width);

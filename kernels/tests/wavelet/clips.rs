@@ -133,3 +133,21 @@ fn the_matrix_of_a_clip_follows_its_lines_or_its_word() {
         assert!(fs::read(&clip).unwrap().starts_with(line.as_bytes()), "{line}");
     }
 }
+
+#[test]
+fn lossless_files_keep_every_sample() {
+    let folder = Folder::new("exact");
+    let (coded, input) = (folder.path("a.duet"), folder.file("a.ppm", &ppm(67, 45)));
+    for backend in BACKENDS {
+        let output = folder.path("b.ppm");
+        succeed(&["encode", &input, &coded, "--lossless", "--backend", backend]);
+        succeed(&["decode", &coded, &output, "--backend", backend]);
+        assert!(samples(&output, 3 * 67 * 45) == samples(&input, 3 * 67 * 45), "{backend}");
+    }
+    let clip = y4m(97, 131, "420jpeg", 3);
+    let (input, output) = (folder.file("a.y4m", &clip), folder.path("b.y4m"));
+    succeed(&["encode", &input, &coded, "--lossless", "--backend", "cpu"]);
+    succeed(&["decode", &coded, &output, "--backend", "cpu"]);
+    let frame_bytes = 97 * 131 + 2 * 49 * 66;
+    assert_eq!(y4m_samples(&fs::read(&output).unwrap(), frame_bytes).1, y4m_samples(&clip, frame_bytes).1);
+}

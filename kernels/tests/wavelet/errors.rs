@@ -186,7 +186,8 @@ fn what_this_version_does_not_have_is_said_in_a_sentence() {
         fail(&["encode", &picture, &coded, option, value], 2, &["frames are not coded", value]);
     }
     fail(&["encode", &picture, &coded, "--profile", "pcwt"], 2, &["--profile pcwt is not available"]);
-    fail(&["encode", &picture, &coded, "--lossless"], 2, &["--lossless is not available"]);
+    fail(&["encode", &picture, &coded, "--lossless", "--wavelet", "cdf97"], 2, &["use --wavelet cdf53"]);
+    fail(&["encode", &picture, &coded, "--lossless", "--chroma", "420"], 2, &["--chroma does not go with --lossless"]);
     fail(&["decode", &coded, &array, "--drop-levels", "1"], 2, &["--drop-levels 1 is not available"]);
 }
 

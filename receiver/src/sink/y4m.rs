@@ -156,7 +156,7 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let end = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
-        let frame_bytes = 6 + params.chroma.planar_format().bytes(params.size);
+        let frame_bytes = 6 + params.chroma.picture_format().bytes(params.size);
         let frames = bytes[end..].chunks(frame_bytes).map(|chunk| {
             assert_eq!((chunk.len(), &chunk[..6]), (frame_bytes, &b"FRAME\n"[..]));
             chunk[6]

@@ -24,12 +24,17 @@ pub(crate) fn encode(
     transform: &TransformArgs,
     compute: &ComputeArgs,
 ) -> Result<String> {
-    let (codec, rate) = (options::codec_params(transform, coding.weights)?, options::rate(coding)?);
+    let rate = options::rate(coding)?;
+    let codec = options::codec_params(transform, rate, coding.weights)?;
     Kind::of(output, &[Kind::Duet])?;
     let mut reader = Reader::open(input)?;
     let info = reader.info();
     let own = picture::own_chroma(info.format);
     let chroma = match (coding.chroma, own) {
+        (None, _) if rate == Rate::Lossless => picture::exact_chroma(info.format),
+        (Some(_), _) if rate == Rate::Lossless => {
+            bail!("--chroma does not go with --lossless, which keeps what the file has: leave it out")
+        }
         (Some(ChromaName::C420), _) => Chroma::C420,
         (Some(ChromaName::C444), _) => Chroma::C444,
         (None, Chroma::C444) if reader.is_still() => Chroma::C420,
@@ -106,6 +111,7 @@ fn target(rate: Rate, size: FrameSize, overhead_bytes: usize) -> Target {
         Rate::BitsPerPixel(bpp) => Target::Bytes(bytes_per_frame(bpp, size).saturating_sub(overhead_bytes)),
         Rate::BytesPerFrame(bytes) => Target::Bytes(bytes.saturating_sub(overhead_bytes)),
         Rate::Step(step) => Target::Step(step),
+        Rate::Lossless => Target::Lossless,
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum Rate {
     BytesPerFrame(usize),
     /// Quantiser step.
     Step(StepIndex),
+    /// Every sample as it is.
+    Lossless,
 }
 
 /// Longest file of a filter bank: four filters of 64 taps take a tenth of it.
@@ -86,12 +88,19 @@ pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
 }
 
 /// The transform asked for, if frames can be coded with it.
-pub(crate) fn codec_params(args: &TransformArgs, weights: Option<WeightsName>) -> Result<CodecParams> {
-    let options = transform(args)?;
-    if options.filter != Filter::Wavelet(Wavelet::Cdf97) {
-        bail!("frames are not coded with {} in this version: use --wavelet cdf97", options.filter);
+pub(crate) fn codec_params(args: &TransformArgs, rate: Rate, weights: Option<WeightsName>) -> Result<CodecParams> {
+    let (wavelet, default, with) = match rate {
+        Rate::Lossless => (params::Wavelet::Cdf53, WaveletName::Cdf53, "with --lossless"),
+        _ => (params::Wavelet::Cdf97, WaveletName::Cdf97, "without --lossless"),
+    };
+    let no_other = args.filter_bank.is_none() && args.wavelet.is_none_or(|wavelet| wavelet == default);
+    let asked = TransformArgs { wavelet: args.wavelet.or(no_other.then_some(default)), ..args.clone() };
+    let options = transform(&asked)?;
+    if !no_other {
+        let name = format!("{default:?}").to_lowercase();
+        bail!("{with}, frames are not coded with {}: use --wavelet {name}", options.filter);
     }
-    if options.element != Element::F32 {
+    if options.element == Element::F64 {
         bail!("frames are not coded in {} in this version: leave --precision out", options.element);
     }
     if let Some(scheme) = options.scheme.filter(|scheme| !scheme.is_exact()) {
@@ -101,7 +110,7 @@ pub(crate) fn codec_params(args: &TransformArgs, weights: Option<WeightsName>) -
     }
     Ok(CodecParams {
         profile: Profile::Quad,
-        wavelet: params::Wavelet::Cdf97,
+        wavelet,
         levels: options.levels,
         boundary: options.boundary,
         padding: options.padding,
@@ -149,7 +158,7 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     }
     let RateArgs { bpp, bytes_per_frame, step, lossless } = args.rate;
     if lossless {
-        bail!("--lossless is not available in this version: use a small --step, such as 0.5");
+        return Ok(Rate::Lossless);
     }
     match (bpp, bytes_per_frame, step) {
         (Some(bpp), ..) => Ok(Rate::BitsPerPixel(bits_per_pixel(bpp)?)),

@@ -14,6 +14,11 @@ pub(crate) fn own_chroma(format: PixelFormat) -> Chroma {
     }
 }
 
+/// The sampling that keeps all of a file's samples.
+pub(crate) fn exact_chroma(format: PixelFormat) -> Chroma {
+    if format == PixelFormat::Rgb8 { Chroma::Rgb } else { own_chroma(format) }
+}
+
 /// The parameters of a stream of a file's pictures.
 pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecParams) -> StreamParams {
     StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
@@ -23,7 +28,7 @@ pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecPara
 pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
     PictureInfo {
         size: params.size,
-        format: params.chroma.planar_format(),
+        format: params.chroma.picture_format(),
         colour: params.colour,
         frame_rate: params.frame_rate,
     }

@@ -53,7 +53,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
         let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
-        let info = PictureInfo { size, format: params.chroma.planar_format(), colour, frame_rate };
+        let info = PictureInfo { size, format: params.chroma.picture_format(), colour, frame_rate };
         let mut writer = Writer::create(output, info)?;
         writer.write(&bytes(&planes))?;
         writer.finish()?;

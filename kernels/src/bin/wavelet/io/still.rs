@@ -49,7 +49,7 @@ pub(crate) fn check(path: &Path, kind: Kind, format: PixelFormat) -> Result<()> 
     Ok(())
 }
 
-/// Writes a planar picture as `kind`.
+/// Writes a planar or RGB picture as `kind`.
 pub(crate) fn write(path: &Path, kind: Kind, info: &PictureInfo, data: &[u8]) -> Result<()> {
     let name = path.display();
     let (width, height) = (info.size.width() as u32, info.size.height() as u32);
@@ -58,6 +58,8 @@ pub(crate) fn write(path: &Path, kind: Kind, info: &PictureInfo, data: &[u8]) ->
     let rgb;
     let (samples, colour) = if grey {
         (data, ExtendedColorType::L8)
+    } else if info.format == PixelFormat::Rgb8 {
+        (data, ExtendedColorType::Rgb8)
     } else {
         rgb = rgb::from_planar(info, data);
         (rgb.as_slice(), ExtendedColorType::Rgb8)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use common::frame::{Chroma, PixelFormat};
 use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 
@@ -50,12 +50,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Creates a clip at `path`; `info.format` is planar or grey.
+    /// Creates a clip at `path`; `info.format` is planar or grey, an error for any other.
     pub(crate) fn create(path: &Path, info: PictureInfo) -> Result<Self> {
         let chroma = match info.format {
             PixelFormat::Grey8 => Chroma::Grey,
             PixelFormat::I444 => Chroma::C444,
-            _ => Chroma::C420,
+            PixelFormat::I420 => Chroma::C420,
+            _ => bail!("{}: a .y4m file holds no RGB pictures: write this one to .png or .ppm", path.display()),
         };
         let header = Y4mHeader { size: info.size, rate: Some(info.frame_rate), chroma, colour: info.colour };
         let output = Output::create(path)?;

@@ -1,0 +1,194 @@
+//! Lossless coding: the reversible colour transform, the 5/3 in integers on any back end, and the block coder of the
+//! `quad` profile without a quantiser.
+//!
+//! Blocks are those of a lossy stream, each decodable alone. They are coded on the processor's cores.
+
+use std::time::Instant;
+
+use common::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use common::params::StreamParams;
+use common::pyramid::{Block, BlockLayout, Pyramid};
+use rayon::prelude::*;
+
+use crate::cpu::IntegerCoder;
+use crate::reference::quad::{self, Damaged, Shape};
+use crate::reference::{check_decode, check_picture, rct, rows};
+use crate::{
+    BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform, Values,
+};
+
+/// Blocks that a thread takes at a time.
+const BLOCKS_PER_TASK: usize = 8;
+
+/// Codes blocks of integers.
+enum Coder {
+    Reference,
+    Cpu(Box<IntegerCoder>),
+}
+
+impl Coder {
+    /// The one that belongs to a back end.
+    fn of(backend: &BackendInfo) -> Self {
+        if backend.name == "reference" { Self::Reference } else { Self::Cpu(Box::new(IntegerCoder::new())) }
+    }
+
+    fn encode(&mut self, values: &[i32], shape: Shape, out: &mut Vec<u8>) {
+        match self {
+            Self::Reference => quad::encode(values, shape, out),
+            Self::Cpu(coder) => coder.encode(values, shape, out),
+        }
+    }
+
+    fn decode(&mut self, bytes: &[u8], shape: Shape, values: &mut [i32]) -> Result<(), Damaged> {
+        match self {
+            Self::Reference => quad::decode(bytes, shape, values),
+            Self::Cpu(coder) => coder.decode(bytes, shape, values),
+        }
+    }
+}
+
+/// The coefficients of a block, row by row.
+fn load(block: &Block, pyramids: &[Pyramid], squares: &[Vec<i32>]) -> Vec<i32> {
+    let channel = block.channel.index();
+    rows(block, pyramids[channel].side()).flat_map(|row| &squares[channel][row]).copied().collect()
+}
+
+/// Encoder of a lossless stream.
+pub(crate) struct LosslessEncoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    transform: Box<dyn Transform>,
+    codes: Vec<Vec<u8>>,
+    times: EncodeTimes,
+}
+
+impl LosslessEncoder {
+    /// For the pictures of a stream, which `transform` transforms.
+    pub(crate) fn new(params: &StreamParams, transform: Box<dyn Transform>) -> Self {
+        let layout = BlockLayout::new(params);
+        let codes = vec![Vec::new(); layout.blocks().len()];
+        Self { params: *params, layout, transform, codes, times: EncodeTimes::default() }
+    }
+}
+
+impl Encoder for LosslessEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        if target != Target::Lossless {
+            return Err(Error::WrongTarget { stream: "lossless" });
+        }
+        check_picture(picture, self.params.size)?;
+        let start = Instant::now();
+        let planes = Values::I32(rct::planes(picture, self.params.chroma)?);
+        let squares = self.transform.forward_planes(&planes)?;
+        self.times.transform = start.elapsed();
+        let start = Instant::now();
+        let (pyramids, backend) = (self.layout.pyramids(), self.transform.backend());
+        let squares = squares.squares::<i32>(pyramids)?;
+        let blocks = self.codes.par_iter_mut().zip(self.layout.blocks()).with_min_len(BLOCKS_PER_TASK);
+        blocks.for_each_init(
+            || Coder::of(backend),
+            |coder, (code, block)| {
+                code.clear();
+                coder.encode(&load(block, pyramids, squares), Shape::from(block), code);
+            },
+        );
+        let header = FrameHeader { step: StepIndex::ONE, fine_blocks: self.codes.len() as u32 };
+        let mut frame = CodedFrame { header, ends: Vec::with_capacity(self.codes.len()), data: Vec::new() };
+        for code in &self.codes {
+            frame.data.extend_from_slice(code);
+            frame.ends.push(frame.data.len() as u32);
+        }
+        self.times.code = start.elapsed();
+        Ok(frame)
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.transform.backend()
+    }
+}
+
+/// Decoder of a lossless stream.
+pub(crate) struct LosslessDecoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    transform: Box<dyn Transform>,
+    /// The coefficients of every block; those of coarse blocks outlive the frame.
+    blocks: Vec<Vec<i32>>,
+    squares: Values,
+    damaged: u64,
+    times: DecodeTimes,
+}
+
+impl LosslessDecoder {
+    /// For a stream whose pictures `transform` transforms back.
+    pub(crate) fn new(params: &StreamParams, transform: Box<dyn Transform>) -> Self {
+        let layout = BlockLayout::new(params);
+        let blocks = layout.blocks().iter().map(|block| vec![0; block.rect.width * block.rect.height]).collect();
+        let squares = layout.pyramids().iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect();
+        let (squares, times) = (Values::I32(squares), DecodeTimes::default());
+        Self { params: *params, layout, transform, blocks, squares, damaged: 0, times }
+    }
+
+    /// Decodes what has come; returns how many blocks were damaged.
+    fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
+        let (coarse, backend) = (self.layout.coarse_blocks(), self.transform.backend());
+        let blocks = self.blocks.par_iter_mut().zip(self.layout.blocks()).enumerate().with_min_len(BLOCKS_PER_TASK);
+        let damaged = blocks.map_init(
+            || (Coder::of(backend), Vec::new()),
+            |(coder, decoded), (index, (values, block))| {
+                let state = frame.block(index);
+                if let BlockState::Coded(bytes) = state {
+                    decoded.resize(values.len(), 0);
+                    if coder.decode(bytes, Shape::from(block), decoded).is_ok() {
+                        values.copy_from_slice(decoded);
+                        return 0;
+                    }
+                }
+                // A damaged block counts as missing.
+                if state == BlockState::Zero || index >= coarse {
+                    values.fill(0);
+                }
+                u64::from(matches!(state, BlockState::Coded(_)))
+            },
+        );
+        damaged.sum()
+    }
+}
+
+impl Decoder for LosslessDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let start = Instant::now();
+        check_decode(frame, out, &self.params, &self.layout)?;
+        self.damaged += self.decode_blocks(frame);
+        let squares = self.squares.squares_mut::<i32>(self.layout.pyramids())?;
+        for (block, values) in self.layout.blocks().iter().zip(&self.blocks) {
+            let channel = block.channel.index();
+            let side = self.layout.pyramids()[channel].side();
+            for (row, values) in rows(block, side).zip(values.chunks_exact(block.rect.width)) {
+                squares[channel][row].copy_from_slice(values);
+            }
+        }
+        self.times.decode = start.elapsed();
+        let start = Instant::now();
+        let planes = self.transform.inverse(&self.squares)?;
+        rct::finish(planes.planes::<i32>(self.layout.pyramids())?, out);
+        self.times.inverse = start.elapsed();
+        Ok(())
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.transform.backend()
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged
+    }
+}
