@@ -159,8 +159,8 @@ pub struct Display {
     pub sink: Option<String>,
     /// Whether the line with frame rate, latency and bit rate is shown at start (a key toggles it). Default true.
     pub status_line: Option<bool>,
-    /// Longest wait for the missing parts of a frame beyond its expected arrival, ms, 0 to 1000. Default: one
-    /// frame interval.
+    /// Longest wait for the missing parts of a frame beyond its expected arrival, ms, 0 to 1000. Default:
+    /// three quarters of a frame interval.
     pub latency_max_ms: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ pub struct ReceiverConfig {
     pub sink: String,
     /// Whether the status line is shown at start.
     pub status_line: bool,
-    /// Longest wait for the missing parts of a frame; `None`: one frame interval.
+    /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
     pub latency_max: Option<Duration>,
     /// File with a line for each picture shown.
     pub pictures_file: Option<PathBuf>,

@@ -60,7 +60,7 @@ impl Inbound {
         let reassembler = Reassembler::new(params, start_frame, now);
         Self {
             interval,
-            latency_max: options.latency_max.unwrap_or(interval),
+            latency_max: options.latency_max.unwrap_or(interval * 3 / 4),
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),

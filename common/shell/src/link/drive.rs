@@ -97,11 +97,8 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
         }
         busy.store(active.is_some(), Ordering::Relaxed);
         patience.set(link.silence_max());
-        let mut deadline = link.poll_timeout();
-        if blocked {
-            let look = clock::now() + ROOM_CHECK;
-            deadline = Some(deadline.map_or(look, |deadline| deadline.min(look)));
-        }
+        // What is due cannot leave while the buffer is full: waiting for it would not wait at all.
+        let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
         let event = tokio::select! {
             biased;
             () = stopped(&mut signals) => Event::Stop,

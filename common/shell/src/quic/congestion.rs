@@ -1,8 +1,10 @@
 //! A congestion controller that leaves the rate to the session.
 //!
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one
-//! opens the window far enough that neither happens, `max(2 frames, 2 * rate * RTT)` with the session's target of the
-//! moment, ignores isolated loss, and halves only when everything sent for several round trips was lost.
+//! opens the window far enough that neither happens: a second of the session's target of the moment, and more on longer
+//! routes. That much fits in before the session itself falls silent, so that what is sent right after a blackout tells at
+//! once that the route is back; a full window would wait for a probe, up to seconds. Isolated loss is ignored; the window
+//! halves only when everything sent for several round trips was lost.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,6 +20,8 @@ pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// Smallest full window, bytes: room for control messages when no video is sent.
 const WINDOW_MIN_BYTES: u64 = 64 << 10;
+/// The window holds at least what leaves in this time.
+const SPAN_MIN: Duration = Duration::from_secs(1);
 
 /// What the window depends on besides the round trip.
 #[derive(Clone, Debug)]
@@ -31,8 +35,9 @@ pub(super) struct Demand {
 impl Demand {
     /// The window when nothing is wrong.
     fn window(&self, rtt: Duration) -> u64 {
-        let in_flight = u128::from(self.rate.get().as_bps()) * rtt.as_micros() / 8_000_000;
-        (2 * self.frame_bytes).max(2 * in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
+        let span = (2 * rtt).max(SPAN_MIN);
+        let in_flight = u128::from(self.rate.get().as_bps()) * span.as_micros() / 8_000_000;
+        (2 * self.frame_bytes).max(in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
     }
 }
 
@@ -99,11 +104,11 @@ mod tests {
         let demand = Arc::new(demand(40_000_000, 170_000));
         let now = Instant::now();
         let mut controller = demand.build(now, 1200);
-        assert_eq!(controller.window(), 1_000_000);
+        assert_eq!(controller.window(), 5_000_000);
         controller.on_congestion_event(now, now, false, 50_000);
-        assert_eq!(controller.window(), 1_000_000);
+        assert_eq!(controller.window(), 5_000_000);
         controller.on_congestion_event(now, now, true, 50_000);
-        assert_eq!(controller.window(), 500_000);
+        assert_eq!(controller.window(), 2_500_000);
         for _ in 0..20 {
             controller.on_congestion_event(now, now, true, 50_000);
         }
@@ -113,10 +118,11 @@ mod tests {
     #[test]
     fn two_frames_always_fit_and_the_rate_is_that_of_the_moment() {
         assert_eq!(demand(0, 0).window(Duration::from_secs(1)), WINDOW_MIN_BYTES);
+        assert_eq!(demand(800_000, 170_000).window(Duration::from_millis(50)), 340_000);
         let demand = demand(40_000_000, 170_000);
-        assert_eq!(demand.window(Duration::from_micros(200)), 340_000);
-        assert_eq!(demand.window(Duration::from_millis(50)), 500_000);
+        assert_eq!(demand.window(Duration::from_millis(50)), 5_000_000);
+        assert_eq!(demand.window(Duration::from_millis(700)), 7_000_000);
         demand.rate.set(Bitrate::from_bps(80_000_000));
-        assert_eq!(demand.window(Duration::from_millis(50)), 1_000_000);
+        assert_eq!(demand.window(Duration::from_millis(50)), 10_000_000);
     }
 }
