@@ -94,6 +94,7 @@ impl Cutter<'_> {
             steps: self.frame.header,
             capture: self.capture,
             sent_offset_us: 0,
+            is_last: false,
             place: None,
             content,
         };

@@ -57,6 +57,7 @@ fn datagram(frame: u32, content: Content, payload: &[u8]) -> Vec<u8> {
         steps: STEPS,
         capture: t(u64::from(frame) * 20_000),
         sent_offset_us: 7,
+        is_last: false,
         place: None,
         content,
     }

@@ -11,6 +11,7 @@ use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEve
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::feedback::FeedbackHeader;
+use common::wire::media::MediaHeader;
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
 
 const fn ms(ms: u64) -> Duration {
@@ -50,6 +51,35 @@ fn hundreds_of_bad_networks_break_no_promise() {
     // The weather was bad enough to mean something, and the picture went on. Lost are mostly frames that waited for
     // a part until parity had completed a newer one.
     assert!(complete > 3_000 && partial > 300 && lost < 800, "{complete} complete, {partial} partial, {lost} lost");
+}
+
+#[test]
+fn a_frame_whose_last_datagram_is_there_is_not_waited_for() {
+    // Every third datagram is lost, but never the last one of a frame.
+    let lose: fn(&mut Vec<u8>) = |datagram| {
+        let (header, _) = MediaHeader::parse(datagram).unwrap();
+        if header.sequence.0.is_multiple_of(3) && !header.is_last {
+            datagram.clear();
+        }
+    };
+    let lose_the_last: fn(&mut Vec<u8>) = |datagram| {
+        if MediaHeader::parse(datagram).unwrap().0.is_last {
+            datagram.clear();
+        }
+    };
+    let longest_wait = |tamper| {
+        let options = ReceiverOptions { latency_max: None, ..ReceiverOptions::default() };
+        let mut world = World::new(NetConditions::perfect(ms(10)), options);
+        world.stream(60);
+        world.tamper = Some(tamper);
+        world.worst_wait = Duration::ZERO;
+        world.stream(60);
+        assert!(world.receiver.stats().frames_partial > 30);
+        world.worst_wait
+    };
+    let (usual, without_end) = (longest_wait(lose), longest_wait(lose_the_last));
+    assert!(usual < INTERVAL / 2, "{usual:?}");
+    assert!(without_end > INTERVAL / 2 && without_end < INTERVAL * 3 / 2, "{without_end:?}");
 }
 
 #[test]

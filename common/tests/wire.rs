@@ -36,6 +36,7 @@ fn header(content: Content) -> MediaHeader {
         steps: FrameHeader { step: StepIndex::new(0x20).unwrap(), fine_blocks: 0x0b_0a09 },
         capture: Timestamp::from_us(0x1615_1413_1211),
         sent_offset_us: 0x19_1817,
+        is_last: false,
         place: None,
         content,
     }
@@ -65,9 +66,9 @@ fn golden_media_headers() {
     bytes.clear();
     header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
     assert_eq!(hex(&bytes), "11200000010203040506070809 0a0b1112131415161718191b1c1d1e1f2021".replace(' ', ""));
-    stamp(&mut bytes, SequenceNumber(0xaabb_ccdd), 0xffff_ffff);
+    stamp(&mut bytes, SequenceNumber(0xaabb_ccdd), 0xffff_ffff, true);
     set_place(&mut bytes, ShardPlace { group: 15, index: 0x41 });
-    assert_eq!(hex(&bytes), "11200f41ddccbbaa05060708090a0b111213141516ffffff1b1c1d1e1f2021");
+    assert_eq!(hex(&bytes), "19200f41ddccbbaa05060708090a0b111213141516ffffff1b1c1d1e1f2021");
     bytes.clear();
     let place = Some(ShardPlace { group: 1, index: 0x22 });
     MediaHeader { place, ..header(Content::Parity { data: 0x21, parity: 0x22 }) }.write(&mut bytes);
@@ -237,13 +238,14 @@ fn any_header() -> impl Strategy<Value = MediaHeader> {
         any::<(u8, u8)>().prop_map(|(data, parity)| Content::Parity { data, parity }),
     ];
     let place = prop::option::of((1..=GROUPS_MAX, any::<u8>()).prop_map(|(group, index)| ShardPlace { group, index }));
-    (any::<u32>(), any::<u32>(), 0..=208u8, U24, 0..1u64 << 48, U24, place, content).prop_map(
-        |(sequence, frame, step, fine_blocks, capture, sent_offset_us, place, content)| MediaHeader {
+    (any::<u32>(), any::<u32>(), 0..=208u8, U24, 0..1u64 << 48, (U24, any::<bool>()), place, content).prop_map(
+        |(sequence, frame, step, fine_blocks, capture, (sent_offset_us, is_last), place, content)| MediaHeader {
             sequence: SequenceNumber(sequence),
             frame: FrameId(frame),
             steps: FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks },
             capture: Timestamp::from_us(capture),
             sent_offset_us,
+            is_last,
             place,
             content,
         },

@@ -38,11 +38,15 @@ pub struct ArrivedFrame {
 pub(super) struct Inbound {
     interval: Duration,
     latency_max: Duration,
+    /// How long after a frame's last datagram those that it may have overtaken are waited for.
+    overtaken_max: Duration,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
     jitter: Jitter,
     reception: Reception,
     last_released: FrameId,
+    /// The newest frame whose last datagram has come, and when.
+    ended: Option<(FrameId, Timestamp)>,
     ending: Option<Ending>,
     /// None: old frames are wanted, too.
     backlog: Option<Backlog>,
@@ -61,11 +65,13 @@ impl Inbound {
         Self {
             interval,
             latency_max: options.latency_max.unwrap_or(interval * 3 / 4),
+            overtaken_max: options.latency_max.unwrap_or(interval / 5),
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),
             jitter: Jitter::default(),
             reception: Reception::new(now),
+            ended: None,
             ending: None,
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
         }
@@ -82,6 +88,9 @@ impl Inbound {
         }
         if let Some(backlog) = &mut self.backlog {
             backlog.on_datagram(now);
+        }
+        if header.is_last {
+            self.ended = Some((header.frame, now));
         }
         let is_first_copy = self.reception.on_datagram(header.sequence, now);
         if is_first_copy {
@@ -144,15 +153,24 @@ impl Inbound {
     fn next_frame(&mut self, now: Timestamp) -> Option<AssembledFrame> {
         self.reassembler.poll_frame().or_else(|| {
             let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
-            let due = |frame: &&_| is_over || self.arrival.deadline(frame, self.interval, self.latency_max) <= now;
+            let due = |frame: &&_| is_over || self.deadline(frame) <= now;
             let id = self.reassembler.pending().find(due)?.id;
             self.reassembler.release(id)
         })
     }
 
+    /// Until when the rest of a frame is waited for: not long once its last datagram is there.
+    fn deadline(&self, frame: &AssembledFrame) -> Timestamp {
+        let latest = self.arrival.deadline(frame, self.interval, self.latency_max);
+        match self.ended {
+            Some((id, at)) if id == frame.id => latest.min(at + self.overtaken_max),
+            _ => latest,
+        }
+    }
+
     /// When [`Self::poll_frame`] or [`Self::poll_over`] may give something without a datagram.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
-        let due = self.reassembler.pending().map(|frame| self.arrival.deadline(frame, self.interval, self.latency_max));
+        let due = self.reassembler.pending().map(|frame| self.deadline(frame));
         due.chain(self.ending.map(|ending| ending.deadline)).min()
     }
 

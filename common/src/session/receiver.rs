@@ -21,8 +21,9 @@ const PINGS_OUTSTANDING: usize = 8;
 /// Choices of a receiving session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
-    /// How long after its expected arrival a frame is waited for; none: three quarters of a frame interval. A whole one
-    /// later the next frame is there, and would often take this one's place before it could be shown.
+    /// How long after its expected arrival a frame is waited for; none: three quarters of a frame interval, but a
+    /// fifth once its last datagram is there. A whole one later the next frame is there, and would often take this one's
+    /// place before it could be shown.
     pub latency_max: Option<Duration>,
     /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
     /// and a recording does not.

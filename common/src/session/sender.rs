@@ -348,7 +348,7 @@ impl SenderSession {
         let current = self.current?;
         let Outgoing { bytes: mut datagram, is_parity } = self.pacer.poll(now)?;
         let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
-        stamp(&mut datagram, self.next_sequence, offset);
+        stamp(&mut datagram, self.next_sequence, offset, self.pacer.next_at().is_none());
         self.next_sequence = self.next_sequence.next();
         self.sent.on_sent(on_wire(datagram.len()), now);
         if let Some(rate) = &mut self.rate {

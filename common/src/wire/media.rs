@@ -1,7 +1,9 @@
 //! Header of a media datagram, little-endian.
 //!
 //! ```text
-//!  0 u8   version << 4 | kind           kind 0, a run of blocks:      kind 1, part of one large block:
+//!  0 u4   version, in the high half     kind 0, a run of blocks:      kind 1, part of one large block:
+//!    u1   last of its frame
+//!    u3   kind
 //!  1 u8   step                          24 u24 first block            24 u24 block
 //!  2 u8   protection group, 0 = none    27 u16 number of blocks       27 u16 length of the block
 //!  3 u8   index in the group            29 the run                    29 u16 offset of this part
@@ -35,6 +37,8 @@ pub const RUN_BLOCKS_MAX: usize = u16::MAX as usize;
 const KIND_BLOCKS: u8 = 0;
 const KIND_FRAGMENT: u8 = 1;
 const KIND_PARITY: u8 = 2;
+const KIND_MASK: u8 = 7;
+const LAST: u8 = 8;
 /// What all kinds have in common.
 const COMMON_BYTES: usize = 24;
 const U24_MAX: u32 = 0xff_ffff;
@@ -52,6 +56,8 @@ pub struct MediaHeader {
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
+    /// Whether it is the last of its frame to leave.
+    pub is_last: bool,
     /// Its place in a protection group.
     pub place: Option<ShardPlace>,
     /// What follows the header.
@@ -149,7 +155,8 @@ impl MediaHeader {
     /// Appends the header to `out`; the payload follows. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (group, index) = self.place.map_or((0, 0), |place| (place.group, place.index));
-        out.extend([MEDIA_VERSION << 4 | self.content.kind(), self.steps.step.index(), group, index]);
+        let last = if self.is_last { LAST } else { 0 };
+        out.extend([MEDIA_VERSION << 4 | last | self.content.kind(), self.steps.step.index(), group, index]);
         out.extend(self.sequence.0.to_le_bytes());
         out.extend(self.frame.0.to_le_bytes());
         out.extend(u24(self.steps.fine_blocks));
@@ -172,7 +179,7 @@ impl MediaHeader {
         let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u24_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], 0]);
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (content, payload) = Content::parse(head[0] & 0xf, rest)?;
+        let (content, payload) = Content::parse(head[0] & KIND_MASK, rest)?;
         let header = Self {
             sequence: SequenceNumber(u32_at(4)),
             frame: FrameId(u32_at(8)),
@@ -182,6 +189,7 @@ impl MediaHeader {
             },
             capture: Timestamp::from_us(u64::from(u32_at(15)) | u64::from(u16_at(19)) << 32),
             sent_offset_us: u24_at(21),
+            is_last: head[0] & LAST != 0,
             place,
             content,
         };
@@ -189,9 +197,10 @@ impl MediaHeader {
     }
 }
 
-/// Writes the two fields that are known only when a datagram leaves into one made by [`MediaHeader::write`].
-pub fn stamp(datagram: &mut [u8], sequence: SequenceNumber, sent_offset_us: u32) {
+/// Writes the fields that are known only when a datagram leaves into one made by [`MediaHeader::write`].
+pub fn stamp(datagram: &mut [u8], sequence: SequenceNumber, sent_offset_us: u32, is_last: bool) {
     if let Some(head) = datagram.first_chunk_mut::<COMMON_BYTES>() {
+        head[0] |= if is_last { LAST } else { 0 };
         head[4..8].copy_from_slice(&sequence.0.to_le_bytes());
         head[21..24].copy_from_slice(&u24(sent_offset_us));
     }
