@@ -16,11 +16,14 @@ int parts_of(float coefficient, float inverse)
     return (int)min(fabs(coefficient) * inverse * (float)PARTS, 255.0f);
 }
 
-// What a coefficient becomes whose quad's neighbours have this activity and the largest of whose quad's other
-// coefficients is `others`, cut to an integer.
-int decide(float coefficient, float inverse, int activity, int others)
+// The lowest threshold there is: what is below becomes 0 wherever it is.
+#define MOST_ACTIVE (8 + BESIDE_ONE)
+#define LEAST max(FIRST_QUIET - FIRST_QUIET_SLOPE * MOST_ACTIVE, FIRST_BUSY - FIRST_BUSY_SLOPE * MOST_ACTIVE)
+
+// What a coefficient of that many `parts` becomes whose quad's neighbours have this activity and the largest of whose
+// quad's other coefficients is `others`, cut to an integer.
+int decide(float coefficient, float inverse, int parts, int activity, int others)
 {
-    int parts = parts_of(coefficient, inverse);
     int magnitude = (int)min(fabs(coefficient) * inverse, (float)((1 << MAX_LENGTH) - 1));
     if (parts < PLAIN) {
         int one = activity + (others >= 1 ? BESIDE_ONE : 0), two = activity + (others >= 2 ? BESIDE_TWO : 0);
@@ -30,6 +33,9 @@ int decide(float coefficient, float inverse, int activity, int others)
     }
     return coefficient < 0.0f ? -magnitude : magnitude;
 }
+
+// Parts of a step cut to steps, at most 2.
+#define WHOLE(parts) min((parts) / PARTS, 2)
 
 // Appends the symbol or symbols of `value`.
 #define PUT(context, value)                                                                                            \
@@ -122,12 +128,12 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
         quads[QUADS * QUAD_PITCH + i] = quads[i * QUAD_PITCH + QUADS] = 0;
     if (get_local_id(0) == 0)
         group_peak = 0;
-    // First, magnitudes cut to integers of at most 2, where lengths will be.
+    // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
     for (int y = 0; y < SIDE; y++) {
         int width = y < block.height ? block.width : 0;
         for BLOCK_EACH(x, 0, SIDE)
             lengths[LENGTH_AT(y, x)] =
-                x < width ? (uchar)min(parts_of(bands[(size_t)y * pitch + x], inverse) / PARTS, 2) : 0;
+                x < width ? (uchar)parts_of(bands[(size_t)y * pitch + x], inverse) : 0;
     }
     SYNC;
     for (int y = 0; y < QUADS; y++) {
@@ -143,14 +149,15 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
             int4 four = (int4)(at[0], at[1], at[LENGTH_PITCH], at[LENGTH_PITCH + 1]);
             int2 pairs = max(four.xz, four.yw);
             int4 others = max(four.yxwz, pairs.yyxx);
-            int activity = (x > 0 ? quads[QUAD_AT(y, x - 1)] : 0) + quads[QUAD_AT(y, x + 1)] +
-                           (y > 0 ? quads[QUAD_AT(y - 1, x)] : 0) + quads[QUAD_AT(y + 1, x)];
+            int activity = (x > 0 ? WHOLE(quads[QUAD_AT(y, x - 1)]) : 0) + WHOLE(quads[QUAD_AT(y, x + 1)]) +
+                           (y > 0 ? WHOLE(quads[QUAD_AT(y - 1, x)]) : 0) + WHOLE(quads[QUAD_AT(y + 1, x)]);
+            int parts[4] = {four.x, four.y, four.z, four.w};
             int largest[4] = {others.x, others.y, others.z, others.w};
             for (int position = 0; position < 4; position++) {
-                int row = 2 * y + position / 2, column = 2 * x + position % 2;
-                bool inside = row < block.height && column < block.width;
-                float value = inside ? bands[(size_t)row * pitch + column] : 0.0f;
-                int decided = decide(value, inverse, activity, largest[position]);
+                int row = 2 * y + position / 2, column = 2 * x + position % 2, decided = 0;
+                if (parts[position] >= LEAST)
+                    decided = decide(bands[(size_t)row * pitch + column], inverse, parts[position], activity,
+                                     WHOLE(largest[position]));
                 quantised[row * SIDE + column] = decided;
                 lengths[LENGTH_AT(row, column)] = (uchar)(32 - (int)clz((uint)abs(decided)));
             }
