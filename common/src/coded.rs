@@ -83,6 +83,20 @@ pub struct CodedFrame {
 }
 
 impl CodedFrame {
+    /// A frame of the bytes of its blocks, in coding order.
+    pub fn from_blocks(header: FrameHeader, blocks: &[Vec<u8>]) -> Self {
+        let mut frame = Self {
+            header,
+            ends: Vec::with_capacity(blocks.len()),
+            data: Vec::with_capacity(blocks.iter().map(Vec::len).sum()),
+        };
+        for block in blocks {
+            frame.data.extend_from_slice(block);
+            frame.ends.push(frame.data.len() as u32);
+        }
+        frame
+    }
+
     /// Number of blocks, empty ones included.
     pub fn block_count(&self) -> usize {
         self.ends.len()

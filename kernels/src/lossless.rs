@@ -93,11 +93,7 @@ impl Encoder for LosslessEncoder {
             },
         );
         let header = FrameHeader { step: StepIndex::ONE, fine_blocks: self.codes.len() as u32 };
-        let mut frame = CodedFrame { header, ends: Vec::with_capacity(self.codes.len()), data: Vec::new() };
-        for code in &self.codes {
-            frame.data.extend_from_slice(code);
-            frame.ends.push(frame.data.len() as u32);
-        }
+        let frame = CodedFrame::from_blocks(header, &self.codes);
         self.times.code = start.elapsed();
         Ok(frame)
     }

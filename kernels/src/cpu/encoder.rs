@@ -57,13 +57,7 @@ impl Encoder for CpuEncoder {
         self.times.transform = start.elapsed();
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;
-        let bytes = self.rate.lengths().iter().map(|&length| length as usize).sum();
-        let mut frame =
-            CodedFrame { header, ends: Vec::with_capacity(self.blocks.codes.len()), data: Vec::with_capacity(bytes) };
-        for code in &self.blocks.codes {
-            frame.data.extend_from_slice(code);
-            frame.ends.push(frame.data.len() as u32);
-        }
+        let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
         self.times.code = start.elapsed();
         Ok(frame)
     }

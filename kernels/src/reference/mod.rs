@@ -59,11 +59,7 @@ impl Encoder for ReferenceEncoder {
         self.times.transform = start.elapsed();
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;
-        let mut frame = CodedFrame { header, ends: Vec::new(), data: Vec::new() };
-        for code in &self.blocks.codes {
-            frame.data.extend_from_slice(code);
-            frame.ends.push(frame.data.len() as u32);
-        }
+        let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
         self.times.code = start.elapsed();
         Ok(frame)
     }
