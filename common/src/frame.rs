@@ -48,6 +48,18 @@ impl FrameSize {
     pub const fn halved(self) -> Self {
         Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
     }
+
+    /// Width and height halved `times` times, rounded up: the size of the low band after so many levels.
+    pub const fn halved_times(self, times: usize) -> Self {
+        let mut size = self;
+        let mut left = times;
+        // A picture of 1x1 stays as it is, however often it is halved.
+        while left > 0 && size.pixels() > 1 {
+            size = size.halved();
+            left -= 1;
+        }
+        size
+    }
 }
 
 impl std::fmt::Display for FrameSize {

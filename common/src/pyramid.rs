@@ -129,6 +129,16 @@ impl Pyramid {
         }
     }
 
+    /// Geometry of the low band after the `dropped` finest levels, at most [`Self::levels`], as if it were the plane.
+    fn without_finest(&self, dropped: usize) -> Self {
+        let plane = self.plane.halved_times(dropped);
+        let mut extents = self.extents[dropped..].to_vec();
+        // What zero padding spills over the low band's end belongs to no sample.
+        extents[0] = (plane.width(), plane.height());
+        let detail_extents = self.detail_extents[dropped..].to_vec();
+        Self { plane, side: self.side >> dropped, extents, detail_extents, padding: self.padding }
+    }
+
     /// The part of a subband that can be non-zero. `level` is 1 (finest) to [`Self::levels`]; LL exists only
     /// at the last level (at level 0 of a plane that is not decomposed at all it is the plane).
     pub fn band(&self, level: usize, orientation: Orientation) -> Rect {
@@ -167,7 +177,7 @@ fn split_extent(
 pub struct Block {
     /// Colour channel.
     pub channel: Channel,
-    /// Decomposition level, 1 = finest; the deepest level for the root block.
+    /// Decomposition level of the whole frame, 1 = finest; the deepest level for the root block.
     pub level: usize,
     /// Band; `LL` for the root block and for blocks of a low band.
     pub orientation: Orientation,
@@ -185,6 +195,19 @@ pub struct BlockLayout {
     blocks: Vec<Block>,
     coarse: usize,
     finest: usize,
+    dropped: usize,
+    frame_blocks: usize,
+    size: FrameSize,
+}
+
+/// More levels dropped than the transform has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{asked} levels cannot be dropped: a picture of this size and depth has {largest}")]
+pub struct TooManyLevels {
+    /// Levels that were to be dropped.
+    pub asked: usize,
+    /// Levels of the plane that has the fewest.
+    pub largest: usize,
 }
 
 impl BlockLayout {
@@ -231,7 +254,48 @@ impl BlockLayout {
             }
             side *= 2;
         }
-        Self { pyramids, blocks, coarse, finest }
+        let frame_blocks = blocks.len();
+        Self { pyramids, blocks, coarse, finest, dropped: 0, frame_blocks, size }
+    }
+
+    /// What is left of a frame's layout without the `dropped` finest levels of each plane: the blocks that a picture of
+    /// 1/2^`dropped` of the width and height is made of.
+    ///
+    /// They are the frame's first ones and lie where they lay; only the root block may reach beyond the smaller square,
+    /// with what belongs to finer bands. Errors if a plane has fewer levels.
+    pub fn without_finest(&self, dropped: usize) -> Result<Self, TooManyLevels> {
+        let largest = self.pyramids.iter().map(Pyramid::levels).min().unwrap_or(0);
+        if dropped > largest {
+            return Err(TooManyLevels { asked: self.dropped + dropped, largest: self.dropped + largest });
+        }
+        let total = self.dropped + dropped;
+        // Bands come from coarse to fine and luma, which has the most levels, is the first channel.
+        let stays = |block: &&Block| block.orientation == Orientation::LL || block.level > total;
+        let blocks: Vec<_> = self.blocks.iter().take_while(stays).copied().collect();
+        Ok(Self {
+            pyramids: self.pyramids.iter().map(|pyramid| pyramid.without_finest(dropped)).collect(),
+            finest: self.finest.min(blocks.len()),
+            blocks,
+            coarse: self.coarse,
+            dropped: total,
+            frame_blocks: self.frame_blocks,
+            size: self.size.halved_times(dropped),
+        })
+    }
+
+    /// How many of the finest levels [`Self::without_finest`] has left out.
+    pub fn dropped_levels(&self) -> usize {
+        self.dropped
+    }
+
+    /// Number of blocks of a whole frame, of which [`Self::blocks`] are the first.
+    pub fn frame_blocks(&self) -> usize {
+        self.frame_blocks
+    }
+
+    /// Size of the picture that the blocks make.
+    pub fn picture_size(&self) -> FrameSize {
+        self.size
     }
 
     /// Geometry of each channel, in channel order.

@@ -6,7 +6,7 @@
 //   MISSING: nothing is known of it. `table` holds frequency and start of each context and symbol, `starts` the
 //   starts alone, SYMBOLS a context. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step
 //   after `step`.
-//   Writes the block's rectangle of `bands`, except of a coarse block that is missing or damaged, which keeps what is
+//   Writes the block's rectangle, cut to `side` columns and rows, of `bands`, except of a coarse block that is missing or damaged, which keeps what is
 //   there, and `damaged[b]`: 1 if no encoder makes these bytes.
 // NDRange: (blocks * BLOCK_LSIZE).
 // Bytes come from strangers: reads stop at both ends of a block, and every bit-length is bounded before it is used.
@@ -156,7 +156,7 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
                                       __global const Block *restrict blocks, __global const uint2 *restrict table,
                                       __global const ushort *restrict starts, __global const float4 *restrict steps,
                                       int step, uint fine_blocks, __global float *restrict bands, int pitch,
-                                      __global uint *restrict damaged)
+                                      int side, __global uint *restrict damaged)
 {
     __local float values[SIDE * SIDE];
     __local uchar lengths[LENGTH_CELLS];
@@ -188,7 +188,8 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     if (!known && block.coarse)
         return;
     bands += (size_t)block.y * pitch + block.x;
-    for (int y = 0; y < block.height; y++)
-        for BLOCK_EACH(x, 0, block.width)
+    int width = min(block.width, side - block.x), height = min(block.height, side - block.y);
+    for (int y = 0; y < height; y++)
+        for BLOCK_EACH(x, 0, width)
             bands[(size_t)y * pitch + x] = known ? values[y * SIDE + x] : 0.0f;
 }

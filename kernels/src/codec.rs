@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::params::{StreamParams, Wavelet};
+use common::pyramid::BlockLayout;
 
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
@@ -186,18 +187,33 @@ pub fn open_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Decoder>, Error> {
+    open_smaller_decoder(params, 0, choice, device)
+}
+
+/// [`open_decoder`] for pictures of 1/2^`dropped_levels` of the width and height, rounded up
+/// ([`common::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
+///
+/// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
+/// [`Error::TooManyLevels`] if a plane has fewer levels.
+pub fn open_smaller_decoder(
+    params: &StreamParams,
+    dropped_levels: usize,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Decoder>, Error> {
+    let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     if params.codec.wavelet == Wavelet::Cdf53 {
-        let transform = open_transform(&TransformParams::from(params), choice, device)?;
-        return Ok(Box::new(LosslessDecoder::new(params, transform)));
+        let transform = TransformParams::without_finest(params, dropped_levels);
+        return Ok(Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?)));
     }
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => {
-            let decoder = opencl::open_decoder(params, device.as_deref(), reason)?;
-            Box::new(FallbackDecoder::new(params, decoder))
+            let decoder = opencl::open_decoder(params, layout.clone(), device.as_deref(), reason)?;
+            Box::new(FallbackDecoder::new(params, layout, decoder))
         }
-        Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, reason)),
-        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, reason)),
+        Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
     })
 }
 

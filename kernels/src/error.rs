@@ -1,6 +1,7 @@
 //! What can go wrong in this crate, one variant per cause.
 
 use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
 use crate::wavelet::{Element, Scheme};
@@ -71,6 +72,9 @@ pub enum Error {
         /// Blocks of the frame given.
         given: usize,
     },
+    /// More levels dropped than every plane of the stream has.
+    #[error(transparent)]
+    TooManyLevels(#[from] TooManyLevels),
     /// Coefficients or planes of another number or size than the stream's.
     #[error("the {what} of channel {channel} must have {wanted} values, not {given}")]
     ValueCount {

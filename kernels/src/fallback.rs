@@ -5,6 +5,7 @@
 
 use common::coded::{CodedFrame, ReceivedFrame};
 use common::params::StreamParams;
+use common::pyramid::BlockLayout;
 
 use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, cpu};
 
@@ -44,6 +45,7 @@ impl Encoder for FallbackEncoder {
 /// very frame that failed are zero, that is grey.
 pub(crate) struct FallbackDecoder {
     params: StreamParams,
+    layout: BlockLayout,
     decoder: Box<dyn Decoder>,
     /// Damaged blocks that decoders before this one counted.
     damaged_before: u64,
@@ -51,8 +53,8 @@ pub(crate) struct FallbackDecoder {
 
 impl FallbackDecoder {
     /// `decoder`, until its device is lost.
-    pub(crate) fn new(params: &StreamParams, decoder: Box<dyn Decoder>) -> Self {
-        Self { params: *params, decoder, damaged_before: 0 }
+    pub(crate) fn new(params: &StreamParams, layout: BlockLayout, decoder: Box<dyn Decoder>) -> Self {
+        Self { params: *params, layout, decoder, damaged_before: 0 }
     }
 }
 
@@ -63,7 +65,7 @@ impl Decoder for FallbackDecoder {
             return result;
         };
         self.damaged_before += self.decoder.damaged_blocks();
-        self.decoder = Box::new(cpu::CpuDecoder::new(&self.params, reason));
+        self.decoder = Box::new(cpu::CpuDecoder::new(&self.params, self.layout.clone(), reason));
         self.decoder.decode(frame, out)
     }
 

@@ -25,7 +25,7 @@ pub mod wavelet;
 
 pub use codec::{
     BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
-    UnknownBackend, devices, open_decoder, open_encoder, open_transform, settings_of,
+    UnknownBackend, devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of,
 };
 pub use error::Error;
 pub use picture::{Picture, PictureRef};

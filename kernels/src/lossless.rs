@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::cpu::IntegerCoder;
 use crate::reference::quad::{self, Damaged, Shape};
-use crate::reference::{check_decode, check_picture, rct, rows};
+use crate::reference::{check_decode, check_picture, rct, rows, store};
 use crate::{
     BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform, Values,
 };
@@ -120,9 +120,9 @@ pub(crate) struct LosslessDecoder {
 }
 
 impl LosslessDecoder {
-    /// For a stream whose pictures `transform` transforms back.
-    pub(crate) fn new(params: &StreamParams, transform: Box<dyn Transform>) -> Self {
-        let layout = BlockLayout::new(params);
+    /// For the blocks of `layout`, whose pictures `transform` transforms back. Without the finest levels too: the 5/3 keeps
+    /// the range of the samples.
+    pub(crate) fn new(params: &StreamParams, layout: BlockLayout, transform: Box<dyn Transform>) -> Self {
         let blocks = layout.blocks().iter().map(|block| vec![0; block.rect.width * block.rect.height]).collect();
         let squares = layout.pyramids().iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect();
         let (squares, times) = (Values::I32(squares), DecodeTimes::default());
@@ -158,15 +158,11 @@ impl LosslessDecoder {
 impl Decoder for LosslessDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
-        check_decode(frame, out, &self.params, &self.layout)?;
+        check_decode(frame, out, self.params.chroma, &self.layout)?;
         self.damaged += self.decode_blocks(frame);
         let squares = self.squares.squares_mut::<i32>(self.layout.pyramids())?;
         for (block, values) in self.layout.blocks().iter().zip(&self.blocks) {
-            let channel = block.channel.index();
-            let side = self.layout.pyramids()[channel].side();
-            for (row, values) in rows(block, side).zip(values.chunks_exact(block.rect.width)) {
-                squares[channel][row].copy_from_slice(values);
-            }
+            store(values, block, &self.layout, squares);
         }
         self.times.decode = start.elapsed();
         let start = Instant::now();

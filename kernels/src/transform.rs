@@ -94,6 +94,17 @@ impl TransformParams {
     }
 }
 
+impl TransformParams {
+    /// The transform of a stream's pictures that are left without the `dropped` finest levels; as many as every plane has.
+    pub(crate) fn without_finest(stream: &StreamParams, dropped: usize) -> Self {
+        let levels = match stream.codec.levels {
+            Levels::Full => Levels::Full,
+            Levels::AtMost(levels) => Levels::AtMost(levels.saturating_sub(u8::try_from(dropped).unwrap_or(u8::MAX))),
+        };
+        Self { size: stream.size.halved_times(dropped), levels, ..Self::from(stream) }
+    }
+}
+
 impl From<&StreamParams> for TransformParams {
     /// The transform of a stream's pictures.
     fn from(stream: &StreamParams) -> Self {

@@ -33,9 +33,9 @@ pub(crate) struct CpuDecoder {
 }
 
 impl CpuDecoder {
-    /// A decoder for a stream; `reason` says why this back end was chosen.
-    pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
-        let layout = BlockLayout::new(params);
+    /// A decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels; `reason` says
+    /// why this back end was chosen.
+    pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let (planes, places) = open_planes(&layout, params);
         let tiles = vec![0.0; places.len() * TILE];
         let times = DecodeTimes::default();
@@ -44,14 +44,15 @@ impl CpuDecoder {
 
     /// Decodes all blocks into `tiles`; returns how many were damaged.
     fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
-        let coarse = self.layout.coarse_blocks();
+        let (coarse, dropped) = (self.layout.coarse_blocks(), self.layout.dropped_levels());
         let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2)).enumerate();
         let decode = |scratches: &mut [Scratch; 2], (pair, (tiles, places)): (usize, (&mut [f32], &[Place]))| {
             let job = |at: usize| {
                 let index = 2 * pair + at;
                 let BlockState::Coded(bytes) = frame.block(index) else { return None };
                 places.get(at).map(|place| {
-                    let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(place.coarser));
+                    let quantiser =
+                        Quantiser::new(frame.header.step_of(index).coarser_by(place.coarser)).without_levels(dropped);
                     Job { bytes, shape: place.shape, quantiser }
                 })
             };
@@ -83,7 +84,7 @@ impl CpuDecoder {
 impl Decoder for CpuDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
-        check_decode(frame, out, &self.params, &self.layout)?;
+        check_decode(frame, out, self.params.chroma, &self.layout)?;
         self.damaged += self.decode_blocks(frame);
         let (tiles, places) = (&self.tiles, &self.places);
         self.planes.par_iter_mut().enumerate().for_each(|(channel, plane)| {

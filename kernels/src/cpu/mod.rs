@@ -26,7 +26,7 @@ mod vector;
 mod window;
 
 use common::params::StreamParams;
-use common::pyramid::{BlockLayout, Orientation};
+use common::pyramid::BlockLayout;
 
 use crate::{BackendInfo, DeviceInfo, DeviceKind};
 use plane::Plane;
@@ -63,14 +63,6 @@ fn backend(reason: String) -> BackendInfo {
 fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<Place>) {
     let planes: Vec<Plane> =
         layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
-    let places = layout.blocks().iter().map(|block| {
-        let channel = block.channel.index();
-        let band = match block.orientation {
-            Orientation::LL => layout.pyramids()[channel].band(layout.pyramids()[channel].levels(), Orientation::LL),
-            orientation => layout.pyramids()[channel].band(block.level, orientation),
-        };
-        Place::new(block, &planes[channel], band)
-    });
-    let places = places.collect();
+    let places = layout.blocks().iter().map(|block| Place::new(block, &planes[block.channel.index()])).collect();
     (planes, places)
 }

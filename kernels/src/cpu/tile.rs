@@ -32,16 +32,16 @@ enum Position {
 
 impl Place {
     /// Finds a block in its plane.
-    pub(super) fn new(block: &Block, plane: &Plane, band: common::pyramid::Rect) -> Self {
+    pub(super) fn new(block: &Block, plane: &Plane) -> Self {
         let rect = block.rect;
-        let root = block.orientation == Orientation::LL && rect.x == 0 && rect.y == 0;
-        let at = if root {
-            let table = (0..rect.width * rect.height)
-                .map(|at| plane.compact(at % rect.width, at / rect.width).map_or(u32::MAX, |at| at as u32));
-            Position::Table(table.collect())
-        } else {
-            let start = plane.band_start(block.level, block.orientation);
-            Position::Start(start + (rect.y - band.y) * plane.pitch() + rect.x - band.x)
+        let at = match plane.compact(rect.x, rect.y) {
+            // Of a low band, or of the root with all that it covers, some may lie outside the plane.
+            Some(start) if block.orientation != Orientation::LL => Position::Start(start),
+            _ => {
+                let position = |at| plane.compact(rect.x + at % rect.width, rect.y + at / rect.width);
+                let table = (0..rect.width * rect.height).map(|at| position(at).map_or(u32::MAX, |at| at as u32));
+                Position::Table(table.collect())
+            }
         };
         Self { channel: block.channel.index(), shape: Shape::from(block), coarser: block.coarser, at }
     }

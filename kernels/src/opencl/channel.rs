@@ -26,6 +26,8 @@ pub(super) struct ChannelPipeline {
     pub(super) transform: ChannelTransform<f32>,
     pub(super) width: usize,
     pub(super) height: usize,
+    /// Side of the square of coefficients.
+    pub(super) side: usize,
 }
 
 impl ChannelPipeline {
@@ -41,10 +43,20 @@ impl ChannelPipeline {
         timed: bool,
     ) -> Result<(Vec<Self>, BlockLayout), Error> {
         let layout = BlockLayout::new(params);
+        Ok((Self::of_layout(device, params, &layout, timed)?, layout))
+    }
+
+    /// The pipelines of all channels of `layout`, the stream's or what is left of it without the finest levels.
+    pub(super) fn of_layout(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: &BlockLayout,
+        timed: bool,
+    ) -> Result<Vec<Self>, Error> {
         let channels = params.chroma.channels().iter().zip(layout.pyramids());
         let pipelines =
             channels.map(|(&channel, pyramid)| Self::new(Queue::with(device, timed)?, params, channel, pyramid));
-        Ok((pipelines.collect::<Result<_, _>>()?, layout))
+        pipelines.collect()
     }
 
     /// Adds what [`Self::all`] allocates.
@@ -66,7 +78,7 @@ impl ChannelPipeline {
         let program = device.codec_program(boundary)?;
         let transform = ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, boundary, pyramid)?)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
-        Ok(Self { channel, queue, program, transform, width, height })
+        Ok(Self { channel, queue, program, transform, width, height, side: pyramid.side() })
     }
 
     /// Runs one group per row of the plane in `rows`.

@@ -35,10 +35,21 @@ impl OpenClDecoder {
     /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this
     /// back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        Self::open_for(params, BlockLayout::new(params), device, reason)
+    }
+
+    /// [`Self::open`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+    pub(super) fn open_for(
+        params: &StreamParams,
+        layout: BlockLayout,
+        device: Option<&str>,
+        reason: String,
+    ) -> Result<Self, Error> {
         let device = device::find(device)?;
-        Self::memory(&device, params)?.check(&device)?;
-        let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
-        let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?));
+        Self::memory(&device, params, &layout)?.check(&device)?;
+        let pipelines = ChannelPipeline::of_layout(&device, params, &layout, true)?;
+        let dropped = layout.dropped_levels();
+        let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?, dropped));
         let channels = channels.collect::<Result<_, _>>()?;
         let downloaders = pipelines.iter().map(Downloader::new).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -57,11 +68,11 @@ impl OpenClDecoder {
     }
 
     /// What a decoder allocates before the first frame.
-    pub(super) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
-        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
-        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Downloader::memory(&layout, &mut memory);
-        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+    pub(super) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, Error> {
+        let mut memory = Memory::default();
+        ChannelPipeline::memory(device, params, layout, &mut memory)?;
+        Downloader::memory(layout, &mut memory);
+        let counts = ChannelBlocks::memory(params, layout, &mut memory);
         for (pyramid, count) in layout.pyramids().iter().zip(counts) {
             ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
         }
@@ -111,7 +122,7 @@ impl OpenClDecoder {
 
 impl Decoder for OpenClDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
-        check_decode(frame, out, &self.params, &self.layout)?;
+        check_decode(frame, out, self.params.chroma, &self.layout)?;
         let result = self.run(frame, out);
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
@@ -175,18 +186,19 @@ impl ChannelDecoder {
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
         memory.buffers::<u32>(&[constants::decoder_table().len(), 2 * count, count]);
         memory.buffers::<u16>(&[tables::START.as_flattened().len()]);
-        memory.buffers::<f32>(&[constants::step_table().len()]);
+        memory.buffers::<f32>(&[constants::step_table(0).len()]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
         memory.pinned::<u32>(&[2 * count, count]);
         memory.pinned::<u8>(&[Self::capacity(samples)]);
     }
 
-    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks) -> Result<Self, Error> {
+    /// For the blocks of a frame without its `dropped` finest levels.
+    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks, dropped: usize) -> Result<Self, Error> {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
         let table = constant(queue, &constants::decoder_table())?;
         let starts = constant(queue, tables::START.as_flattened())?;
-        let steps = constant(queue, &constants::step_table())?;
+        let steps = constant(queue, &constants::step_table(dropped))?;
         let capacity = Self::capacity(pipeline.width * pipeline.height);
         let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
         let transform = &pipeline.transform;
@@ -204,6 +216,7 @@ impl ChannelDecoder {
                 Arg::Int(0),
                 transform.bands.arg(),
                 transform.band_pitch.into(),
+                pipeline.side.into(),
                 damaged.arg(),
             ],
         )?;

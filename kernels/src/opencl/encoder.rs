@@ -176,7 +176,7 @@ impl ChannelCoder {
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
         let slots = count * (constants::SLOT_BYTES / 4);
         memory.buffers::<u32>(&[constants::encoder_table().len(), slots, count, count]);
-        memory.buffers::<f32>(&[constants::step_table().len()]);
+        memory.buffers::<f32>(&[constants::step_table(0).len()]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
         memory.pinned::<u32>(&[count, count]);
         memory.pinned::<u8>(&[Self::capacity(samples)]);
@@ -186,7 +186,7 @@ impl ChannelCoder {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
         let table = constant(queue, &constants::encoder_table())?;
-        let steps = constant(queue, &constants::step_table())?;
+        let steps = constant(queue, &constants::step_table(0))?;
         let slots = queue.buffer::<u32>(count * (constants::SLOT_BYTES / 4))?;
         let sizes = queue.buffer::<u32>(count)?;
         let transform = &pipeline.transform;

@@ -62,6 +62,7 @@ pub(super) mod tests {
 
     use common::frame::{Chroma, ColourSpace, FrameSize};
     use common::params::{Boundary, CodecParams, StreamParams};
+    use common::pyramid::BlockLayout;
     use common::units::FrameRate;
 
     use super::super::{OpenClDecoder, OpenClEncoder, OpenClTransform, device};
@@ -116,7 +117,11 @@ pub(super) mod tests {
             let _encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
             assert_eq!(OpenClEncoder::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
             let _decoder = OpenClDecoder::open(&params, None, String::new()).unwrap();
-            assert_eq!(OpenClDecoder::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
+            assert_eq!(
+                OpenClDecoder::memory(&device, &params, &BlockLayout::new(&params)).unwrap().bytes(),
+                take_allocated(),
+                "{params:?}"
+            );
             let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
             assert_eq!(OpenClTransform::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
         }

@@ -43,6 +43,7 @@ mod tuning;
 mod upload;
 
 use common::params::StreamParams;
+use common::pyramid::BlockLayout;
 
 pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
@@ -70,13 +71,14 @@ pub(crate) fn open_encoder(
     Ok(Box::new(OpenClEncoder::open(params, device, reason)?))
 }
 
-/// [`OpenClDecoder::open`] as the trait object that daemons use.
+/// [`OpenClDecoder::open_for`] as the trait object that daemons use.
 pub(crate) fn open_decoder(
     params: &StreamParams,
+    layout: BlockLayout,
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Decoder>, Error> {
-    Ok(Box::new(OpenClDecoder::open(params, device, reason)?))
+    Ok(Box::new(OpenClDecoder::open_for(params, layout, device, reason)?))
 }
 
 /// [`OpenClTransform::open`] as the trait object that tools use.

@@ -40,9 +40,9 @@ pub(super) fn decoder_table() -> Vec<u32> {
 }
 
 /// What coding at each step needs: see `cl/quad.cl`.
-pub(super) fn step_table() -> Vec<f32> {
+pub(super) fn step_table(dropped: usize) -> Vec<f32> {
     let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
-    quantisers.flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()
+    quantisers.map(|q| q.without_levels(dropped)).flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()
 }
 
 /// Compiler options that define every constant of the kernels.

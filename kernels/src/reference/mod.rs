@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use common::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::FrameSize;
+use common::frame::{Chroma, FrameSize};
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
@@ -108,6 +108,17 @@ pub(crate) fn rows(block: &Block, side: usize) -> impl Iterator<Item = Range<usi
     (rect.y..rect.y + rect.height).map(move |y| y * side + rect.x..y * side + rect.x + rect.width)
 }
 
+/// Copies a block's coefficients to where they lie in the squares, without those beyond.
+pub(crate) fn store<T: Copy>(values: &[T], block: &Block, layout: &BlockLayout, squares: &mut [Vec<T>]) {
+    let (rect, channel) = (block.rect, block.channel.index());
+    let side = layout.pyramids()[channel].side();
+    let width = rect.width.min(side - rect.x);
+    let below = squares[channel].chunks_exact_mut(side).skip(rect.y);
+    for (row, values) in below.zip(values.chunks_exact(rect.width)) {
+        row[rect.x..rect.x + width].copy_from_slice(&values[..width]);
+    }
+}
+
 /// Decoder of the reference back end.
 #[derive(Debug)]
 pub struct ReferenceDecoder {
@@ -120,9 +131,9 @@ pub struct ReferenceDecoder {
 }
 
 impl ReferenceDecoder {
-    /// A decoder for a stream; `reason` says why this back end was chosen.
-    pub fn new(params: &StreamParams, reason: String) -> Self {
-        let layout = BlockLayout::new(params);
+    /// A decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels; `reason` says
+    /// why this back end was chosen.
+    pub fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let squares = layout.pyramids().iter().map(|pyramid| vec![0.0; pyramid.side() * pyramid.side()]).collect();
         let times = DecodeTimes::default();
         Self { params: *params, layout, squares, damaged: 0, times, backend: backend(reason) }
@@ -132,7 +143,7 @@ impl ReferenceDecoder {
 impl Decoder for ReferenceDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
-        check_decode(frame, out, &self.params, &self.layout)?;
+        check_decode(frame, out, self.params.chroma, &self.layout)?;
         for (index, block) in self.layout.blocks().iter().enumerate() {
             let shape = Shape::from(block);
             let mut quantised = vec![0; shape.width * shape.height];
@@ -151,14 +162,10 @@ impl Decoder for ReferenceDecoder {
                 }
                 quantised.fill(0);
             }
-            let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(block.coarser));
-            let side = self.layout.pyramids()[block.channel.index()].side();
-            let square = &mut self.squares[block.channel.index()];
-            for (row, values) in rows(block, side).zip(quantised.chunks_exact(shape.width)) {
-                for (coefficient, &value) in square[row].iter_mut().zip(values) {
-                    *coefficient = quantiser.dequantise(value);
-                }
-            }
+            let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(block.coarser))
+                .without_levels(self.layout.dropped_levels());
+            let coefficients: Vec<_> = quantised.iter().map(|&value| quantiser.dequantise(value)).collect();
+            store(&coefficients, block, &self.layout, &mut self.squares);
         }
         self.times.decode = start.elapsed();
         let start = Instant::now();
@@ -208,15 +215,15 @@ pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<
 pub(crate) fn check_decode(
     frame: &ReceivedFrame,
     out: &Picture,
-    params: &StreamParams,
+    chroma: Chroma,
     layout: &BlockLayout,
 ) -> Result<(), Error> {
-    check_picture(out.as_ref(), params.size)?;
-    let wanted = params.chroma.picture_format();
+    check_picture(out.as_ref(), layout.picture_size())?;
+    let wanted = chroma.picture_format();
     if out.format() != wanted {
         return Err(Error::PictureFormat { wanted, given: out.format() });
     }
-    let (wanted, given) = (layout.blocks().len(), frame.block_count());
+    let (wanted, given) = (layout.frame_blocks(), frame.block_count());
     if wanted != given {
         return Err(Error::BlockCount { wanted, given });
     }

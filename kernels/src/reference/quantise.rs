@@ -70,6 +70,15 @@ impl Quantiser {
         Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN }
     }
 
+    /// The same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the finest levels the
+    /// low band, whose range doubles with each, is the picture.
+    #[must_use]
+    pub fn without_levels(self, levels: usize) -> Self {
+        let scale = 0.5_f32.powi(levels as i32);
+        let (offset_of_one, offset) = (scale * self.offset_of_one, scale * self.offset);
+        Self { step: scale * self.step, offset_of_one, offset, ..self }
+    }
+
     /// `trunc(|coefficient| / step)`, at most [`MAX_MAGNITUDE`], with the coefficient's sign.
     pub fn quantise(self, coefficient: f32) -> i32 {
         let magnitude = (coefficient.abs() * self.inverse).min(MAX_MAGNITUDE) as i32;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::errors::fail;
 use crate::support::{BACKENDS, Folder, golden, ppm, psnr, samples, succeed, y4m, y4m_samples};
 
 #[test]
@@ -37,6 +38,19 @@ fn frames_keep_to_their_bytes() {
     succeed(&["encode", &input, &coded, "--bytes-per-frame", "700", "--backend", "cpu"]);
     let bytes = fs::metadata(&coded).unwrap().len();
     assert!((2660..=2800).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn smaller_pictures_come_out_of_the_same_file() {
+    let folder = Folder::new("smaller");
+    let (input, coded) = (folder.file("a.y4m", &y4m(97, 131, "420jpeg", 2)), folder.path("a.duet"));
+    let output = folder.path("b.y4m");
+    succeed(&["encode", &input, &coded, "--backend", "cpu"]);
+    succeed(&["decode", &coded, &output, "--drop-levels", "2", "--backend", "cpu"]);
+    let (header, after) = y4m_samples(&fs::read(&output).unwrap(), 25 * 33 + 2 * 13 * 17);
+    assert!(header.starts_with("YUV4MPEG2 W25 H33 "), "{header}");
+    assert_eq!(after.len(), 2 * (25 * 33 + 2 * 13 * 17));
+    fail(&["decode", &coded, &output, "--drop-levels", "8"], 2, &["8 levels cannot be dropped", "has 7"]);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn arrays_that_do_not_fit_are_refused() {
 #[test]
 fn what_this_version_does_not_have_is_said_in_a_sentence() {
     let folder = Folder::new("later");
-    let (picture, array, coded) = (golden("camera_37x21.pgm"), folder.path("a.npy"), folder.path("a.duet"));
+    let (picture, coded) = (golden("camera_37x21.pgm"), folder.path("a.duet"));
     for (option, value) in [
         ("--wavelet", "cdf53"),
         ("--wavelet", "dd137"),
@@ -188,7 +188,6 @@ fn what_this_version_does_not_have_is_said_in_a_sentence() {
     fail(&["encode", &picture, &coded, "--profile", "pcwt"], 2, &["--profile pcwt is not available"]);
     fail(&["encode", &picture, &coded, "--lossless", "--wavelet", "cdf97"], 2, &["use --wavelet cdf53"]);
     fail(&["encode", &picture, &coded, "--lossless", "--chroma", "420"], 2, &["--chroma does not go with --lossless"]);
-    fail(&["decode", &coded, &array, "--drop-levels", "1"], 2, &["--drop-levels 1 is not available"]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub(crate) enum Command {
         input: PathBuf,
         /// Clip: .y4m; or picture, if the file holds one frame: .png, .ppm, .pgm
         output: PathBuf,
-        /// Leave out the finest N levels
+        /// Leave out the finest N levels: a picture of 1/2^N of the width and height
         #[arg(long, value_name = "N", default_value_t = 0)]
         drop_levels: u8,
         #[command(flatten)]

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use common::coded::ReceivedFrame;
 use common::container::{self, ContainerReader};
 use common::frame::{Chroma, FrameSize};
+use common::params::StreamParams;
 use kernels::{Error, Picture, PictureRef, Target};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, TransformArgs};
@@ -68,9 +69,6 @@ pub(crate) fn encode(
 
 /// Decodes the file `input` into the clip or picture `output`.
 pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
-    if drop_levels > 0 {
-        bail!("--drop-levels {drop_levels} is not available in this version: leave it out");
-    }
     Kind::of(input, &[Kind::Duet])?;
     let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
     let name = input.display();
@@ -83,7 +81,9 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
         ensure!(frames < 2, "{name} holds more than one frame: write them to a .y4m file");
     }
     let params = *container.params();
-    let mut decoder = kernels::open_decoder(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let (dropped, backend) = (usize::from(drop_levels), options::backend(compute.backend));
+    let mut decoder = kernels::open_smaller_decoder(&params, dropped, backend, compute.device.as_deref())?;
+    let params = StreamParams { size: params.size.halved_times(dropped), ..params };
     let mut picture = Picture::for_stream(params.chroma, params.size);
     let mut writer = Writer::create(output, picture::decoded_info(&params))?;
     let mut frames = 0_u64;
