@@ -45,16 +45,32 @@ fn the_start_is_quick() {
 #[test]
 fn a_step_of_the_link_down_and_up() {
     let line = |rate| way(10).limited(mbit(rate), ms(500));
-    let scenario = Scenario::table(&[(s(0), line(50)), (s(5), line(5)), (s(15), line(50))]);
-    let mut call = Call::new(mbit(30), scenario, way(10));
-    call.run(s(25));
-    print(&call);
-    let (worst, later) = (call.wait_max(s(5), s(15)), call.wait_max(ms(5_500), s(15)));
-    assert!(worst < ms(250) && later < ms(100), "{worst:?}, after half a second {later:?}");
-    let used = call.rates(s(7), s(15)).0;
-    assert!((3.5..5.1).contains(&used), "{used}");
-    let back = call.between(s(15), s(25)).find(|seen| seen.target >= mbit(24)).unwrap().at;
-    assert!(back < s(20), "{back:?}");
+    // At different times within a frame interval and between two feedbacks.
+    for (max, bar) in [(20, 200), (30, 250)] {
+        for step in [5_000, 5_003, 5_006, 5_009, 5_012, 5_015] {
+            let scenario = Scenario::table(&[(s(0), line(50)), (ms(step), line(5)), (s(15), line(50))]);
+            let mut call = Call::new(mbit(max), scenario, way(10));
+            call.run(s(25));
+            print(&call);
+            let (worst, later) = (call.wait_max(s(5), s(15)), call.wait_max(ms(5_500), s(15)));
+            assert!(worst < ms(bar) && later < ms(100), "{step} ms: {worst:?}, after half a second {later:?}");
+            let used = call.rates(s(7), s(15)).0;
+            assert!((3.5..5.1).contains(&used), "{used}");
+            let back = call.between(s(15), s(25)).find(|seen| seen.target >= mbit(4 * max / 5)).unwrap().at;
+            assert!(back < s(20), "{back:?}");
+        }
+    }
+}
+
+#[test]
+fn jitter_is_no_queue() {
+    for jitter in [2, 8] {
+        let conditions = NetConditions { jitter: ms(jitter), ..way(25).limited(mbit(50), ms(500)) };
+        let mut call = Call::new(mbit(20), Scenario::from(conditions).with_seed(3), way(25));
+        call.run(s(20));
+        print(&call);
+        assert!(call.between(s(2), s(20)).all(|seen| seen.target >= mbit(16)), "{jitter} ms");
+    }
 }
 
 #[test]

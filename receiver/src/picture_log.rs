@@ -37,6 +37,8 @@ impl PictureLog {
                 "frame": id.0,
                 "shown_us": presented.as_us(),
                 "latency_us": captured.map(|captured| presented.since(captured).as_micros() as u64),
+                "sender_us": passed.sent.since(passed.capture).as_micros() as u64,
+                "decode_us": passed.decoded.since(passed.released).as_micros() as u64,
                 "missing_blocks": passed.missing.blocks,
                 "missing_coarse": passed.missing.coarse,
             }));

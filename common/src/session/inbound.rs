@@ -92,9 +92,9 @@ impl Inbound {
         if header.is_last {
             self.ended = Some((header.frame, now));
         }
-        let is_first_copy = self.reception.on_datagram(header.sequence, now);
+        let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
+        let is_first_copy = self.reception.on_datagram(header.sequence, sent, now);
         if is_first_copy {
-            let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
             self.jitter.on_datagram(sent, now);
         }
         if outcome == DatagramOutcome::Late {

@@ -9,6 +9,10 @@ use crate::wire::feedback::{AGES_MAX, FeedbackHeader};
 
 /// Time between feedbacks while media comes.
 const INTERVAL: Duration = Duration::from_millis(10);
+/// The same once a queue grows, which the sender must know soon.
+const INTERVAL_URGENT: Duration = Duration::from_millis(5);
+/// A datagram that took so much longer than another one of late has waited in a queue that grows, microseconds.
+const URGENT_WAIT_US: i64 = 4_000;
 /// Time between feedbacks that have nothing new to say.
 const INTERVAL_IDLE: Duration = Duration::from_millis(20);
 /// Feedbacks in which each arrival is reported, so that one that is lost loses nothing.
@@ -25,9 +29,12 @@ pub(super) struct Reception {
     /// The highest numbers of the last feedbacks, the latest last.
     reported: [SequenceNumber; REPEATS],
     number: u16,
+    last: Timestamp,
     next: Timestamp,
     /// Whether anything came since the last feedback.
     has_news: bool,
+    /// Shortest time on the way (of two clocks) since the last feedback and since the one before, microseconds.
+    shortest_us: [i64; 2],
 }
 
 impl Reception {
@@ -35,15 +42,29 @@ impl Reception {
     pub(super) fn new(now: Timestamp) -> Self {
         let tracker = SequenceTracker::new();
         let reported = [tracker.highest(); REPEATS];
-        Self { tracker, arrivals: VecDeque::with_capacity(AGES_MAX), reported, number: 0, next: now, has_news: false }
+        Self {
+            tracker,
+            arrivals: VecDeque::with_capacity(AGES_MAX),
+            reported,
+            number: 0,
+            last: now,
+            next: now,
+            has_news: false,
+            shortest_us: [i64::MAX; 2],
+        }
     }
 
-    /// The datagram `sequence` came; whether it is new, as far as is remembered.
-    pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, now: Timestamp) -> bool {
+    /// The datagram `sequence`, which left at `sent` (sender's clock), came; whether it is new, as far as is remembered.
+    pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, sent: Timestamp, now: Timestamp) -> bool {
         let ahead = sequence.ahead_of(self.tracker.highest());
         let is_new = self.tracker.on_datagram(sequence);
         if is_new {
             self.has_news = true;
+            let travel_us = (now.as_us().min(1 << 50) as i64) - (sent.as_us().min(1 << 50) as i64);
+            if travel_us - self.shortest_us[0].min(self.shortest_us[1]).min(travel_us) > URGENT_WAIT_US {
+                self.next = self.next.min(self.last + INTERVAL_URGENT);
+            }
+            self.shortest_us[1] = self.shortest_us[1].min(travel_us);
             // Beyond what a feedback covers only the place of the newest matters.
             let ahead_by = usize::try_from(ahead).unwrap_or(0).min(AGES_MAX);
             self.arrivals.drain(..(self.arrivals.len() + ahead_by).saturating_sub(AGES_MAX).min(self.arrivals.len()));
@@ -81,7 +102,8 @@ impl Reception {
         self.number = self.number.wrapping_add(1);
         self.reported.rotate_left(1);
         self.reported[REPEATS - 1] = highest;
-        (self.next, self.has_news) = (now + INTERVAL, false);
+        (self.last, self.next, self.has_news) = (now, now + INTERVAL, false);
+        self.shortest_us = [self.shortest_us[1], i64::MAX];
         Some(feedback)
     }
 }
@@ -107,14 +129,14 @@ mod tests {
     fn every_arrival_is_reported_twice() {
         let mut reception = Reception::new(t(0));
         for number in [0, 1, 3] {
-            reception.on_datagram(SequenceNumber(number), t(8_000));
+            reception.on_datagram(SequenceNumber(number), t(8_000), t(8_000));
         }
         let first = [(0, Some(8_000)), (1, Some(8_000)), (2, None), (3, Some(8_000))];
         assert_eq!(poll(&mut reception, 10_000), first);
         assert_eq!(poll(&mut reception, 30_000)[..4], first);
         // From now on numbers of more than 32 below what is due are left out.
         for number in 4..100 {
-            reception.on_datagram(SequenceNumber(number), t(32_000));
+            reception.on_datagram(SequenceNumber(number), t(32_000), t(32_000));
         }
         let covered = [40_000, 60_000, 80_000].map(|now| poll(&mut reception, now).len());
         assert_eq!(covered, [100, 100, 32]);
@@ -124,11 +146,11 @@ mod tests {
     fn one_that_was_overtaken_is_reported_after_all() {
         let mut reception = Reception::new(t(0));
         for number in [0, 2, 3] {
-            reception.on_datagram(SequenceNumber(number), t(8_000));
+            reception.on_datagram(SequenceNumber(number), t(8_000), t(8_000));
         }
         poll(&mut reception, 10_000);
-        assert!(reception.on_datagram(SequenceNumber(1), t(16_000)));
-        assert!(!reception.on_datagram(SequenceNumber(1), t(16_000)));
+        assert!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
+        assert!(!reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
         assert_eq!(poll(&mut reception, 20_000)[1], (1, Some(16_000)));
     }
 
@@ -138,20 +160,36 @@ mod tests {
         assert_eq!((reception.poll(t(9_999)), reception.next_at()), (None, t(10_000)));
         assert!(poll(&mut reception, 10_000).is_empty());
         assert_eq!(reception.next_at(), t(30_000));
-        reception.on_datagram(SequenceNumber(0), t(15_000));
+        reception.on_datagram(SequenceNumber(0), t(15_000), t(15_000));
         assert_eq!(reception.next_at(), t(20_000));
+    }
+
+    #[test]
+    fn a_growing_queue_is_told_sooner() {
+        let mut reception = Reception::new(t(0));
+        reception.on_datagram(SequenceNumber(0), t(0), t(9_000));
+        poll(&mut reception, 10_000);
+        reception.on_datagram(SequenceNumber(1), t(1_000), t(13_500));
+        assert_eq!(reception.next_at(), t(20_000), "a little later than the other one");
+        reception.on_datagram(SequenceNumber(2), t(1_000), t(14_500));
+        assert_eq!(reception.next_at(), t(15_000));
+        poll(&mut reception, 15_000);
+        // Compared with those of the last feedback only: a longer route is urgent once.
+        poll(&mut reception, 45_000);
+        reception.on_datagram(SequenceNumber(3), t(36_000), t(50_000));
+        assert_eq!(reception.next_at(), t(55_000));
     }
 
     #[test]
     fn what_does_not_fit_is_left_out_at_the_old_end_and_any_number_is_taken() {
         let mut reception = Reception::new(t(0));
         for number in 0..2_000 {
-            reception.on_datagram(SequenceNumber(number), t(u64::from(number)));
+            reception.on_datagram(SequenceNumber(number), t(u64::from(number)), t(u64::from(number)));
         }
         let covered = poll(&mut reception, 10_000);
         assert_eq!((covered.len(), covered.last()), (AGES_MAX, Some(&(1_999, Some(2_000)))));
         for (at, number) in (1..).zip([u32::MAX / 2, u32::MAX, 5, 0x8000_0000, 1 << 20]) {
-            reception.on_datagram(SequenceNumber(number), t(20_000));
+            reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
             assert!(reception.arrivals.len() <= AGES_MAX);
             poll(&mut reception, at * 40_000);
         }

@@ -1,106 +1,26 @@
 //! The sending end.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+mod ending;
+mod events;
+mod leaving;
 
-use super::budget::{Budget, LOWER_LAYERS_BYTES, on_wire};
+use std::collections::VecDeque;
+
+use self::ending::Finishing;
+pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
+use super::budget::Budget;
 use super::loss::{LossEstimate, LossMeter};
-use super::pacer::{Pacer, pacing_span};
+use super::pacer::Pacer;
 use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
-use crate::coded::CodedFrame;
-use crate::packetise::{Packet, packetise};
 use crate::params::StreamParams;
-use crate::protection::{Outgoing, PARITY_EXTRA_BYTES, Protection, Protector};
+use crate::protection::{Protection, Protector};
 use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
-use crate::wire::media::stamp;
-use crate::wire::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
-
-/// How long a sender that is done waits for the receiver's confirmation.
-const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
-
-/// Points in a frame's life before the session, sender's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameTimes {
-    /// When the picture was taken.
-    pub capture: Timestamp,
-    /// When the coded frame was ready.
-    pub coded: Timestamp,
-}
-
-/// What the owner of a sending session must know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SenderEvent {
-    /// The receiver is ready: give frames.
-    Streaming,
-    /// After [`SenderSession::finish`]: everything is out and the peer has confirmed, has gone, or has not
-    /// answered within a second. Close and exit.
-    Finished,
-    /// The peer is done for good.
-    PeerFinished,
-    /// The peer stops but may come back.
-    PeerStopping,
-    /// The peer has a newer connection from us.
-    PeerReplaced,
-    /// The peer says that we broke the protocol, and how.
-    PeerRejected(String),
-}
-
-/// What a sending session has counted since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounters {
-    /// Frames of which every datagram left.
-    pub frames_sent: u64,
-    /// Frames of which some or all datagrams were dropped for a newer frame or because the connection was lost.
-    pub frames_cut: u64,
-    /// Frames given while no receiver was ready.
-    pub frames_unwanted: u64,
-    /// Coded bytes of the frames sent whole, without headers.
-    pub coded_bytes: u64,
-    /// Datagrams that left, parity included.
-    pub datagrams_sent: u64,
-    /// Datagrams dropped, parity included.
-    pub datagrams_dropped: u64,
-    /// Bytes of the datagrams that left.
-    pub bytes_sent: u64,
-    /// Datagrams that receivers have reported lost.
-    pub datagrams_lost: u64,
-    /// Datagrams that receivers have reported received.
-    pub datagrams_received: u64,
-    /// From `coded` of the last frame sent whole to its last datagram.
-    pub last_pace: Duration,
-    /// Feedbacks that were none, or that reported what was never sent.
-    pub feedback_malformed: u64,
-    /// Feedbacks that were overtaken by newer ones, or came while nothing was streamed.
-    pub feedback_unwanted: u64,
-    /// Round trip that the last feedback shows, without the time that it waited to be sent.
-    pub rtt: Option<Duration>,
-}
-
-impl SenderCounters {
-    /// Share of the reported datagrams that were lost, 0 to 1.
-    pub fn loss(&self) -> f64 {
-        let reported = self.datagrams_lost + self.datagrams_received;
-        self.datagrams_lost as f64 / reported.max(1) as f64
-    }
-}
-
-/// What a datagram from the receiver was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeedbackOutcome {
-    /// Feedback that has been taken into account.
-    Accepted,
-    /// Feedback that is older than one already taken.
-    OutOfDate,
-    /// No feedback to this stream, and why.
-    Malformed(&'static str),
-    /// Nothing is streamed.
-    Unexpected,
-}
+use crate::wire::run::{FRAME_HEADER_BYTES, map_bytes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -112,18 +32,6 @@ enum Phase {
     Streaming,
     /// A Bye has come or gone.
     Over,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Finishing {
-    No,
-    /// Datagrams are still to leave.
-    Draining,
-    /// Bye is out.
-    Waiting {
-        until: Timestamp,
-    },
-    Done,
 }
 
 /// The sending end of a stream.
@@ -310,61 +218,10 @@ impl SenderSession {
         self.budget.coded()
     }
 
-    /// Takes a frame. What has not left of an older one is dropped.
-    pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) {
-        if !self.is_streaming() {
-            self.counters.frames_unwanted += 1;
-            return;
-        }
-        let id = self.next_frame;
-        self.next_frame = id.next();
-        let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
-        let mut packets = packetise(&frame, self.coarse_blocks, id, times.capture, max_datagram);
-        let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
-        packets.truncate(self.wanted(&packets));
-        let is_cut = packets.len() < packet_count;
-        let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes.len())).sum();
-        let room = self.budget.gross().saturating_sub(data_bytes);
-        let protected = self.protector.protect(packets, self.loss, room, LOWER_LAYERS_BYTES);
-        self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
-        let wire_bytes: usize = protected.datagrams.iter().map(|datagram| on_wire(datagram.bytes.len())).sum();
-        let pace = self.rate.as_ref().map_or(self.rate_max, RateControl::pace);
-        let span = Duration::from_secs_f64(8.0 * wire_bytes as f64 / pace.as_bps().max(1) as f64);
-        let span = span.min(pacing_span(self.params.frame_rate.interval()));
-
-        self.drop_unsent();
-        self.pacer.start(protected.datagrams, now, span);
-        self.current = Some(CurrentFrame { id, times, coded_bytes, is_cut });
-    }
-
     /// What a datagram can hold has changed; holds from the next frame.
     pub fn set_max_datagram(&mut self, bytes: usize) {
         self.max_datagram = bytes;
         self.budget.set_max_datagram(bytes);
-    }
-
-    /// The next datagram to hand to the socket at `now`.
-    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        let current = self.current?;
-        let Outgoing { bytes: mut datagram, is_parity } = self.pacer.poll(now)?;
-        let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
-        stamp(&mut datagram, self.next_sequence, offset, self.pacer.next_at().is_none());
-        self.next_sequence = self.next_sequence.next();
-        self.sent.on_sent(on_wire(datagram.len()), now);
-        if let Some(rate) = &mut self.rate {
-            rate.on_sent(on_wire(datagram.len()), now);
-        }
-        self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += datagram.len() as u64;
-        if !is_parity && self.pacer.unsent() == 0 && current.is_cut {
-            self.counters.frames_cut += 1;
-        } else if !is_parity && self.pacer.unsent() == 0 {
-            self.counters.frames_sent += 1;
-            self.counters.coded_bytes += current.coded_bytes as u64;
-            self.counters.last_pace = now.since(current.times.coded);
-        }
-        self.finish_if_drained(now);
-        Some(datagram)
     }
 
     /// The next message for the peer.
@@ -398,17 +255,6 @@ impl SenderSession {
         self.events.pop_front()
     }
 
-    /// The video has ended: lets the last frame out, says so and waits for the receiver ([`SenderEvent::Finished`]).
-    pub fn finish(&mut self, now: Timestamp) {
-        if self.finishing == Finishing::No {
-            self.finishing = Finishing::Draining;
-            match self.phase {
-                Phase::Disconnected | Phase::Over => self.confirm_finish(),
-                Phase::Greeting | Phase::Preparing | Phase::Streaming => self.finish_if_drained(now),
-            }
-        }
-    }
-
     /// Says that we stop but may come back.
     pub fn stop(&mut self) {
         self.bye(ByeReason::Stopping);
@@ -417,23 +263,6 @@ impl SenderSession {
     /// What has been counted.
     pub fn stats(&self) -> SenderCounters {
         self.counters
-    }
-
-    /// How many of a frame's datagrams may go: all, unless the target has fallen a good deal since the frame was coded,
-    /// or the receiver is silent. The coarse ones always go.
-    fn wanted(&self, packets: &[Packet]) -> usize {
-        let coarse = packets.iter().take_while(|packet| packet.first_block < self.coarse_blocks).count();
-        if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {
-            return coarse;
-        }
-        let mut left = (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram));
-        let fitting = packets.iter().take_while(|packet| {
-            let bytes = on_wire(packet.bytes.len());
-            let fits = bytes <= left;
-            left = left.saturating_sub(bytes);
-            fits
-        });
-        fitting.count().max(coarse)
     }
 
     fn on_bye(&mut self, reason: ByeReason) {
@@ -462,27 +291,5 @@ impl SenderSession {
             self.control.push_back(ControlMessage::Bye { reason });
             self.phase = Phase::Over;
         }
-    }
-
-    fn finish_if_drained(&mut self, now: Timestamp) {
-        if self.finishing == Finishing::Draining && self.pacer.next_at().is_none() {
-            let last_frame = self.current.map(|frame| frame.id);
-            self.control.push_back(ControlMessage::Bye { reason: ByeReason::Finished { last_frame } });
-            self.finishing = Finishing::Waiting { until: now + CONFIRMATION_MAX };
-        }
-    }
-
-    fn confirm_finish(&mut self) {
-        if self.finishing != Finishing::Done {
-            self.finishing = Finishing::Done;
-            self.phase = Phase::Over;
-            self.events.push_back(SenderEvent::Finished);
-        }
-    }
-
-    fn drop_unsent(&mut self) {
-        let dropped = self.pacer.clear();
-        self.counters.datagrams_dropped += dropped.datagrams as u64;
-        self.counters.frames_cut += u64::from(dropped.cuts_frame);
     }
 }

@@ -79,12 +79,10 @@ impl CpuDecoder {
         };
         pairs.with_min_len(PAIRS_PER_TASK).map_init(<[Scratch; 2]>::default, decode).sum()
     }
-}
 
-impl Decoder for CpuDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    /// Decodes a frame of this stream into a picture of it.
+    fn decode_checked(&mut self, frame: &ReceivedFrame, out: &mut Picture) {
         let start = Instant::now();
-        check_decode(frame, out, self.params.chroma, &self.layout)?;
         self.damaged += self.decode_blocks(frame);
         let (tiles, places) = (&self.tiles, &self.places);
         self.planes.par_iter_mut().enumerate().for_each(|(channel, plane)| {
@@ -98,6 +96,14 @@ impl Decoder for CpuDecoder {
         self.planes.par_iter_mut().for_each(Plane::inverse);
         colour::finish(&self.planes, self.params.chroma, out);
         self.times.inverse = start.elapsed();
+    }
+}
+
+impl Decoder for CpuDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        check_decode(frame, out, self.params.chroma, &self.layout)?;
+        // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
+        rayon::scope(|_| self.decode_checked(frame, out));
         Ok(())
     }
 

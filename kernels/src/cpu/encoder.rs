@@ -51,15 +51,18 @@ impl CpuEncoder {
 impl Encoder for CpuEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
         check_picture(picture, self.params.size)?;
-        let start = Instant::now();
-        colour::load(picture, self.params.chroma, &mut self.blocks.planes);
-        self.blocks.planes.par_iter_mut().for_each(Plane::forward);
-        self.times.transform = start.elapsed();
-        let start = Instant::now();
-        let header = self.rate.code(&mut self.blocks, target)?;
-        let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
-        self.times.code = start.elapsed();
-        Ok(frame)
+        // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
+        rayon::scope(|_| {
+            let start = Instant::now();
+            colour::load(picture, self.params.chroma, &mut self.blocks.planes);
+            self.blocks.planes.par_iter_mut().for_each(Plane::forward);
+            self.times.transform = start.elapsed();
+            let start = Instant::now();
+            let header = self.rate.code(&mut self.blocks, target)?;
+            let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
+            self.times.code = start.elapsed();
+            Ok(frame)
+        })
     }
 
     fn times(&self) -> EncodeTimes {

@@ -1,6 +1,6 @@
 //! How fast to send: the target from which the next frame's budget and its pacing follow.
 //!
-//! Every 10 ms the receiver tells when each datagram came. From that come the wait in the network's queues ([`delay`]),
+//! Every 10 ms, or 5 ms while a queue grows, the receiver tells when each datagram came. From that come the wait in the network's queues ([`delay`]),
 //! the speed of the link ([`capacity`]) and loss ([`excess`]); four rules make the target of them:
 //!
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
@@ -72,7 +72,12 @@ enum Mode {
     /// After a cut, until the queue is empty.
     Emptying { until: Timestamp, resume_bps: f64 },
     /// Someone else keeps the queue full.
-    Competing { cubic: Cubic, next_test: Timestamp, test_until: Option<Timestamp> },
+    Competing {
+        cubic: Cubic,
+        next_test: Timestamp,
+        /// Until when the target is held down to this, bits a second.
+        test: Option<(Timestamp, f64)>,
+    },
 }
 
 /// What a feedback has told.
@@ -220,8 +225,9 @@ impl RateControl {
             self.compete(told, standing, now);
             return;
         }
+        // The shortest wait of the last interval may be of before the queue grew.
         if let Mode::Emptying { until, resume_bps } = self.mode
-            && (standing < WAIT_NONE_US || until <= now)
+            && (standing.max(self.delay.last_us()) < WAIT_NONE_US || until <= now)
         {
             self.set_target(self.target_bps.max(resume_bps));
             self.mode = Mode::Alone;

@@ -71,14 +71,14 @@ impl RateControl {
     /// Takes the place of a TCP flow that had `share` bits a second when the queue began to stand.
     pub(super) fn start_competing(&mut self, share: f64, standing: i64, now: Timestamp) {
         let cubic = Cubic::new(share, self.rtt_with(standing), now);
-        self.mode = Mode::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test_until: None };
+        self.mode = Mode::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test: None };
         self.crowded = None;
     }
 
     pub(super) fn compete(&mut self, told: &Told<'_>, standing: i64, now: Timestamp) {
         let rtt = self.rtt_with(standing);
         let usual = self.loss.usual();
-        let Mode::Competing { cubic, next_test, test_until } = &mut self.mode else { return };
+        let Mode::Competing { cubic, next_test, test } = &mut self.mode else { return };
         if standing < WAIT_NONE_US {
             self.ceiling_bps = Some(self.target_bps);
             self.crowded = None;
@@ -93,12 +93,13 @@ impl RateControl {
         }
         let mut target = cubic.rate(rtt, self.max_bps, now);
         if *next_test <= now {
-            // Half of our share for as long as it would take to empty the queue if it were ours alone.
-            *test_until = Some(now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt);
+            // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of now:
+            // while the queue shrinks, the window would make more of it.
+            *test = Some((now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt, target / 2.0));
             *next_test = now + TEST_INTERVAL;
         }
-        if test_until.is_some_and(|until| now < until) {
-            target /= 2.0;
+        if let Some((_, half)) = test.filter(|(until, _)| now < *until) {
+            target = half;
         }
         self.set_target(target);
     }

@@ -1,0 +1,84 @@
+//! What a sending session tells its owner.
+
+use std::time::Duration;
+
+use crate::units::Timestamp;
+
+/// Points in a frame's life before the session, sender's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameTimes {
+    /// When the picture was taken.
+    pub capture: Timestamp,
+    /// When the coded frame was ready.
+    pub coded: Timestamp,
+}
+
+/// What the owner of a sending session must know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SenderEvent {
+    /// The receiver is ready: give frames.
+    Streaming,
+    /// After [`SenderSession::finish`]: everything is out and the peer has confirmed, has gone, or has not
+    /// answered within a second. Close and exit.
+    Finished,
+    /// The peer is done for good.
+    PeerFinished,
+    /// The peer stops but may come back.
+    PeerStopping,
+    /// The peer has a newer connection from us.
+    PeerReplaced,
+    /// The peer says that we broke the protocol, and how.
+    PeerRejected(String),
+}
+
+/// What a sending session has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Frames of which every datagram left.
+    pub frames_sent: u64,
+    /// Frames of which some or all datagrams were dropped for a newer frame or because the connection was lost.
+    pub frames_cut: u64,
+    /// Frames given while no receiver was ready.
+    pub frames_unwanted: u64,
+    /// Coded bytes of the frames sent whole, without headers.
+    pub coded_bytes: u64,
+    /// Datagrams that left, parity included.
+    pub datagrams_sent: u64,
+    /// Datagrams dropped, parity included.
+    pub datagrams_dropped: u64,
+    /// Bytes of the datagrams that left.
+    pub bytes_sent: u64,
+    /// Datagrams that receivers have reported lost.
+    pub datagrams_lost: u64,
+    /// Datagrams that receivers have reported received.
+    pub datagrams_received: u64,
+    /// From `coded` of the last frame sent whole to its last datagram.
+    pub last_pace: Duration,
+    /// Feedbacks that were none, or that reported what was never sent.
+    pub feedback_malformed: u64,
+    /// Feedbacks that were overtaken by newer ones, or came while nothing was streamed.
+    pub feedback_unwanted: u64,
+    /// Round trip that the last feedback shows, without the time that it waited to be sent.
+    pub rtt: Option<Duration>,
+}
+
+impl SenderCounters {
+    /// Share of the reported datagrams that were lost, 0 to 1.
+    pub fn loss(&self) -> f64 {
+        let reported = self.datagrams_lost + self.datagrams_received;
+        self.datagrams_lost as f64 / reported.max(1) as f64
+    }
+}
+
+/// What a datagram from the receiver was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedbackOutcome {
+    /// Feedback that has been taken into account.
+    Accepted,
+    /// Feedback that is older than one already taken.
+    OutOfDate,
+    /// No feedback to this stream, and why.
+    Malformed(&'static str),
+    /// Nothing is streamed.
+    Unexpected,
+}
