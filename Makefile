@@ -34,8 +34,9 @@ protection: ## table of what parity is worth against random and bursty loss
 	cargo run --release --locked -p common --example protection
 
 .PHONY: fuzz
-fuzz: ## feed changed and random frames to the decoders for 10 minutes (SECONDS=600, SEED=1)
+fuzz: ## feed changed and random frames to the decoders for 10 minutes each (SECONDS=600, SEED=1)
 	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
 
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
@@ -51,6 +52,12 @@ bench-device: ## the same for the first OpenCL device, with the program as it is
 bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH (checkouts in $OPENJPEG, $OPENJPH)
 	@.ci/setup demo
 	kernels/benches/rivals/run.py
+
+.PHONY: bench-pcwt
+bench-pcwt: ## bytes and times of the profile pcwt against JPEG XR (libjxr-tools) on PICTURES
+	@.ci/setup demo
+	cargo build --release --locked -p kernels --bin wavelet
+	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
 
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)

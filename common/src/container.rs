@@ -4,7 +4,8 @@
 //! "DUET"  u16 version  stream parameters (25 bytes)
 //! per frame: u32 length of what follows, u8 step, u24 fine blocks, one run of all blocks
 //! ```
-//! All little-endian.
+//! All little-endian. What follows the length is the profile's: a frame of the profile `pcwt` is bytes that only its
+//! decoder reads.
 
 use std::io::{self, Write};
 
@@ -30,8 +31,14 @@ pub fn write_frame(frame: &CodedFrame, out: &mut impl Write) -> io::Result<()> {
     let [a, b, c, _] = frame.header.fine_blocks.to_le_bytes();
     let mut bytes = vec![frame.header.step.index(), a, b, c];
     write_run(frame, 0..frame.block_count(), &mut bytes);
-    out.write_all(&(bytes.len() as u32).to_le_bytes())?;
-    out.write_all(&bytes)
+    write_frame_bytes(&bytes, out)
+}
+
+/// Writes one frame that is not made of blocks: four bytes of length and `bytes`, less than 4 GiB.
+pub fn write_frame_bytes(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let length = u32::try_from(bytes.len()).map_err(|_| io::Error::other("a frame takes less than 4 GiB"))?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(bytes)
 }
 
 /// Reads a file that lies in memory.
@@ -66,15 +73,22 @@ impl<'a> ContainerReader<'a> {
 
     /// The next frame; `None` at the end of the file.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>, DecodeError> {
+        let mut ahead = self.clone();
+        let frame = ahead.next_frame_bytes()?.map(|bytes| parse_frame(bytes, self.blocks)).transpose()?;
+        *self = ahead;
+        Ok(frame)
+    }
+
+    /// The bytes of the next frame, whatever its profile; `None` at the end of the file.
+    pub fn next_frame_bytes(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let cut = DecodeError::Malformed("the file ends inside a frame");
         let (len, rest) = self.rest.split_first_chunk::<4>().ok_or(cut.clone())?;
         let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize).ok_or(cut)?;
-        let frame = parse_frame(bytes, self.blocks)?;
         self.rest = rest;
-        Ok(Some(frame))
+        Ok(Some(bytes))
     }
 }
 
@@ -143,6 +157,19 @@ mod tests {
         for len in 0..bytes.len() {
             assert_eq!(read(&bytes[..len]).is_ok(), whole.contains(&len), "{len}");
         }
+    }
+
+    #[test]
+    fn frames_of_any_bytes_come_back() {
+        let (_, file) = file();
+        let mut bytes = file[..HEADER_BYTES].to_vec();
+        for frame in [&b"any"[..], b""] {
+            write_frame_bytes(frame, &mut bytes).unwrap();
+        }
+        let mut reader = ContainerReader::new(&bytes).unwrap();
+        assert_eq!(reader.next_frame_bytes().unwrap(), Some(&b"any"[..]));
+        assert_eq!(reader.next_frame_bytes().unwrap(), Some(&b""[..]));
+        assert_eq!(reader.next_frame_bytes().unwrap(), None);
     }
 
     #[test]

@@ -54,6 +54,9 @@ impl Default for CodecParams {
 pub enum Profile {
     /// Bit-lengths per 2x2 quad and coefficient, entropy coded in block-local contexts.
     Quad,
+    /// Maximum lengths of coefficient trees and raw bits in groups, of whole pictures with the CDF 5/3: for files, not for
+    /// live streams.
+    Pcwt,
 }
 
 /// Filter bank of the transform.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::params::{StreamParams, Wavelet};
+use common::params::{Profile, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
@@ -164,6 +164,7 @@ pub fn open_encoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Encoder>, Error> {
+    check_profile(params)?;
     if params.codec.wavelet == Wavelet::Cdf53 {
         let transform = open_transform(&TransformParams::from(params), choice, device)?;
         return Ok(Box::new(LosslessEncoder::new(params, transform)));
@@ -201,6 +202,7 @@ pub fn open_smaller_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Decoder>, Error> {
+    check_profile(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     if params.codec.wavelet == Wavelet::Cdf53 {
         let transform = TransformParams::without_finest(params, dropped_levels);
@@ -215,6 +217,13 @@ pub fn open_smaller_decoder(
         Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
         Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
     })
+}
+
+fn check_profile(params: &StreamParams) -> Result<(), Error> {
+    match params.codec.profile {
+        Profile::Quad => Ok(()),
+        Profile::Pcwt => Err(Error::WrongProfile { wanted: "quad" }),
+    }
 }
 
 /// Opens a transform alone. `device` as in [`open_encoder`].

@@ -4,11 +4,21 @@ use common::frame::{Chroma, FrameSize, PixelFormat};
 use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
+use crate::pcwt::PcwtError;
 use crate::wavelet::{Element, Scheme};
 
 /// Why a picture could not be coded, decoded or transformed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
+    /// A frame of the profile `pcwt` that cannot be made or read.
+    #[error("pcwt: {0}")]
+    Pcwt(#[from] PcwtError),
+    /// A stream of another profile than this coder's.
+    #[error("this coder is for streams of the profile {wanted}")]
+    WrongProfile {
+        /// The profile.
+        wanted: &'static str,
+    },
     /// A filter bank that cannot be used.
     #[error("filter bank: {0}")]
     FilterBank(#[from] BankError),

@@ -15,6 +15,7 @@ mod lossless;
 pub mod measure;
 mod memory;
 pub mod opencl;
+pub mod pcwt;
 mod picture;
 pub mod rate;
 pub mod reference;

@@ -44,6 +44,7 @@ impl StreamParams {
         };
         bytes[19] = match self.codec.profile {
             Profile::Quad => 0,
+            Profile::Pcwt => 1,
         };
         bytes[20] = match self.codec.wavelet {
             Wavelet::Cdf97 => 0,
@@ -102,7 +103,9 @@ impl StreamParams {
             codec: CodecParams {
                 profile: match bytes[19] {
                     0 => Profile::Quad,
-                    _ => return Err(unknown("unknown coefficient code: known is 0 quad")),
+                    1 if bytes[20] == 0 => return Err(unknown("the profile pcwt is coded with the CDF 5/3 only")),
+                    1 => Profile::Pcwt,
+                    _ => return Err(unknown("unknown coefficient code: known are 0 quad, 1 pcwt")),
                 },
                 wavelet: match bytes[20] {
                     0 => Wavelet::Cdf97,

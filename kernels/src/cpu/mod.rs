@@ -14,6 +14,8 @@ mod integers;
 mod level;
 mod line;
 mod merge_level;
+pub(crate) mod pcwt_decode;
+pub(crate) mod pcwt_encode;
 mod plane;
 mod pyramid;
 mod row;

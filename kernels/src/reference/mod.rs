@@ -1,8 +1,10 @@
 //! Plain Rust, one function per stage: the specification that the other back ends are held to.
 
+pub(crate) mod bits;
 pub mod colour;
 pub mod convolution;
 pub mod dwt;
+pub(crate) mod pcwt;
 pub mod quad;
 pub mod quantise;
 pub mod rans;
@@ -211,6 +213,16 @@ pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<
     Ok(())
 }
 
+/// An error unless pictures of `size` and `chroma` decode to such ones.
+pub(crate) fn check_target(out: &Picture, size: FrameSize, chroma: Chroma) -> Result<(), Error> {
+    check_picture(out.as_ref(), size)?;
+    let wanted = chroma.picture_format();
+    if out.format() != wanted {
+        return Err(Error::PictureFormat { wanted, given: out.format() });
+    }
+    Ok(())
+}
+
 /// An error unless the frame and the picture fit the stream.
 pub(crate) fn check_decode(
     frame: &ReceivedFrame,
@@ -218,11 +230,7 @@ pub(crate) fn check_decode(
     chroma: Chroma,
     layout: &BlockLayout,
 ) -> Result<(), Error> {
-    check_picture(out.as_ref(), layout.picture_size())?;
-    let wanted = chroma.picture_format();
-    if out.format() != wanted {
-        return Err(Error::PictureFormat { wanted, given: out.format() });
-    }
+    check_target(out, layout.picture_size(), chroma)?;
     let (wanted, given) = (layout.frame_blocks(), frame.block_count());
     if wanted != given {
         return Err(Error::BlockCount { wanted, given });

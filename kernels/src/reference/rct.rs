@@ -16,13 +16,22 @@ const MIDDLE: i32 = 128;
 /// The planes of a picture for the channels of `chroma`, row by row without gaps; [`Error::NotExact`] if the picture's
 /// samples cannot all be told from them.
 pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, Error> {
+    check_exact(picture.format(), chroma)?;
+    if chroma == Chroma::Rgb {
+        return Ok(from_rgb(picture.data()));
+    }
+    let planes = colour::planes(picture, chroma);
+    Ok(planes.into_iter().map(|plane| plane.into_iter().map(i32::from_centred).collect()).collect())
+}
+
+/// [`Error::NotExact`] if the channels of `chroma` do not keep all samples of a picture.
+pub(crate) fn check_exact(format: PixelFormat, chroma: Chroma) -> Result<(), Error> {
     use PixelFormat::{Grey8, I420, I444, Nv12, Rgb8, YCbCr8, Yuyv};
-    match (picture.format(), chroma) {
-        (Rgb8, Chroma::Rgb) => Ok(from_rgb(picture.data())),
-        (Grey8, Chroma::Grey) | (I420 | Nv12, Chroma::C420) | (I444 | YCbCr8 | Yuyv, Chroma::C444) => {
-            let planes = colour::planes(picture, chroma);
-            Ok(planes.into_iter().map(|plane| plane.into_iter().map(i32::from_centred).collect()).collect())
-        }
+    match (format, chroma) {
+        (Rgb8, Chroma::Rgb)
+        | (Grey8, Chroma::Grey)
+        | (I420 | Nv12, Chroma::C420)
+        | (I444 | YCbCr8 | Yuyv, Chroma::C444) => Ok(()),
         (format, chroma) => Err(Error::NotExact { format, chroma }),
     }
 }

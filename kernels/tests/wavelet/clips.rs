@@ -165,3 +165,27 @@ fn lossless_files_keep_every_sample() {
     let frame_bytes = 97 * 131 + 2 * 49 * 66;
     assert_eq!(y4m_samples(&fs::read(&output).unwrap(), frame_bytes).1, y4m_samples(&clip, frame_bytes).1);
 }
+
+#[test]
+fn the_profile_pcwt_keeps_every_sample_or_leaves_bits_out() {
+    let folder = Folder::new("pcwt");
+    let colour = folder.file("a.ppm", &ppm(67, 45));
+    let clip = folder.file("a.y4m", &y4m(97, 31, "420jpeg", 2));
+    for backend in BACKENDS {
+        let (coded, ppm, y4m) = (folder.path("a.duet"), folder.path("b.ppm"), folder.path("b.y4m"));
+        succeed(&["encode", &colour, &coded, "--profile", "pcwt", "--lossless", "--backend", backend]);
+        succeed(&["decode", &coded, &ppm, "--backend", backend]);
+        assert!(samples(&ppm, 3 * 67 * 45) == samples(&colour, 3 * 67 * 45), "{backend}");
+        let whole = fs::metadata(&coded).unwrap().len();
+        succeed(&["encode", &colour, &coded, "--profile", "pcwt", "--qmin", "3", "--backend", backend]);
+        succeed(&["decode", &coded, &ppm, "--backend", backend]);
+        let quality = psnr(&samples(&ppm, 3 * 67 * 45), &samples(&colour, 3 * 67 * 45));
+        assert!((20.0..60.0).contains(&quality), "{quality} dB on {backend}");
+        assert!(fs::metadata(&coded).unwrap().len() < whole);
+        succeed(&["encode", &clip, &coded, "--profile", "pcwt", "--backend", backend]);
+        succeed(&["decode", &coded, &y4m, "--backend", backend]);
+        let frame_bytes = 97 * 31 + 2 * 49 * 16;
+        let [before, after] = [&clip, &y4m].map(|path| y4m_samples(&fs::read(path).unwrap(), frame_bytes).1);
+        assert!(before == after, "{backend}");
+    }
+}

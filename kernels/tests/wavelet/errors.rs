@@ -185,9 +185,25 @@ fn what_this_version_does_not_have_is_said_in_a_sentence() {
     ] {
         fail(&["encode", &picture, &coded, option, value], 2, &["frames are not coded", value]);
     }
-    fail(&["encode", &picture, &coded, "--profile", "pcwt"], 2, &["--profile pcwt is not available"]);
     fail(&["encode", &picture, &coded, "--lossless", "--wavelet", "cdf97"], 2, &["use --wavelet cdf53"]);
     fail(&["encode", &picture, &coded, "--lossless", "--chroma", "420"], 2, &["--chroma does not go with --lossless"]);
+}
+
+#[test]
+fn what_the_profile_pcwt_does_not_have_is_said_in_a_sentence() {
+    let folder = Folder::new("pcwt-errors");
+    let (picture, coded) = (golden("camera_37x21.pgm"), folder.path("a.duet"));
+    for (options, wanted) in [
+        (&["--bpp", "1"][..], "no rate control"),
+        (&["--step", "8"], "no rate control"),
+        (&["--qmin", "11"], "ask for 0 to 10"),
+        (&["--weights", "psnr"], "leave them out"),
+        (&["--chroma", "420"], "leave them out"),
+        (&["--wavelet", "cdf97"], "use --wavelet cdf53"),
+    ] {
+        fail(&[&["encode", &picture, &coded, "--profile", "pcwt"], options].concat(), 2, &[wanted]);
+    }
+    fail(&["encode", &picture, &coded, "--qmin", "2"], 2, &["--qmin goes with --profile pcwt only"]);
 }
 
 #[test]

@@ -165,6 +165,9 @@ pub(crate) struct RateArgs {
     /// Keep every bit
     #[arg(long)]
     pub(crate) lossless: bool,
+    /// With --profile pcwt: leave out the last N bits of every coefficient, 0 (lossless) to 10
+    #[arg(long, value_name = "N")]
+    pub(crate) qmin: Option<u8>,
 }
 
 /// Where the error goes.
@@ -204,9 +207,9 @@ pub(crate) struct BenchArgs {
     /// Bits per pixel of `codec`
     #[arg(long, value_name = "X", default_value_t = 1.5)]
     pub(crate) bpp: f64,
-    /// Picture to use instead of synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) picture: Option<PathBuf>,
+    /// Pictures to use instead of synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) picture: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -217,6 +220,8 @@ pub(crate) enum BenchKind {
     Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
+    /// Whole pictures by the profile pcwt, lossless
+    Pcwt,
     /// Copies between host and device
     Transfer,
     /// Channels overlapping against one after another

@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use common::coded::ReceivedFrame;
 use common::container::{self, ContainerReader};
 use common::frame::{Chroma, FrameSize};
-use common::params::StreamParams;
+use common::params::{Profile, StreamParams};
 use kernels::{Error, Picture, PictureRef, Target};
 
-use crate::args::{ChromaName, CodingArgs, ComputeArgs, TransformArgs};
+use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, PICTURES, Reader, Writer};
 use crate::options::{self, Rate};
-use crate::picture;
+use crate::{pcwt, picture};
 
 /// What the container adds to each frame's [`common::wire::run::coded_size`]: its length.
 const FRAME_LENGTH_BYTES: usize = 4;
@@ -25,6 +25,9 @@ pub(crate) fn encode(
     transform: &TransformArgs,
     compute: &ComputeArgs,
 ) -> Result<String> {
+    if coding.profile == ProfileName::Pcwt {
+        return pcwt::encode(input, output, coding, transform, compute);
+    }
     let rate = options::rate(coding)?;
     let codec = options::codec_params(transform, rate, coding.weights)?;
     Kind::of(output, &[Kind::Duet])?;
@@ -77,10 +80,14 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     let mut container = ContainerReader::new(&bytes).with_context(unusable)?;
     if still {
         let mut ahead = container.clone();
-        let frames = std::iter::from_fn(|| ahead.next_frame().transpose()).take(2).count();
+        let frames = std::iter::from_fn(|| ahead.next_frame_bytes().transpose()).take(2).count();
         ensure!(frames < 2, "{name} holds more than one frame: write them to a .y4m file");
     }
     let params = *container.params();
+    if params.codec.profile == Profile::Pcwt {
+        ensure!(drop_levels == 0, "--drop-levels does not go with the profile pcwt: leave it out");
+        return pcwt::decode(container, input, output, compute);
+    }
     let (dropped, backend) = (usize::from(drop_levels), options::backend(compute.backend));
     let mut decoder = kernels::open_smaller_decoder(&params, dropped, backend, compute.device.as_deref())?;
     let params = StreamParams { size: params.size.halved_times(dropped), ..params };
@@ -101,7 +108,7 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
 }
 
 /// A number of frames as text.
-fn count(frames: u64) -> String {
+pub(crate) fn count(frames: u64) -> String {
     if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
 }
 

@@ -14,6 +14,7 @@ mod clip;
 mod devices;
 mod io;
 mod options;
+mod pcwt;
 mod picture;
 mod side_file;
 mod square;

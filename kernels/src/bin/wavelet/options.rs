@@ -10,13 +10,14 @@ use common::coded::StepIndex;
 use common::frame::{Chroma, FrameSize};
 use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, Weights};
 use kernels::bank::FilterBank;
+use kernels::pcwt::QMIN_MAX;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, TransformParams};
 
 use crate::args::{
-    BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, ProfileName, RateArgs, TransformArgs,
-    WaveletName, WeightsName,
+    BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, RateArgs, TransformArgs, WaveletName,
+    WeightsName,
 };
 
 /// How large a coded frame may be, or how finely it is quantised.
@@ -153,10 +154,10 @@ fn filter_bank(path: &Path) -> Result<FilterBank> {
 
 /// The rate asked for.
 pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
-    if args.profile == ProfileName::Pcwt {
-        bail!("--profile pcwt is not available in this version: use quad");
+    let RateArgs { bpp, bytes_per_frame, step, lossless, qmin } = args.rate;
+    if qmin.is_some() {
+        bail!("--qmin goes with --profile pcwt only: use --step");
     }
-    let RateArgs { bpp, bytes_per_frame, step, lossless } = args.rate;
     if lossless {
         return Ok(Rate::Lossless);
     }
@@ -165,6 +166,22 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
         (_, Some(bytes), _) => Ok(Rate::BytesPerFrame(bytes)),
         (_, _, step) => Ok(Rate::Step(nearest_step(step.unwrap_or(DEFAULT_STEP))?)),
     }
+}
+
+/// How many bits of every coefficient the profile pcwt leaves out.
+pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
+    let RateArgs { bpp, bytes_per_frame, step, lossless: _, qmin } = args.rate;
+    if bpp.is_some() || bytes_per_frame.is_some() || step.is_some() {
+        bail!("--profile pcwt has no rate control: ask for --lossless, its default, or --qmin");
+    }
+    if args.chroma.is_some() || args.weights.is_some() {
+        bail!("--chroma and --weights do not go with --profile pcwt, which keeps what the file has: leave them out");
+    }
+    let qmin = qmin.unwrap_or(0);
+    if qmin > QMIN_MAX {
+        bail!("--qmin {qmin} is not possible: ask for 0 to {QMIN_MAX}");
+    }
+    Ok(qmin)
 }
 
 /// Checks a number of bits per pixel.

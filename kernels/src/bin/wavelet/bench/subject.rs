@@ -1,5 +1,7 @@
 //! The pictures that the coder is measured with.
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use common::frame::{FrameSize, PixelFormat};
 use common::params::{CodecParams, StreamParams};
@@ -17,16 +19,20 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The picture asked for, or a synthetic 4:2:0 one of each size.
+    /// The pictures asked for, or a synthetic 4:2:0 one of each size.
     pub(crate) fn all(args: &BenchArgs) -> Result<Vec<Self>> {
-        if let Some(path) = &args.picture {
+        if !args.picture.is_empty() {
             ensure!(args.sizes.is_empty(), "--sizes and --picture cannot be used together");
-            let mut reader = Reader::open(path)?;
-            let data = reader.first(path)?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Ok(vec![Self { name, info: reader.info(), data }]);
+            return args.picture.iter().map(|path| Self::read(path)).collect();
         }
         sizes(&args.sizes, "1920x1080")?.into_iter().map(Self::synthetic).collect()
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let mut reader = Reader::open(path)?;
+        let data = reader.first(path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { name, info: reader.info(), data })
     }
 
     fn synthetic(size: FrameSize) -> Result<Self> {

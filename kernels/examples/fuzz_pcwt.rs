@@ -1,0 +1,140 @@
+//! Feeds frames of the profile `pcwt` that were changed at random, and random bytes, to the decoders of all back ends, and stops
+//! at the first frame on which they differ or one of them fails. Runs with the toolchain of the project.
+//!
+//! ```text
+//! fuzz_pcwt [SECONDS [SEED]]
+//! ```
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, Profile, StreamParams, Wavelet};
+use common::units::FrameRate;
+use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
+use kernels::{BackendChoice, Error, Picture};
+
+/// Sizes with whole, cut and odd groups.
+const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
+const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+
+/// Qmin and the peaks of three channels.
+const HEAD_BYTES: usize = 4;
+
+/// Knuth's linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 32) as usize) % below.max(1)
+    }
+}
+
+/// Everything for one size of picture.
+struct Stream {
+    params: StreamParams,
+    encoder: Box<dyn PcwtEncoder>,
+    decoders: Vec<Box<dyn PcwtDecoder>>,
+    pictures: Vec<Picture>,
+    /// Groups of all channels.
+    groups: usize,
+}
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
+    let seconds = arguments.next().transpose()?.unwrap_or(600);
+    let seed = arguments.next().transpose()?.unwrap_or(1);
+    let mut random = Random(seed);
+    let chromas = [Chroma::Rgb, Chroma::C420];
+    let both = SIZES.iter().flat_map(|&size| chromas.map(|chroma| (size, chroma)));
+    let mut streams = both.map(|(size, chroma)| open(size, chroma)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (start, mut frames, mut decoded) = (Instant::now(), 0_u64, 0_u64);
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let at = random.next(streams.len());
+        let stream = &mut streams[at];
+        let bytes = mutate(stream, &mut random)?;
+        let mut results: Vec<Result<(), Error>> = Vec::new();
+        for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures) {
+            results.push(decoder.decode(&bytes, picture));
+        }
+        let first = &results[0];
+        ensure!(matches!(first, Ok(()) | Err(Error::Pcwt(_))), "seed {seed}, frame {frames}: {first:?}");
+        let pictures = &stream.pictures;
+        let same = results.iter().all(|result| result == first)
+            && (first.is_err() || pictures.iter().all(|picture| *picture == pictures[0]));
+        ensure!(same, "seed {seed}, frame {frames} of {}: {results:?} {bytes:?}", stream.params.size);
+        (frames, decoded) = (frames + 1, decoded + u64::from(first.is_ok()));
+    }
+    println!("seed {seed}: {frames} frames, {decoded} of them decoded, no difference");
+    Ok(())
+}
+
+fn open((width, height): (u32, u32), chroma: Chroma) -> anyhow::Result<Stream> {
+    let params = StreamParams {
+        size: FrameSize::new(width, height)?,
+        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
+        chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams { profile: Profile::Pcwt, wavelet: Wavelet::Cdf53, ..CodecParams::default() },
+    };
+    let decoders = BACK_ENDS.map(|choice| open_pcwt_decoder(&params, choice, None));
+    let mut encoder = open_pcwt_encoder(&params, BackendChoice::Cpu, None)?;
+    // Nothing is left of it but the head.
+    let empty = encoder.encode(Picture::for_stream(chroma, params.size).as_ref(), QMIN_MAX)?;
+    Ok(Stream {
+        encoder,
+        groups: (empty.len() - HEAD_BYTES) / 2,
+        decoders: decoders.into_iter().collect::<Result<_, _>>()?,
+        pictures: vec![Picture::for_stream(chroma, params.size); BACK_ENDS.len()],
+        params,
+    })
+}
+
+/// A coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made to fit again
+/// most times, so that groups of any bytes are met.
+fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<Vec<u8>> {
+    let format = if stream.params.chroma == Chroma::Rgb { PixelFormat::Rgb8 } else { PixelFormat::I420 };
+    let mut picture = Picture::new(format, stream.params.size);
+    let (roughness, slope) = (1 + random.next(255), random.next(5));
+    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
+        *sample = (random.next(roughness) + slope * at) as u8;
+    }
+    let mut bytes = stream.encoder.encode(picture.as_ref(), random.next(4) as u8)?;
+    match random.next(8) {
+        0 => bytes.truncate(random.next(bytes.len())),
+        1 => bytes.iter_mut().skip(4).for_each(|byte| *byte = random.next(256) as u8),
+        2 => bytes.extend((0..random.next(9)).map(|_| random.next(256) as u8)),
+        _ => {
+            for _ in 0..=random.next(8) {
+                let at = random.next(bytes.len());
+                bytes[at] ^= 1 << random.next(8);
+            }
+        }
+    }
+    match random.next(8) {
+        0 => bytes[0] = random.next(14) as u8,
+        1 if bytes.len() > 4 => bytes[1 + random.next(3)] = random.next(24) as u8,
+        _ => {}
+    }
+    if random.next(4) > 0 {
+        fit(stream, &mut bytes);
+    }
+    Ok(bytes)
+}
+
+/// Cuts or lengthens the last groups so that all together are as long as the bytes behind the head.
+fn fit(stream: &Stream, bytes: &mut Vec<u8>) {
+    let end = HEAD_BYTES + 2 * stream.groups;
+    if bytes.len() < end {
+        return;
+    }
+    let mut left = bytes.len() - end;
+    for at in (HEAD_BYTES..end).step_by(2) {
+        let wanted = usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let length = wanted.min(left).min(usize::from(u16::MAX));
+        bytes[at..at + 2].copy_from_slice(&(length as u16).to_le_bytes());
+        left -= length;
+    }
+    bytes.truncate(bytes.len() - left);
+}

@@ -1,0 +1,117 @@
+//! What the OpenCL encoder and decoder of the profile `pcwt` share: the program, and a channel's trees and transform on the device.
+
+use std::sync::Arc;
+
+use common::frame::Channel;
+use common::params::StreamParams;
+use common::pyramid::Pyramid;
+
+use super::channel::constant;
+use super::choice::Schemes;
+use super::device::Device;
+use super::memory::Memory;
+use super::queue::{Buffer, Kernel, Program, Queue};
+use super::transform::ChannelTransform;
+use crate::pcwt::{Band, GROUP_SIDE, Group, MAX_LENGTH, Tree};
+use crate::{Error, TransformParams};
+
+/// Work-items in a group.
+pub(super) const LSIZE: usize = 64;
+/// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as
+/// many and a sign.
+pub(super) const SLOT_WORDS: usize = (5 + 4 * MAX_LENGTH as usize) * GROUP_SIDE * GROUP_SIDE / 32;
+/// Ints of a band's description.
+const BAND: usize = 9;
+/// Ints of a group's description.
+const GROUP: usize = 5;
+
+/// The kernels of both.
+pub(super) fn program(device: &Device) -> Result<Program, Error> {
+    let sources = [
+        include_str!("../../cl/pcwt.cl"),
+        include_str!("../../cl/pcwt_encode.cl"),
+        include_str!("../../cl/pcwt_decode.cl"),
+        include_str!("../../cl/rct.cl"),
+    ];
+    let options = format!(
+        "-D PCWT_LSIZE={LSIZE} -D MAX_LENGTH={MAX_LENGTH} -D SLOT_WORDS={SLOT_WORDS} -D BAND={BAND} -D GROUP={GROUP}"
+    );
+    device.build(&sources, &options)
+}
+
+/// A channel's trees, as cl/pcwt.cl has them, and its transform.
+pub(super) struct ChannelTree {
+    pub(super) channel: Channel,
+    pub(super) queue: Queue,
+    pub(super) tree: Tree,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) transform: ChannelTransform<i32>,
+    pub(super) bands: Buffer<i32>,
+    pub(super) groups: Buffer<i32>,
+    /// The maximum length of every element.
+    pub(super) maxima: Buffer<u8>,
+}
+
+impl ChannelTree {
+    /// All channels of a stream, each with its own queue, after `more`, the memory that is needed besides, was found to fit.
+    pub(super) fn all(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        more: impl Fn(&Tree, &Pyramid, &mut Memory),
+    ) -> Result<Vec<Self>, Error> {
+        let transform = TransformParams::from(params);
+        let mut memory = Memory::default();
+        let mut plans = Vec::new();
+        for (&channel, pyramid) in params.chroma.channels().iter().zip(transform.pyramids()) {
+            let queue = Queue::with(device, false)?;
+            let schemes = Schemes::<i32>::open(&queue, &transform, &pyramid)?;
+            let tree = Tree::new(&pyramid);
+            ChannelTransform::memory(&pyramid, &schemes, &mut memory);
+            memory.buffers::<i32>(&[BAND * tree.bands.len(), GROUP * tree.groups.len()]);
+            memory.buffers::<u8>(&[tree.elements()]);
+            more(&tree, &pyramid, &mut memory);
+            plans.push((channel, queue, pyramid, schemes, tree));
+        }
+        memory.check(device)?;
+        let open = |(channel, queue, pyramid, schemes, tree): (_, Queue, Pyramid, _, Tree)| {
+            Ok(Self {
+                channel,
+                width: pyramid.plane().width(),
+                height: pyramid.plane().height(),
+                transform: ChannelTransform::new(&queue, &pyramid, &schemes)?,
+                bands: constant(&queue, bands(&tree).as_flattened())?,
+                groups: constant(&queue, groups(&tree).as_flattened())?,
+                maxima: queue.buffer(tree.elements())?,
+                queue,
+                tree,
+            })
+        };
+        plans.into_iter().map(open).collect()
+    }
+
+    /// Runs a kernel with a work-item for every column and row of these.
+    pub(super) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<(), Error> {
+        if columns > 0 && rows > 0 {
+            self.queue.launch(kernel, [columns.div_ceil(LSIZE), rows], [LSIZE, 1], &[])?;
+        }
+        Ok(())
+    }
+}
+
+fn bands(tree: &Tree) -> Vec<[i32; BAND]> {
+    let position = |band: Option<usize>| band.map_or(-1, |band| band as i32);
+    // All are bounded by the largest square.
+    let band = |band: &Band| {
+        let rect = band.rect;
+        let [x, y, width, height] = [rect.x, rect.y, rect.width, rect.height].map(|value| value as i32);
+        let [columns, rows, start] = [band.columns, band.rows, band.start].map(|value| value as i32);
+        [x, y, width, height, columns, rows, start, position(band.parent), position(band.child)]
+    };
+    tree.bands.iter().map(band).collect()
+}
+
+fn groups(tree: &Tree) -> Vec<[i32; GROUP]> {
+    let group = |group: &Group| [group.band, group.x, group.y, group.columns, group.rows].map(|value| value as i32);
+    tree.groups.iter().map(group).collect()
+}

@@ -1,0 +1,288 @@
+//! The OpenCL encoder of the profile `pcwt`: every channel on its own queue, all bands of a level at once.
+
+use common::params::StreamParams;
+
+use super::channel::constant;
+use super::pcwt::{ChannelTree, LSIZE, SLOT_WORDS, program};
+use super::queue::{Arg, Buffer, Event, Kernel, Pinned, Program, kernel, set, wait};
+use super::source::{self, Convert};
+use super::{backend, device};
+use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
+use crate::reference::{check_picture, rct};
+use crate::{BackendInfo, DeviceKind, Error, PictureRef};
+
+/// Most groups of work-items that look for the largest maximum.
+const PEAK_GROUPS: usize = 64;
+
+/// How the bits of a group's elements are joined (Ao 2014, section 3.5.1 and its future work).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joining {
+    /// One work-item writes all elements of a group, one after another.
+    Serial,
+    /// Each work-item writes its elements where they belong, by atomic operations.
+    Atomic,
+}
+
+/// Encoder on an OpenCL device.
+pub struct OpenClPcwtEncoder {
+    params: StreamParams,
+    channels: Vec<ChannelTree>,
+    coders: Vec<Coder>,
+    backend: BackendInfo,
+}
+
+impl OpenClPcwtEncoder {
+    /// An encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`, or on the best
+    /// one; `reason` says why this back end was chosen. `joining` makes no difference but of time: `None` for what suits the
+    /// device.
+    pub fn open(
+        params: &StreamParams,
+        device: Option<&str>,
+        reason: String,
+        joining: Option<Joining>,
+    ) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let channels = params.chroma.channels();
+        let capacities: Vec<_> =
+            channels.iter().map(|&channel| source::capacity(params.size, params.chroma, channel)).collect();
+        let channels = ChannelTree::all(&device, params, |tree, pyramid, memory| {
+            let groups = tree.groups.len();
+            memory.buffers::<u32>(&[groups * SLOT_WORDS, groups, groups]);
+            memory.pinned::<u32>(&[groups, groups]);
+            let bytes = [capacities.iter().copied().max().unwrap_or(0), 2 * pyramid.plane().pixels()];
+            memory.buffers::<u8>(&bytes);
+            memory.pinned::<u8>(&bytes);
+        })?;
+        let program = program(&device)?;
+        // One work-item after another on a processor, side by side on a graphics card.
+        let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
+        let joining = joining.unwrap_or(suited);
+        let coders = channels
+            .iter()
+            .zip(&capacities)
+            .map(|(channel, &capacity)| Coder::new(channel, &program, capacity, joining));
+        Ok(Self {
+            params: *params,
+            coders: coders.collect::<Result<_, _>>()?,
+            channels,
+            backend: backend(&device, reason),
+        })
+    }
+
+    fn run(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+        let mut uploads: Vec<Event> = Vec::new();
+        for index in 0..self.channels.len() {
+            let channel = &self.channels[index];
+            let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
+            if source.owner == index {
+                uploads.push(self.coders[index].upload(channel, &picture.data()[source.bytes.clone()])?);
+            } else if let Some(event) = uploads.get(source.owner) {
+                channel.queue.wait_for(std::slice::from_ref(event))?;
+                uploads.push(event.clone());
+            }
+            self.coders[index].load(channel, &source.convert, &self.coders[source.owner].bytes)?;
+            self.coders[index].start(channel, qmin)?;
+        }
+        let both = || self.channels.iter();
+        for (coder, channel) in self.coders.iter_mut().zip(both()) {
+            channel.queue.finish()?;
+            coder.fetch(channel)?;
+        }
+        let coded = self.coders.iter().zip(both()).map(|(coder, channel)| coder.collect(channel));
+        Ok(write(qmin, &coded.collect::<Result<Vec<_>, Error>>()?)?)
+    }
+}
+
+impl PcwtEncoder for OpenClPcwtEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+        check_picture(picture, self.params.size)?;
+        rct::check_exact(picture.format(), self.params.chroma)?;
+        if qmin > QMIN_MAX {
+            return Err(PcwtError::Qmin { found: qmin }.into());
+        }
+        let result = self.run(picture, qmin);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            self.channels.iter().for_each(|channel| channel.queue.settle());
+        }
+        result
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// Memory and kernels that code one channel.
+struct Coder {
+    bytes: Buffer<u8>,
+    bytes_host: Pinned<u8>,
+    samples: Kernel,
+    rgb: Kernel,
+    maxima: Kernel,
+    peak: Buffer<i32>,
+    peak_host: Pinned<i32>,
+    find_peak: Kernel,
+    encode: Kernel,
+    joining: Joining,
+    sizes: Buffer<u32>,
+    sizes_host: Pinned<u32>,
+    places: Buffer<u32>,
+    places_host: Pinned<u32>,
+    gather: Kernel,
+    gathered: Buffer<u8>,
+    gathered_host: Pinned<u8>,
+    /// Bytes of all groups.
+    total: usize,
+    running: Option<Event>,
+    /// What the kernels refer to besides; kept so that it lives as long as they do.
+    _slots: Buffer<u32>,
+}
+
+/// Positions of arguments: the first band of a level, how many, and Qmin of `pcwt_maxima`; Qmin of both encoders; the output of
+/// `pcwt_gather`.
+const FIRST_BAND: u32 = 3;
+const BAND_COUNT: u32 = 4;
+const MAXIMA_QMIN: u32 = 5;
+const ENCODE_QMIN: u32 = 6;
+const GATHERED: u32 = 3;
+
+impl Coder {
+    fn new(channel: &ChannelTree, program: &Program, capacity: usize, joining: Joining) -> Result<Self, Error> {
+        let (queue, tree) = (&channel.queue, &channel.tree);
+        let count = tree.groups.len();
+        let square = || [channel.transform.bands.arg(), channel.transform.band_pitch.into()];
+        let (peak, sizes, places) = (constant(queue, &[0])?, queue.buffer(count)?, queue.buffer(count)?);
+        let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
+        let gathered = queue.buffer(capacity.max(4096))?;
+        let zero = Arg::Int(0);
+        let maxima_args = [&square()[..], &[channel.bands.arg(), zero, zero, zero, channel.maxima.arg()]].concat();
+        let peak_count = tree.levels.first().map_or(0, |level| level.elements.len());
+        let tables = [channel.bands.arg(), channel.groups.arg(), channel.maxima.arg(), peak.arg(), zero];
+        let out = [slots.arg(), sizes.arg(), count.into()];
+        let (name, out) = match joining {
+            Joining::Serial => ("pcwt_encode_serial", &out[..]),
+            Joining::Atomic => ("pcwt_encode", &out[..2]),
+        };
+        Ok(Self {
+            bytes: queue.buffer(capacity)?,
+            bytes_host: queue.pinned(capacity)?,
+            samples: kernel(program, "rct_samples", &[])?,
+            rgb: kernel(program, "rct_split", &[])?,
+            maxima: kernel(program, "pcwt_maxima", &maxima_args)?,
+            find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.arg()])?,
+            encode: kernel(program, name, &[&square()[..], &tables, out].concat())?,
+            joining,
+            sizes_host: queue.pinned(count)?,
+            places_host: queue.pinned(count)?,
+            gather: kernel(program, "pcwt_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?,
+            gathered_host: queue.pinned(gathered.len())?,
+            gathered,
+            peak_host: queue.pinned(1)?,
+            peak,
+            sizes,
+            places,
+            total: 0,
+            running: None,
+            _slots: slots,
+        })
+    }
+
+    /// Starts the transfer of a part of the picture.
+    fn upload(&mut self, channel: &ChannelTree, part: &[u8]) -> Result<Event, Error> {
+        self.bytes_host.values_mut()[..part.len()].copy_from_slice(part);
+        let event = channel.queue.upload(&self.bytes_host, &self.bytes, part.len())?;
+        channel.queue.flush()?;
+        Ok(event)
+    }
+
+    /// Makes the plane of `bytes`.
+    fn load(&self, channel: &ChannelTree, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), Error> {
+        let (plane, pitch) = channel.transform.samples();
+        let mut args = vec![bytes.arg()];
+        let kernel = match *convert {
+            Convert::Samples { at, down } => {
+                args.extend([at.offset, at.row_bytes, at.step, at.across, down].map(Arg::from));
+                &self.samples
+            }
+            // Other ways make no exact planes, and such pictures are refused.
+            _ => {
+                args.push(channel.channel.index().into());
+                &self.rgb
+            }
+        };
+        args.extend([plane.arg(), pitch.into(), channel.width.into(), channel.height.into()]);
+        for (index, arg) in args.into_iter().enumerate() {
+            set(kernel, index as u32, arg)?;
+        }
+        channel.launch(kernel, channel.width, channel.height)
+    }
+
+    /// Queues everything up to the sizes of all groups.
+    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), Error> {
+        let (queue, tree, qmin) = (&channel.queue, &channel.tree, Arg::Int(qmin.into()));
+        channel.transform.run_forward(queue, &mut Vec::new())?;
+        set(&self.maxima, MAXIMA_QMIN, qmin)?;
+        for level in tree.levels.iter().rev() {
+            let bands = &tree.bands[level.bands.clone()];
+            set(&self.maxima, FIRST_BAND, level.bands.start.into())?;
+            set(&self.maxima, BAND_COUNT, bands.len().into())?;
+            let columns = bands.iter().map(|band| band.columns).max().unwrap_or(0);
+            channel.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
+        }
+        queue.clear(&self.peak)?;
+        let coarsest = tree.levels.first().map_or(0, |level| level.elements.len());
+        channel.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
+        set(&self.encode, ENCODE_QMIN, qmin)?;
+        let count = tree.groups.len();
+        let items = match self.joining {
+            Joining::Serial => count,
+            Joining::Atomic => count * LSIZE,
+        };
+        channel.launch(&self.encode, items, 1)?;
+        queue.download(&self.sizes, 0, &mut self.sizes_host, count)?;
+        queue.download(&self.peak, 0, &mut self.peak_host, 1)?;
+        queue.flush()
+    }
+
+    /// Starts fetching the bytes of all groups, whose sizes have come.
+    fn fetch(&mut self, channel: &ChannelTree) -> Result<(), Error> {
+        let (queue, count) = (&channel.queue, channel.tree.groups.len());
+        let mut total = 0;
+        for (place, size) in self.places_host.values_mut().iter_mut().zip(self.sizes_host.values()).take(count) {
+            *place = total;
+            total += size;
+        }
+        self.total = total as usize;
+        self.running = None;
+        if self.total == 0 {
+            return Ok(());
+        }
+        if self.total > self.gathered.len() {
+            let capacity = self.total + self.total / 4;
+            (self.gathered, self.gathered_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
+            set(&self.gather, GATHERED, self.gathered.arg())?;
+        }
+        queue.upload(&self.places_host, &self.places, count)?;
+        channel.launch(&self.gather, count * LSIZE, 1)?;
+        self.running = Some(queue.download(&self.gathered, 0, &mut self.gathered_host, self.total)?);
+        queue.flush()
+    }
+
+    /// The channel's code, once it has come.
+    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, Error> {
+        wait(self.running.as_slice())?;
+        let sizes = &self.sizes_host.values()[..channel.tree.groups.len()];
+        // A peak beyond any byte is refused like any that is too large; sizes are those of slots.
+        let peak = self.peak_host.values().first().map_or(0, |&peak| u8::try_from(peak).unwrap_or(u8::MAX));
+        let lengths = sizes.iter().map(|&size| size as u16).collect();
+        Ok(CodedChannel { peak, lengths, data: self.gathered_host.values()[..self.total].to_vec() })
+    }
+}
+
+impl Drop for OpenClPcwtEncoder {
+    fn drop(&mut self) {
+        // Nothing may read the staging memory any more.
+        self.channels.iter().for_each(|channel| channel.queue.settle());
+    }
+}

@@ -1,0 +1,123 @@
+//! The profile `pcwt` on the processor: by the reference, or vectorised and on all cores.
+
+use common::params::StreamParams;
+use common::pyramid::Pyramid;
+
+use super::{CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, parse, trees, write};
+use crate::reference::{check_picture, check_target, pcwt, rct};
+use crate::transform::Transform;
+use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams, Values, cpu, open_transform};
+
+/// What codes the coefficients.
+#[derive(Clone, Copy, Debug)]
+enum Coder {
+    Reference,
+    Cpu,
+}
+
+impl Coder {
+    /// The one that belongs to a back end.
+    fn of(backend: &BackendInfo) -> Self {
+        if backend.name == "reference" { Self::Reference } else { Self::Cpu }
+    }
+
+    fn encode(self, square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
+        match self {
+            Self::Reference => pcwt::encode(square, tree, qmin),
+            Self::Cpu => cpu::pcwt_encode::encode(square, tree, qmin),
+        }
+    }
+
+    fn decode(self, channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, square: &mut [i32]) -> Result<(), usize> {
+        match self {
+            Self::Reference => pcwt::decode(channel, tree, qmin, square),
+            Self::Cpu => cpu::pcwt_decode::decode(channel, tree, qmin, square),
+        }
+    }
+}
+
+/// Encoder on the processor.
+pub(super) struct HostEncoder {
+    params: StreamParams,
+    trees: Vec<Tree>,
+    pyramids: Vec<Pyramid>,
+    transform: Box<dyn Transform>,
+    squares: Values,
+}
+
+impl HostEncoder {
+    /// For the pictures of a stream.
+    pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, Error> {
+        let transform = TransformParams::from(params);
+        let pyramids = transform.pyramids();
+        let squares = Values::I32(squares(&pyramids));
+        let transform = open_transform(&transform, choice, None)?;
+        Ok(Self { params: *params, trees: trees(params), pyramids, transform, squares })
+    }
+}
+
+impl PcwtEncoder for HostEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+        check_picture(picture, self.params.size)?;
+        if qmin > QMIN_MAX {
+            return Err(PcwtError::Qmin { found: qmin }.into());
+        }
+        let planes = Values::I32(rct::planes(picture, self.params.chroma)?);
+        self.transform.forward_planes_into(&planes, &mut self.squares)?;
+        let coder = Coder::of(self.transform.backend());
+        let squares = self.squares.squares::<i32>(&self.pyramids)?;
+        let channels = squares.iter().zip(&self.trees).map(|(square, tree)| coder.encode(square, tree, qmin));
+        let frame = write(qmin, &channels.collect::<Vec<_>>())?;
+        Ok(frame)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.transform.backend()
+    }
+}
+
+/// Decoder on the processor.
+pub(super) struct HostDecoder {
+    params: StreamParams,
+    trees: Vec<Tree>,
+    pyramids: Vec<Pyramid>,
+    transform: Box<dyn Transform>,
+    squares: Values,
+}
+
+impl HostDecoder {
+    /// For the frames of a stream.
+    pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, Error> {
+        let transform = TransformParams::from(params);
+        let pyramids = transform.pyramids();
+        let squares = Values::I32(squares(&pyramids));
+        let transform = open_transform(&transform, choice, None)?;
+        Ok(Self { params: *params, trees: trees(params), pyramids, transform, squares })
+    }
+}
+
+impl PcwtDecoder for HostDecoder {
+    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+        check_target(out, self.params.size, self.params.chroma)?;
+        let frame = parse(bytes, &self.trees)?;
+        let coder = Coder::of(self.transform.backend());
+        let squares = self.squares.squares_mut::<i32>(&self.pyramids)?;
+        let channels = frame.channels.iter().zip(&self.trees).zip(squares);
+        for (index, ((channel, tree), square)) in channels.enumerate() {
+            let damaged = |group| PcwtError::Group { channel: index, group, of: tree.groups.len() };
+            coder.decode(channel, tree, frame.qmin, square).map_err(damaged)?;
+        }
+        let planes = self.transform.inverse(&self.squares)?;
+        rct::finish(planes.planes::<i32>(&self.pyramids)?, out);
+        Ok(())
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.transform.backend()
+    }
+}
+
+/// Zero for every coefficient.
+fn squares(pyramids: &[Pyramid]) -> Vec<Vec<i32>> {
+    pyramids.iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect()
+}
