@@ -71,6 +71,14 @@ camera-check: ## stream from a kernel test camera in a virtual machine (download
 
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
-	@.ci/setup demo
+	@.ci/setup faults
 	cargo build --release --locked -p sender -p receiver --bins
 	cargo run --release --locked -p receiver --example faults -- $(FAULTS)
+
+.PHONY: latency
+latency: ## capture to present of 720p60 with both daemons on this machine, from 20 s of pictures
+	@$(MAKE) --no-print-directory faults FAULTS="L1 --seconds 20"
+
+.PHONY: throughput
+throughput: ## 200 Mbit/s of video on the loopback, and the processor time of both network threads
+	@$(MAKE) --no-print-directory faults FAULTS="L2 --seconds 20"

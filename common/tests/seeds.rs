@@ -78,6 +78,7 @@ fn options(seed: u64) -> ReceiverOptions {
     ReceiverOptions {
         latency_max: seed.is_multiple_of(3).then(|| ms(seed % 50)),
         drops_backlog: seed.is_multiple_of(2),
+        size_max: None,
     }
 }
 

@@ -267,6 +267,23 @@ fn the_wrong_peer_is_told_why() {
 }
 
 #[test]
+fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
+    let size = |width, height| common::frame::FrameSize::new(width, height).unwrap();
+    let events = |size_max| {
+        let options = ReceiverOptions { size_max: Some(size_max), ..ReceiverOptions::default() };
+        let mut receiver = ReceiverSession::new(options);
+        receiver.on_connected(t(0));
+        receiver.on_control(ControlMessage::Hello { version: 1, role: Role::Sender }, t(0)).unwrap();
+        let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
+        (receiver.on_control(welcome, t(0)), receiver.poll_event())
+    };
+    // The stream's pictures are 200x120.
+    assert!(matches!(events(size(120, 200)), (Ok(()), Some(ReceiverEvent::Start(_)))));
+    let (verdict, event) = events(size(200, 119));
+    assert!(event.is_none() && verdict.unwrap_err().to_string().contains("200x120"));
+}
+
+#[test]
 fn no_media_before_ready_and_none_is_taken() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);

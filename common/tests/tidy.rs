@@ -54,7 +54,12 @@ fn crates_are_recognised_by_name() {
 #[test]
 fn device_and_wire_crates_are_named_in_one_place_each() {
     // Tests of the daemons and the scenarios of `make faults` may act as a hostile peer, so they may name quinn.
-    let hostile = ["receiver/tests/", "receiver/examples/faults/flood.rs", "sender/tests/"];
+    let hostile = [
+        "receiver/tests/",
+        "receiver/examples/faults/flood.rs",
+        "receiver/examples/faults/hostile.rs",
+        "sender/tests/",
+    ];
     let quinn = [&["common/shell/src/quic/", "common/shell/src/quic.rs"], &hostile[..]].concat();
     let homes = [
         ("ocl", vec!["kernels/src/opencl/"]),

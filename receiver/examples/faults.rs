@@ -1,16 +1,26 @@
 //! Both daemons on a bad network: scenarios over a relay, measured where the pictures are shown.
 //!
 //! `faults [SCENARIO].. [--seconds N] [--seed N] [--control]` prints a table and fails if a picture did not hold. Both
-//! daemons must have been built next to it.
+//! daemons must have been built next to it. T5 and `--namespaces` need root, T10 needs the package libfaketime.
 
+#[path = "faults/bulk.rs"]
+mod bulk;
 #[path = "faults/cases.rs"]
 mod cases;
+#[path = "faults/checks.rs"]
+mod checks;
 #[path = "faults/daemons.rs"]
 mod daemons;
 #[path = "faults/flood.rs"]
 mod flood;
+#[path = "faults/hostile.rs"]
+mod hostile;
 #[path = "faults/measured.rs"]
 mod measured;
+#[path = "faults/namespaces.rs"]
+mod namespaces;
+#[path = "faults/quality.rs"]
+mod quality;
 #[path = "faults/relay.rs"]
 mod relay;
 #[path = "faults/run.rs"]
@@ -18,15 +28,26 @@ mod run;
 #[path = "faults/table.rs"]
 mod table;
 
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Parser;
 
+use common::frame::FrameSize;
+use common::units::FrameRate;
+use sender::source::SourceSpec;
+use sender::source::pattern::Pattern;
+
 use crate::daemons::Stream;
+use crate::quality::Original;
 use crate::table::Row;
+
+/// Parts of a scenario are told apart by these.
+const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
@@ -51,9 +72,27 @@ struct Arguments {
     /// Runs each scenario with QUIC's usual congestion controller, too
     #[arg(long)]
     control: bool,
+    /// A clip to send in place of the source, at 60 pictures a second: y4m:PATH (4:2:0) or mjpeg:PATH
+    #[arg(long, conflicts_with = "source")]
+    clip: Option<String>,
+    /// Compares pictures shown with the source's, which takes some of the processor
+    #[arg(long)]
+    quality: bool,
+    /// Milliseconds between two faults of a scenario that repeats one
+    #[arg(long, value_parser = clap::value_parser!(u64).range(100..))]
+    cycle: Option<u64>,
+    /// Runs the daemons in network namespaces of their own (root)
+    #[arg(long)]
+    namespaces: bool,
     /// Where the daemons' files go
     #[arg(long)]
     out: Option<PathBuf>,
+    /// Takes a bulk TCP flow at this address and counts its bytes in the file --out; for scenario T5
+    #[arg(long, hide = true, requires = "out")]
+    bulk_sink: Option<SocketAddr>,
+    /// Sends a bulk TCP flow
+    #[arg(long, hide = true)]
+    bulk_source: Option<SocketAddr>,
 }
 
 fn main() -> ExitCode {
@@ -67,17 +106,22 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    if let (Some(listen), Some(count)) = (arguments.bulk_sink, &arguments.out) {
+        return bulk::sink(listen, count);
+    }
+    if let Some(to) = arguments.bulk_source {
+        return bulk::source(to);
+    }
     let length = Duration::from_secs(arguments.seconds);
-    let cases = cases::all(length, arguments.seed);
+    let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
     let is_asked = |name: &str| {
-        let parts = |asked: &String| name == asked || name.trim_end_matches(['a', 'b']) == asked;
+        let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;
         arguments.scenario.is_empty() || arguments.scenario.iter().any(parts)
     };
-    if let Some(unknown) = arguments
-        .scenario
-        .iter()
-        .find(|asked| !cases.iter().any(|case| case.name == *asked || case.name.trim_end_matches(['a', 'b']) == *asked))
-    {
+    let is_known = |asked: &&String| {
+        cases.iter().any(|case| [case.name, case.name.trim_end_matches(PARTS)].contains(&asked.as_str()))
+    };
+    if let Some(unknown) = arguments.scenario.iter().find(|asked| !is_known(asked)) {
         let names: Vec<_> = cases.iter().map(|case| case.name).collect();
         bail!("there is no scenario `{unknown}`: there are {}", names.join(", "));
     }
@@ -85,20 +129,34 @@ fn run(arguments: &Arguments) -> Result<()> {
         Some(out) => out.clone(),
         None => std::env::temp_dir().join(format!("duet-faults-{}", std::process::id())),
     };
-    println!("{}, {}, {} s each, seed {}\n", arguments.source, arguments.rate, arguments.seconds, arguments.seed);
+    let (source, original) = source(arguments, &out)?;
+    let what = arguments.clip.as_ref().unwrap_or(&source);
+    println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
     let (mut clean, mut failed) = (None, Vec::new());
     for case in cases.iter().filter(|case| is_asked(case.name)) {
         let controllers: &[&str] = if arguments.control { &["duet", "cubic"] } else { &["duet"] };
         for controller in controllers {
             let stream = Stream {
-                source: arguments.source.clone(),
+                source: source.clone(),
                 rate: arguments.rate.clone(),
                 backend: arguments.backend.clone(),
                 controller: (*controller).to_owned(),
+                original: original.clone(),
+                in_namespaces: arguments.namespaces,
             };
             let folder = out.join(format!("{}-{controller}", case.name));
-            let (mut measured, passed) = run::run(case, &stream, &folder, length)?;
+            let (mut measured, passed) = match run::run(case, &stream, &folder, length) {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    println!(
+                        "| {} | {} | {controller} | {} | not run: {error:#} |",
+                        case.name, case.title, arguments.seed
+                    );
+                    failed.push(case.name);
+                    continue;
+                }
+            };
             measured.clean = clean;
             if case.name == "clean" && *controller == "duet" {
                 clean = Some(measured.latency());
@@ -118,4 +176,23 @@ fn run(arguments: &Arguments) -> Result<()> {
         bail!("the picture did not hold in {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// The sender's source, and what the pictures shown are compared with.
+fn source(arguments: &Arguments, out: &Path) -> Result<(String, Option<Arc<Original>>)> {
+    if let Some(clip) = &arguments.clip {
+        std::fs::create_dir_all(out)?;
+        let (source, original) = quality::prepare_clip(clip, &out.join("clip.y4m"))?;
+        return Ok((source, arguments.quality.then(|| Arc::new(original))));
+    }
+    let mut original = None;
+    if arguments.quality {
+        let SourceSpec::Pattern { size, rate } = SourceSpec::parse(&arguments.source)? else {
+            bail!("--quality needs the test pattern or --clip");
+        };
+        let size = size.map_or_else(|| FrameSize::new(1280, 720), Ok)?;
+        let Some(rate) = rate.or(FrameRate::new(60, 1)) else { bail!("--quality needs a frame rate") };
+        original = Some(Arc::new(Original::Pattern(Box::new(Pattern::new(size, rate)))));
+    }
+    Ok((arguments.source.clone(), original))
 }

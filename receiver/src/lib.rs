@@ -107,7 +107,8 @@ pub fn run_over(
     let view = Arc::new(Mutex::new(LinkView::default()));
 
     let dials = matches!(shared.mode, LinkMode::Dial(_));
-    let session = ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records };
+    let session =
+        ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let network = {
         let jobs = jobs.clone();
         let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));

@@ -162,6 +162,8 @@ pub struct Display {
     /// Longest wait for the missing parts of a frame beyond its expected arrival, ms, 0 to 1000. Default:
     /// three quarters of a frame interval.
     pub latency_max_ms: Option<u64>,
+    /// Pictures of more pixels are refused, such as `3840x2160`. Default: 3840x2160.
+    pub size_max: Option<String>,
 }
 
 /// `[stats]`: what is written about the stream.

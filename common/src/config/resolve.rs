@@ -60,6 +60,8 @@ pub struct ReceiverConfig {
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
     pub latency_max: Option<Duration>,
+    /// Pictures of more pixels are refused.
+    pub size_max: FrameSize,
     /// File with a line for each picture shown.
     pub pictures_file: Option<PathBuf>,
 }
@@ -137,6 +139,9 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     })
 }
 
+/// Largest pictures that a receiver takes unless told otherwise.
+const SIZE_MAX: &str = "3840x2160";
+
 /// Checks a receiver's file with the flags laid over it.
 pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, ConfigError> {
     for (key, set) in [
@@ -159,6 +164,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         sink: file.display.sink.clone().unwrap_or_else(|| "window".to_owned()),
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,
+        size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,
         pictures_file: path(&file.stats.pictures),
     })
 }

@@ -49,7 +49,9 @@ fn every_key_is_read() {
     assert_eq!(config.shared.metrics, Some("[::1]:9464".parse().unwrap()));
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
-    let config = receiver("[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\n").unwrap();
+    let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
+    let config = receiver(text).unwrap();
+    assert_eq!(config.size_max, FrameSize::new(640, 480).unwrap());
     assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
 }
 
@@ -82,6 +84,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(receiver("[network]\ncontroller = \"duet\""), "network.controller", "sender's file");
     check_refused(sender("[stats]\npictures = \"p\""), "stats.pictures", "receiver's file");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
+    check_refused(receiver("[display]\nsize_max = \"640\""), "display.size_max", "1280x720");
     check_refused(receiver("[stats]\nmetrics = \"x\""), "stats.metrics", "127.0.0.1:9464");
     check_refused(sender("[stats]\nmetrics = \"localhost\""), "stats.metrics", "IP:PORT");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::inbound::{ArrivedFrame, Inbound};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
+use crate::frame::FrameSize;
 use crate::params::StreamParams;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
@@ -28,6 +29,8 @@ pub struct ReceiverOptions {
     /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
     /// and a recording does not.
     pub drops_backlog: bool,
+    /// The largest pictures that are taken; none: of any size that there is.
+    pub size_max: Option<FrameSize>,
 }
 
 /// What the owner of a receiving session must know.
@@ -159,6 +162,9 @@ impl ReceiverSession {
             }
             (Phase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
+            (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(params.size) => {
+                self.violation(format!("pictures of {}, more than display.size_max there allows", params.size))?;
+            }
             (_, ControlMessage::Welcome { params, start_frame }) => {
                 self.drop_stream();
                 self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
@@ -266,6 +272,10 @@ impl ReceiverSession {
     /// The sender's clock.
     pub fn clock(&self) -> &ClockOffset {
         &self.clock
+    }
+
+    fn is_too_large(&self, size: FrameSize) -> bool {
+        self.options.size_max.is_some_and(|most| size.pixels() > most.pixels())
     }
 
     fn next_feedback(&self) -> Option<Timestamp> {

@@ -213,7 +213,7 @@ impl SenderSession {
         self.phase == Phase::Streaming && self.finishing == Finishing::No
     }
 
-    /// Bytes that the next frame may have, as [`coded_size`] counts them.
+    /// Bytes that the next frame may have, as [`coded_size`](crate::wire::run::coded_size) counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
     }

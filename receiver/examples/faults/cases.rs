@@ -1,13 +1,12 @@
-//! The scenarios: conditions of the network, faults of the daemons, and when the picture has held.
-//!
-//! Times are milliseconds. Pass criteria are for 60 frames a second.
+//! The scenarios: conditions of the network and faults of the daemons.
 
 use std::time::Duration;
 
 use common::netsim::{Bursts, NetConditions, Scenario};
 use common::units::Bitrate;
 
-use crate::measured::{Measured, percentile};
+use crate::checks;
+use crate::measured::Measured;
 use crate::relay::Passed;
 
 /// Something that happens to a daemon or its surroundings.
@@ -26,6 +25,15 @@ pub(crate) enum Fault {
         per_second: u32,
         span: Duration,
     },
+    /// Both daemons' wall clocks are off by this, as the program faketime takes it.
+    Clock(&'static str),
+    /// A program with the sender's key takes its place for this long; then the sender is started again.
+    Hostile {
+        act: Act,
+        span: Duration,
+    },
+    /// A bulk TCP flow begins in the same direction.
+    Tcp,
 }
 
 /// What a flood is made of.
@@ -37,21 +45,52 @@ pub(crate) enum Flood {
     Initials,
 }
 
+/// What a hostile peer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Sends video and, between its datagrams, 10,000 others a second that are none.
+    Flood,
+    /// Breaks the protocol in every way, one connection after the other.
+    Abuse,
+}
+
 /// Pause before a killed daemon runs again, as in the systemd units.
 pub(crate) const RESTART: Duration = Duration::from_millis(200);
 
+/// How the daemons are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Through the relay.
+    Relay,
+    /// One dials the other.
+    Direct,
+    /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
+    Line { rate: Bitrate, queue: Duration },
+}
+
 /// One scenario.
+#[derive(Clone)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
+    pub(crate) route: Route,
     /// From who dials to who listens.
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
     pub(crate) faults: Vec<(Duration, Fault)>,
+    /// Source and rate, if they are not those asked for.
+    pub(crate) stream: Option<(&'static str, &'static str)>,
     /// What is not as it should be, one sentence each.
     pub(crate) check: fn(&Measured) -> Vec<String>,
     /// Whether the network has done its part.
     pub(crate) fired: fn(&Passed) -> bool,
+}
+
+impl Case {
+    /// Whether the daemons' wall clocks are changed.
+    pub(crate) fn needs_clock(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))
+    }
 }
 
 const fn ms(ms: u64) -> Duration {
@@ -62,25 +101,27 @@ const fn ms(ms: u64) -> Duration {
 pub(crate) const FAR: NetConditions = NetConditions::perfect(ms(25));
 const NEAR: NetConditions = NetConditions::perfect(ms(10));
 
-/// All scenarios, to run for `length`.
-pub(crate) fn all(length: Duration, seed: u64) -> Vec<Case> {
-    let case = |name, title, there: Scenario, back: Scenario, faults, check, fired| {
+/// All scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
+pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<Case> {
+    let case = |name, title, (there, back): (Scenario, Scenario), faults, check| {
         // Other fates on the way back.
         let (there, back) = (there.with_seed(seed), back.with_seed(seed ^ 0x5eed));
-        Case { name, title, there, back, faults, check, fired }
+        let route = Route::Relay;
+        Case { name, title, route, there, back, faults, stream: None, check, fired: |_| true }
     };
     let both = |conditions: NetConditions| (Scenario::from(conditions), Scenario::from(conditions));
-    let every = |first: u64, period: u64, fault: Fault| -> Vec<(Duration, Fault)> {
-        let times = (0..).map(|n| ms(first + n * period)).take_while(|&at| at + ms(3_000) <= length);
+    let twice = |scenario: Scenario| (scenario.clone(), scenario);
+    let far = both(FAR);
+    let every = |period: u64, fault: Fault| -> Vec<(Duration, Fault)> {
+        let period = cycle.unwrap_or(ms(period));
+        let times = (0..).map(|n| ms(3_000) + n * period).take_while(|&at| at + ms(3_000) <= length);
         times.map(|at| (at, fault)).collect()
     };
-    let (far, far_back) = both(FAR);
+    let during = |fault: fn(Duration) -> Fault| vec![(ms(2_000), fault(length.saturating_sub(ms(5_000))))];
 
-    let (loss, loss_back) = both(NetConditions { loss: 0.05, ..FAR });
     let bursty = NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR };
     let gaps = Scenario::table(&[(ms(0), bursty), (ms(9_800), bursty.blackout())]).repeated_every(ms(10_000));
-    let (mixed, mixed_back) =
-        both(NetConditions { reorder: 0.01, reorder_by: 5, reorder_delay: ms(20), duplicate: 0.01, ..FAR });
+    let mixed = NetConditions { reorder: 0.01, reorder_by: 5, reorder_delay: ms(20), duplicate: 0.01, ..FAR };
     let line = |bps| NEAR.limited(Bitrate::from_bps(bps), ms(500));
     let (third, two_thirds) = (length / 3, length * 2 / 3);
     let narrowing =
@@ -89,189 +130,111 @@ pub(crate) fn all(length: Duration, seed: u64) -> Vec<Case> {
     let of_size = |bytes: usize| NetConditions { datagram_max: bytes - 28, ..FAR };
     let smaller = Scenario::table(&[(ms(0), of_size(1_500)), (length / 2, of_size(1_280))]);
     let cut = Scenario::table(&[(ms(0), FAR), (ms(2_000), FAR.blackout()), (ms(7_000), FAR)]);
-    let pause = Fault::PauseReceiver(ms(5_000));
-    let flood =
-        |kind| vec![(ms(2_000), Fault::Flood { kind, per_second: 10_000, span: length.saturating_sub(ms(4_000)) })];
+    let pause = vec![(ms(2_000), Fault::PauseReceiver(ms(5_000)))];
+    let clocks = vec![
+        (length / 4, Fault::Clock("+1d")),
+        (length / 2, Fault::Clock("-1d")),
+        (length * 3 / 4, Fault::Clock("+0")),
+    ];
 
+    let shared = Route::Line { rate: Bitrate::from_bps(20_000_000), queue: ms(100) };
     vec![
-        case("clean", "no impairment, 50 ms RTT", far.clone(), far_back.clone(), vec![], no_gap, anything),
-        case("T1", "5 % loss, 50 ms RTT", loss, loss_back, vec![], loss_check, |passed| passed.there.lost > 50),
-        case(
-            "T2",
-            "bursts (mean 8, 1 %), 200 ms blackout every 10 s",
-            gaps.clone(),
-            gaps,
-            vec![],
-            bursts_check,
-            |passed| passed.there.lost > 50,
-        ),
-        case("T3", "1 % overtaken by 1 to 5, 1 % twice", mixed, mixed_back, vec![], mixed_check, |passed| {
-            passed.there.overtaken > 20 && passed.there.duplicated > 20
-        }),
-        case("T4", "50, 5, 50 Mbit/s, 500 ms queue", narrowing, NEAR.into(), vec![], narrow_check, |passed| {
-            passed.there.entered > 1_000
-        }),
-        case("T6", "MTU 1500 to 1280, no ICMP", smaller.clone(), smaller, vec![], size_check, |passed| {
-            passed.there.too_large > 0
-        }),
-        case(
-            "T7",
-            "sender killed every 5 s",
-            far.clone(),
-            far_back.clone(),
-            every(3_000, 5_000, Fault::KillSender),
-            back_in_a_second,
-            anything,
-        ),
+        Case {
+            route: Route::Direct,
+            ..case("L1", "the loopback, 60 frames a second", far.clone(), vec![], checks::loopback_check)
+        },
+        Case {
+            route: Route::Direct,
+            // With what is around the datagrams.
+            stream: Some(("pattern:size=1920x1080:fps=30", "214M")),
+            ..case("L2", "the loopback, 200 Mbit/s of 1080p30", far.clone(), vec![], checks::throughput_check)
+        },
+        case("clean", "no impairment, 50 ms RTT", far.clone(), vec![], checks::no_gap),
+        Case {
+            fired: |passed| passed.there.lost > 50,
+            ..case("T1", "5 % loss, 50 ms RTT", both(NetConditions { loss: 0.05, ..FAR }), vec![], checks::loss_check)
+        },
+        Case {
+            fired: |passed| passed.there.lost > 50,
+            ..case("T2", "bursts (mean 8, 1 %), 200 ms blackout every 10 s", twice(gaps), vec![], checks::bursts_check)
+        },
+        Case {
+            fired: |passed| passed.there.overtaken > 20 && passed.there.duplicated > 20,
+            ..case("T3", "1 % overtaken by 1 to 5, 1 % twice", both(mixed), vec![], checks::mixed_check)
+        },
+        Case {
+            fired: |passed| passed.there.entered > 1_000,
+            ..case("T4", "50, 5, 50 Mbit/s, 500 ms queue", (narrowing, NEAR.into()), vec![], checks::narrow_check)
+        },
+        Case {
+            route: shared,
+            ..case(
+                "T5",
+                "a TCP Cubic flow on the same 20 Mbit/s, 100 ms queue",
+                far.clone(),
+                vec![(Duration::from_micros((checks::TCP_BEGINS * 1e3) as u64), Fault::Tcp)],
+                checks::shared_check,
+            )
+        },
+        Case {
+            fired: |passed| passed.there.too_large > 0,
+            ..case("T6", "MTU 1500 to 1280, no ICMP", twice(smaller), vec![], checks::size_check)
+        },
+        case("T7", "sender killed every 5 s", far.clone(), every(5_000, Fault::KillSender), checks::back_in_a_second),
         case(
             "T8a",
             "receiver killed every 5 s",
             far.clone(),
-            far_back.clone(),
-            every(3_000, 5_000, Fault::KillReceiver),
-            back_in_a_second,
-            anything,
+            every(5_000, Fault::KillReceiver),
+            checks::back_in_a_second,
         ),
-        case(
-            "T8b",
-            "receiver stopped for 5 s",
-            far.clone(),
-            far_back.clone(),
-            vec![(ms(2_000), pause)],
-            pause_check,
-            anything,
-        ),
+        case("T8b", "receiver stopped for 5 s", far.clone(), pause, checks::pause_check),
+        case("T10", "sender begins in 1970; clocks a day ahead, a day behind", far.clone(), clocks, checks::no_gap),
         case(
             "T11a",
             "router gives another port every 3 s",
             far.clone(),
-            far_back.clone(),
-            every(3_000, 3_000, Fault::Rebind),
-            rebind_check,
-            anything,
+            every(3_000, Fault::Rebind),
+            checks::rebind_check,
         ),
-        case("T11b", "cable out for 5 s", cut.clone(), cut, vec![], cable_check, |passed| passed.there.lost > 10),
+        Case {
+            fired: |passed| passed.there.lost > 10,
+            ..case("T11b", "cable out for 5 s", twice(cut), vec![], checks::cable_check)
+        },
         case(
             "T18a",
             "10,000 junk datagrams/s",
             far.clone(),
-            far_back.clone(),
-            flood(Flood::Junk),
-            flood_check,
-            anything,
+            during(|span| Fault::Flood { kind: Flood::Junk, per_second: 10_000, span }),
+            checks::flood_check,
         ),
-        case("T18b", "10,000 handshakes/s begun", far, far_back, flood(Flood::Initials), flood_check, anything),
+        case(
+            "T18b",
+            "10,000 handshakes/s begun",
+            far.clone(),
+            during(|span| Fault::Flood { kind: Flood::Initials, per_second: 10_000, span }),
+            checks::flood_check,
+        ),
+        case(
+            "T18c",
+            "1 Gbit/s of junk",
+            far.clone(),
+            during(|span| Fault::Flood { kind: Flood::Junk, per_second: 104_000, span }),
+            checks::flood_check,
+        ),
+        case(
+            "T18d",
+            "a peer with the right key: video and 10,000 other datagrams/s",
+            far.clone(),
+            during(|span| Fault::Hostile { act: Act::Flood, span }),
+            checks::hostile_check,
+        ),
+        case(
+            "T19",
+            "a peer with the right key breaks every rule",
+            far,
+            during(|span| Fault::Hostile { act: Act::Abuse, span }),
+            checks::abuse_check,
+        ),
     ]
-}
-
-fn anything(_: &Passed) -> bool {
-    true
-}
-
-/// Collects sentences.
-#[derive(Default)]
-struct Verdict(Vec<String>);
-
-impl Verdict {
-    /// `value` must be at most `limit`.
-    fn at_most(mut self, what: &str, value: f64, limit: f64) -> Self {
-        if value.is_nan() || value > limit {
-            self.0.push(format!("{what} {value:.0} > {limit:.0}"));
-        }
-        self
-    }
-
-    /// The share `value` must be at least `limit`.
-    fn at_least(mut self, what: &str, value: f64, limit: f64) -> Self {
-        if value.is_nan() || value < limit {
-            self.0.push(format!("{what} {:.1} % < {:.1} %", 100.0 * value, 100.0 * limit));
-        }
-        self
-    }
-}
-
-fn no_gap(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 0.999).0
-}
-
-fn in_order(run: &Measured) -> Verdict {
-    Verdict::default().at_most("steps back", run.steps_back() as f64, 0.0)
-}
-
-fn loss_check(run: &Measured) -> Vec<String> {
-    let verdict = in_order(run)
-        .at_most("gap", run.gap_max(), 50.0)
-        .at_least("presented", run.presented(), 0.999)
-        .at_least("coarse", run.share(|picture| picture.missing_coarse == 0), 0.99)
-        .at_least("rate", run.rate(1, run.rates.len()) / run.rate_told, 0.8);
-    match run.clean {
-        Some([_, _, p99]) => verdict.at_most("p99", run.latency()[2], p99 + 5.0).0,
-        None => verdict.0,
-    }
-}
-
-fn bursts_check(run: &Measured) -> Vec<String> {
-    let early = percentile(&run.latencies(0.0, 5_000.0), 0.5);
-    let late = percentile(&run.latencies(run.length - 5_000.0, run.length), 0.5);
-    in_order(run).at_most("gap", run.gap_max(), 250.0).at_most("growth of p50", late - early, 10.0).0
-}
-
-fn mixed_check(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 1.0).0
-}
-
-fn narrow_check(run: &Measured) -> Vec<String> {
-    let (third, two_thirds) = (run.length / 3.0, run.length * 2.0 / 3.0);
-    let normal = percentile(&run.latencies(third / 2.0, third), 0.5);
-    let highest = |from: f64, to: f64| run.latencies(from, to).into_iter().fold(0.0, f64::max) - normal;
-    let before = run.rate(2, (third / 1e3) as usize);
-    // Of a short run, the last second.
-    let again = ((two_thirds / 1e3) as usize + 5).min(run.rates.len().saturating_sub(1));
-    in_order(run)
-        .at_most("delay added", highest(third, two_thirds), 250.0)
-        .at_most("delay added 500 ms on", highest(third + 500.0, two_thirds), 100.0)
-        .at_most("without coarse blocks", run.coarse_gap_max(), 100.0)
-        .at_least("rate 5 s after", run.rate(again, again + 1) / before, 0.8)
-        .0
-}
-
-fn size_check(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 500.0).at_most("connections", run.connections as f64, 1.0).0
-}
-
-fn back_in_a_second(run: &Measured) -> Vec<String> {
-    let mut verdict = in_order(run);
-    for &at in &run.faults {
-        verdict = verdict.at_most("gap", run.gap_around(at, 100.0), 1_000.0);
-    }
-    verdict.at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0).0
-}
-
-fn pause_check(run: &Measured) -> Vec<String> {
-    let mut verdict = in_order(run).at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0);
-    let normal = percentile(&run.latencies(0.0, 2_000.0), 0.5);
-    for &at in &run.returns {
-        let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
-        let oldest = run.latencies(at, at + 2_000.0).into_iter().fold(0.0, f64::max);
-        verdict = verdict.at_most("first picture", first.unwrap_or(f64::NAN), 200.0);
-        verdict = verdict.at_most("oldest picture", oldest, normal + 100.0);
-    }
-    verdict.0
-}
-
-fn rebind_check(run: &Measured) -> Vec<String> {
-    let gaps = run.faults.iter().map(|&at| run.gap_around(at, 500.0));
-    in_order(run).at_most("gap", gaps.fold(0.0, f64::max), 200.0).at_most("connections", run.connections as f64, 1.0).0
-}
-
-fn cable_check(run: &Measured) -> Vec<String> {
-    let first = run.pictures.iter().find(|picture| picture.at >= 7_000.0).map(|picture| picture.at - 7_000.0);
-    in_order(run).at_most("back after", first.unwrap_or(f64::NAN), 1_000.0).0
-}
-
-fn flood_check(run: &Measured) -> Vec<String> {
-    in_order(run)
-        .at_most("gap", run.gap_max(), 50.0)
-        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
-        .0
 }

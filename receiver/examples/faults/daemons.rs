@@ -4,16 +4,21 @@ use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use shell::identity::Identity;
 
+use crate::cases::{Case, Route};
+use crate::namespaces::Namespaces;
+use crate::quality::{Original, Quality};
+
 /// Longest that a daemon may take to end when asked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is streamed, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Stream {
     /// The sender's source.
     pub(crate) source: String,
@@ -23,6 +28,10 @@ pub(crate) struct Stream {
     pub(crate) backend: String,
     /// Congestion controller: `duet` or `cubic`.
     pub(crate) controller: String,
+    /// What the pictures are compared with, if they are.
+    pub(crate) original: Option<Arc<Original>>,
+    /// Whether the daemons run in network namespaces of their own.
+    pub(crate) in_namespaces: bool,
 }
 
 /// Everything that both daemons need, in a folder.
@@ -33,11 +42,15 @@ pub(crate) struct Setup {
     keys: [String; 2],
     /// Where the receiver listens.
     pub(crate) listen: SocketAddr,
+    pub(crate) spaces: Option<Namespaces>,
+    pub(crate) quality: Option<Quality>,
+    /// Whether the program faketime sets the wall clocks of both.
+    fakes_clock: bool,
 }
 
 impl Setup {
     /// Makes keys and configuration in `folder`, which is emptied first.
-    pub(crate) fn new(folder: &Path, stream: &Stream) -> Result<Self> {
+    pub(crate) fn new(folder: &Path, stream: &Stream, case: &Case) -> Result<Self> {
         if folder.is_dir() {
             std::fs::remove_dir_all(folder)?;
         }
@@ -48,9 +61,54 @@ impl Setup {
         let keys = [key("sender.pem")?, key("receiver.pem")?];
         let network = format!("[network]\ncontroller = \"{}\"\n", stream.controller);
         std::fs::write(folder.join("sender.toml"), network)?;
-        // A port that was free a moment ago.
-        let listen = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
-        Ok(Self { programs: programs()?, folder: folder.to_owned(), stream: stream.clone(), keys, listen })
+        let needs_spaces = stream.in_namespaces || matches!(case.route, Route::Line { .. });
+        let spaces = needs_spaces.then(|| Namespaces::new(case.route)).transpose()?;
+        let listen = match &spaces {
+            Some(spaces) => (spaces.receiver, 4_820).into(),
+            // A port that was free a moment ago.
+            None => UdpSocket::bind("127.0.0.1:0")?.local_addr()?,
+        };
+        let mut stream = stream.clone();
+        if let Some((source, rate)) = case.stream {
+            (stream.source, stream.rate) = (source.to_owned(), rate.to_owned());
+        }
+        // Another source has other pictures.
+        let original = stream.original.clone().filter(|_| case.stream.is_none());
+        let quality = original.map(Quality::new);
+        let fakes_clock = case.needs_clock();
+        let setup = Self {
+            programs: programs()?,
+            folder: folder.to_owned(),
+            stream,
+            keys,
+            listen,
+            spaces,
+            quality,
+            fakes_clock,
+        };
+        if fakes_clock {
+            faketime()?;
+            setup.set_clock(0, "@1970-01-01 00:00:10")?;
+            setup.set_clock(1, "+0")?;
+        }
+        Ok(setup)
+    }
+
+    /// The video's bit rate as a flag has it.
+    pub(crate) fn rate(&self) -> &str {
+        &self.stream.rate
+    }
+
+    /// Sets the wall clock of the sender (0) or receiver (1), running or not, as the program faketime takes it.
+    pub(crate) fn set_clock(&self, end: usize, time: &str) -> Result<()> {
+        // Renamed, so that no reader sees half of it.
+        let part = self.file("clock.part");
+        std::fs::write(&part, time)?;
+        Ok(std::fs::rename(part, self.clock(end))?)
+    }
+
+    fn clock(&self, end: usize) -> PathBuf {
+        self.file(["sender.clock", "receiver.clock"][end])
     }
 
     /// A file of this run.
@@ -60,7 +118,7 @@ impl Setup {
 
     /// Starts the sender for the `number`th time; it dials `to`.
     pub(crate) fn sender(&self, number: usize, to: SocketAddr) -> Result<Daemon> {
-        let mut command = self.command("sender", number);
+        let mut command = self.command(0, number);
         command.args(["--to", &to.to_string(), "--peer", &self.keys[1]]);
         command.args(["--source", &self.stream.source, "--rate", &self.stream.rate]);
         command.arg("--config").arg(self.file("sender.toml"));
@@ -72,20 +130,44 @@ impl Setup {
         let pictures = self.file(&format!("receiver-{number}.pictures"));
         let config = self.file(&format!("receiver-{number}.toml"));
         std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", pictures.display()))?;
-        let mut command = self.command("receiver", number);
+        let mut command = self.command(1, number);
         command.args(["--listen", &self.listen.to_string(), "--peer", &self.keys[0], "--sink", "headless"]);
+        if let Some(quality) = &self.quality {
+            let pipe = self.file(&format!("receiver-{number}.y4m"));
+            quality.watch(&pipe)?;
+            command.args(["--sink", &format!("y4m:{}", pipe.display())]);
+        }
         command.arg("--config").arg(config);
         Daemon::start("receiver", &mut command, &self.file(&format!("receiver-{number}.log")))
     }
 
-    fn command(&self, name: &str, number: usize) -> Command {
-        let mut command = Command::new(self.programs.join(name));
+    fn command(&self, end: usize, number: usize) -> Command {
+        let name = ["sender", "receiver"][end];
+        let program = self.programs.join(name);
+        let mut command = match &self.spaces {
+            Some(spaces) => spaces.command(end, &program),
+            None => Command::new(program),
+        };
         command.args(["--backend", &self.stream.backend]);
         command.arg("--identity").arg(self.file(&format!("{name}.pem")));
         command.arg("--stats").arg(self.file(&format!("{name}-{number}.jsonl")));
         command.env("DUET_LOG", "info");
+        if self.fakes_clock {
+            command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", self.clock(end));
+            command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
         command
     }
+}
+
+/// Debian's package libfaketime.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+fn faketime() -> Result<()> {
+    if !Path::new(FAKETIME).is_file() {
+        bail!("{FAKETIME} is missing: install the package libfaketime");
+    }
+    Ok(())
 }
 
 /// Next to this program: `target/release/examples/faults` finds `target/release`.
@@ -120,6 +202,21 @@ impl Daemon {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
+    }
+
+    /// Processor time that the network thread has taken: the sender's is its main thread, the receiver's has a name.
+    pub(crate) fn network_time(&self) -> Duration {
+        let id = self.child.id();
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+        let is_network = |folder: &PathBuf| {
+            let name = std::fs::read_to_string(folder.join("comm")).unwrap_or_default();
+            match self.name {
+                "sender" => folder.file_name().is_some_and(|name| *name == *id.to_string()),
+                _ => name.trim() == "network",
+            }
+        };
+        let ticks = threads.map(|thread| thread.path()).filter(is_network).map(|thread| ticks(&thread.join("stat")));
+        Duration::from_millis(10 * ticks.sum::<u64>())
     }
 
     /// Sends a signal, such as `KILL`, `STOP`, `CONT`.
@@ -172,4 +269,12 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// User and system time in a `stat` file, hundredths of a second; see proc(5).
+fn ticks(stat: &Path) -> u64 {
+    let text = std::fs::read_to_string(stat).unwrap_or_default();
+    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
+    let after = text.rsplit_once(") ").map_or("", |parts| parts.1);
+    after.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }

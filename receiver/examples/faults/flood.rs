@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -17,13 +18,31 @@ const AT_ONCE: usize = 10;
 /// Different handshakes that are begun, over and over.
 const HANDSHAKES: usize = 300;
 
-/// Sends `per_second` datagrams a second to `target` for `span`, on a thread of its own.
-pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Duration) -> Result<()> {
+/// A flood under way.
+pub(crate) struct Flooding {
+    sent: Arc<AtomicU64>,
+    bytes: usize,
+    span: Duration,
+}
+
+impl Flooding {
+    /// How much was sent.
+    pub(crate) fn note(self) -> String {
+        let per_second = self.sent.load(Ordering::Relaxed) as f64 / self.span.as_secs_f64();
+        format!("{per_second:.0} a second, {:.0} Mbit/s", per_second * self.bytes as f64 * 8e-6)
+    }
+}
+
+/// Sends `per_second` datagrams a second to `target` for `span`, or as many as this machine can, on a thread of its own.
+pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Duration) -> Result<Flooding> {
     let datagrams = match kind {
         Flood::Junk => junk(),
         Flood::Initials => initials()?,
     };
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+    let socket = UdpSocket::bind((any, 0))?;
+    let count = Arc::new(AtomicU64::new(0));
+    let flooding = Flooding { sent: Arc::clone(&count), bytes: datagrams.first().map_or(0, Vec::len), span };
     std::thread::spawn(move || {
         let (began, mut sent) = (Instant::now(), 0);
         let mut next = datagrams.iter().cycle();
@@ -33,11 +52,12 @@ pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Dura
                 let _ = socket.send_to(datagram, target);
             }
             sent += AT_ONCE as u32;
+            count.store(sent.into(), Ordering::Relaxed);
             let due = Duration::from_secs(1) * sent / per_second;
             std::thread::sleep(due.saturating_sub(began.elapsed()));
         }
     });
-    Ok(())
+    Ok(flooding)
 }
 
 fn junk() -> Vec<Vec<u8>> {

@@ -39,6 +39,21 @@ pub(crate) struct Measured {
     pub(crate) returns: Vec<f64>,
     /// Connections that the receiver has had.
     pub(crate) connections: usize,
+    /// Share of a processor core that the network threads took: sender and receiver.
+    pub(crate) network_cpu: [f64; 2],
+    /// What the sender's pacing, the wait for a frame's rest and the way to the display took together: sum of the 99th
+    /// percentiles.
+    pub(crate) queues_p99: f64,
+    /// PSNR-Y of pictures that were looked at, dB.
+    pub(crate) psnr: Vec<f64>,
+    /// Bits a second of a TCP flow, by seconds since the scenario's begin.
+    pub(crate) tcp_rates: Vec<f64>,
+    /// Until when a hostile peer sent video.
+    pub(crate) hostile_until: f64,
+    /// Abuses after which the connection did not end with a reason.
+    pub(crate) unanswered: Vec<String>,
+    /// What else there is to say.
+    pub(crate) notes: Vec<String>,
     /// Percentiles of the latency of a run without impairment: p50, p95, p99.
     pub(crate) clean: Option<[f64; 3]>,
 }
@@ -96,7 +111,8 @@ impl Measured {
     pub(crate) fn steps_back(&self) -> usize {
         let pairs = self.pictures.windows(2);
         let falls = pairs.filter(|pair| pair[1].frame <= pair[0].frame);
-        falls.filter(|pair| !self.faults.iter().any(|&at| at < pair[1].at && at > pair[0].at - 3_000.0)).count()
+        let restarts = || self.faults.iter().chain(&self.returns);
+        falls.filter(|pair| !restarts().any(|&at| at < pair[1].at && at > pair[0].at - 3_000.0)).count()
     }
 
     /// Longest time for which each picture lacked coarse blocks.
@@ -104,6 +120,12 @@ impl Measured {
         let whole = self.pictures.iter().filter(|picture| picture.missing_coarse == 0).map(|picture| picture.at);
         let points: Vec<f64> = std::iter::once(0.0).chain(whole).chain([self.length]).collect();
         points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+    }
+
+    /// Mean of the values from `from` on.
+    pub(crate) fn mean(values: &[f64], from: usize) -> f64 {
+        let values = values.get(from..).unwrap_or_default();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
     /// Mean bit rate of the seconds from `from` to `to`.
@@ -137,4 +159,25 @@ pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
         missing_coarse: line["missing_coarse"].as_u64().unwrap_or(0),
     };
     Ok(lines.map(picture).collect())
+}
+
+/// Bytes that a receiver's statistics file tells of last.
+pub(crate) fn bytes_received(file: &Path) -> u64 {
+    last(file).map_or(0, |line| line["bytes_received"].as_u64().unwrap_or(0))
+}
+
+/// 99th percentiles, added up, of the stages that are nobody's work: pacing, reassembly and the way to the display, ms.
+pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
+    let stage = |line: &Option<Value>, name: &str| {
+        let us = line.as_ref().and_then(|line| line["stages_us"][name]["p99"].as_f64());
+        us.map_or(f64::NAN, |us| us / 1e3)
+    };
+    let (sender, receiver) = (last(sender), last(receiver));
+    stage(&sender, "pace") + stage(&receiver, "reassemble") + stage(&receiver, "present")
+}
+
+/// The last whole line of a statistics file.
+fn last(file: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(file).ok()?;
+    text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
 }

@@ -1,13 +1,16 @@
 //! One scenario with both daemons.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 
-use crate::cases::{Case, FAR, Fault, RESTART};
+use crate::bulk::Bulk;
+use crate::cases::{Case, FAR, Fault, RESTART, Route};
 use crate::daemons::{Daemon, Setup, Stream};
-use crate::flood;
+use crate::flood::{self, Flooding};
+use crate::hostile::{self, Hostile};
 use crate::measured::{self, Measured};
 use crate::relay::{Passed, Relay, SLICE};
 
@@ -25,59 +28,92 @@ enum Step {
     StartSender,
     StartReceiver,
     ContinueReceiver,
+    EndHostile,
 }
 
 /// Runs `case` for `length`. Files go to `folder`.
 pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration) -> Result<(Measured, Passed)> {
-    let setup = Setup::new(folder, stream)?;
-    let mut relay = Relay::start(([127, 0, 0, 1], 0).into(), setup.listen, FAR.delay)?;
-    let mut pair = Pair { sender: None, receiver: Some(setup.receiver(0)?), starts: [1, 1] };
-    pair.sender = Some(setup.sender(0, relay.address())?);
+    let setup = Setup::new(folder, stream, case)?;
+    let relay_address = setup.spaces.as_ref().and_then(|spaces| spaces.relay).unwrap_or(Ipv4Addr::LOCALHOST);
+    let relay = Relay::start((relay_address, 0).into(), setup.listen, FAR.delay)?;
+    let dialled = if case.route == Route::Relay { relay.address() } else { setup.listen };
+    let bulk = match &setup.spaces {
+        Some(spaces) if matches!(case.route, Route::Line { .. }) => Some(Bulk::listen(spaces, &setup.file("tcp"))?),
+        _ => None,
+    };
+    let mut pair = Pair { sender: None, receiver: Some(setup.receiver(0)?), starts: [1, 1], dialled };
+    pair.sender = Some(setup.sender(0, dialled)?);
     wait_for_pictures(&setup, &mut pair)?;
+    let mut scene = Scene { setup, pair, relay, bulk, hostile: None, floods: vec![], steps: vec![] };
 
-    relay.begin(case.there.clone(), case.back.clone());
+    scene.relay.begin(case.there.clone(), case.back.clone());
     let began = Instant::now();
     let began_unix = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let slices_before = (began - relay.began()).as_micros().div_ceil(SLICE.as_micros()) as usize;
+    let slices_before = (began - scene.relay.began()).as_micros().div_ceil(SLICE.as_micros()) as usize;
     let mut run = Measured {
         length: length.as_secs_f64() * 1e3,
-        rate_told: stream.rate.parse::<common::units::Bitrate>()?.as_bps() as f64,
+        rate_told: scene.setup.rate().parse::<common::units::Bitrate>()?.as_bps() as f64,
+        hostile_until: length.as_secs_f64() * 1e3,
         ..Measured::default()
     };
-    let before = pair.memory();
-    let mut steps: Vec<(Duration, Step)> = case.faults.iter().map(|&(at, fault)| (at, Step::Fault(fault))).collect();
+    let before = scene.pair.memory();
+    let cpu_before = scene.pair.network_time();
+    let mut totals = vec![scene.totals()];
+    scene.steps = case.faults.iter().map(|&(at, fault)| (at, Step::Fault(fault))).collect();
     while began.elapsed() < length {
         std::thread::sleep(LOOK);
-        pair.check()?;
-        for (index, memory) in pair.memory().into_iter().enumerate() {
+        scene.pair.check()?;
+        for (index, memory) in scene.pair.memory().into_iter().enumerate() {
             run.memory[index] = run.memory[index].max(memory);
         }
-        steps.sort_by_key(|step| std::cmp::Reverse(step.0));
-        while let Some((_, step)) = steps.pop_if(|step| step.0 <= began.elapsed()) {
+        if began.elapsed() >= Duration::from_secs(totals.len() as u64) {
+            totals.push(scene.totals());
+        }
+        scene.steps.sort_by_key(|step| std::cmp::Reverse(step.0));
+        while let Some((_, step)) = scene.steps.pop_if(|step| step.0 <= began.elapsed()) {
             let now = began.elapsed();
+            scene.take(step, now)?;
+            let at = now.as_secs_f64() * 1e3;
             match step {
-                Step::Fault(fault) => {
-                    run.faults.push(now.as_secs_f64() * 1e3);
-                    put_in(fault, now, &setup, &mut pair, &mut relay, &mut steps)?;
-                }
-                Step::StartSender => pair.start_sender(&setup, relay.address())?,
-                Step::StartReceiver => pair.start_receiver(&setup)?,
-                Step::ContinueReceiver => pair.signal_receiver("CONT")?,
-            }
-            if !matches!(step, Step::Fault(_)) {
-                run.returns.push(now.as_secs_f64() * 1e3);
+                Step::Fault(_) => run.faults.push(at),
+                Step::EndHostile => run.hostile_until = at,
+                Step::StartSender | Step::StartReceiver | Step::ContinueReceiver => run.returns.push(at),
             }
         }
     }
+    let cpu = scene.pair.network_time();
+    run.network_cpu = [0, 1].map(|end| cpu[end].saturating_sub(cpu_before[end]).div_duration_f64(began.elapsed()));
     run.growth = [0, 1].map(|index| run.memory[index].saturating_sub(before[index]));
+    run.notes.extend(scene.floods.drain(..).map(Flooding::note));
+    if let Some(hostile) = scene.hostile.take() {
+        let said = hostile.end()?;
+        run.notes.push(said.note);
+        run.unanswered = said.unanswered;
+    }
+    let Scene { setup, mut pair, relay, bulk, .. } = scene;
     for daemon in [pair.sender.take(), pair.receiver.take()].into_iter().flatten() {
         daemon.stop()?;
     }
     let passed = relay.stop();
-    let slices = passed.bytes.get(slices_before..).unwrap_or_default();
-    let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
-    let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
-    run.rates = seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect();
+    let rates = |of: fn(&[u64; 2]) -> u64| {
+        totals.windows(2).map(|pair| 8.0 * of(&pair[1]).saturating_sub(of(&pair[0])) as f64).collect()
+    };
+    (run.rates, run.tcp_rates) = (rates(|totals| totals[0]), rates(|totals| totals[1]));
+    if bulk.is_some() {
+        let from = run.tcp_rates.iter().take_while(|rate| **rate == 0.0).count();
+        run.notes.push(format!("TCP {:.1} Mbit/s", Measured::mean(&run.tcp_rates, from) / 1e6));
+    }
+    if case.route == Route::Relay {
+        let slices = passed.bytes.get(slices_before..).unwrap_or_default();
+        let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
+        let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
+        run.rates = seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect();
+    }
+    run.queues_p99 = measured::queues_p99(&setup.file("sender-0.jsonl"), &setup.file("receiver-0.jsonl"));
+    run.psnr = setup.quality.as_ref().map(|quality| quality.since(began)).unwrap_or_default();
+    if case.needs_clock() && !std::fs::read_to_string(setup.file("sender-0.log"))?.contains("1970-01-01T") {
+        bail!("the sender's clock has not changed");
+    }
     for number in 0..pair.starts[1] {
         run.pictures.extend(measured::pictures(&setup.file(&format!("receiver-{number}.pictures")), began_unix)?);
         let log = std::fs::read_to_string(setup.file(&format!("receiver-{number}.log")))?;
@@ -87,32 +123,73 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     Ok((run, passed))
 }
 
-fn put_in(
-    fault: Fault,
-    now: Duration,
-    setup: &Setup,
-    pair: &mut Pair,
-    relay: &mut Relay,
-    steps: &mut Vec<(Duration, Step)>,
-) -> Result<()> {
-    match fault {
-        Fault::KillSender => {
-            pair.sender.take().map_or(Ok(()), Daemon::kill)?;
-            steps.push((now + RESTART, Step::StartSender));
+/// All that takes part in a run.
+struct Scene {
+    setup: Setup,
+    pair: Pair,
+    relay: Relay,
+    bulk: Option<Bulk>,
+    hostile: Option<Hostile>,
+    floods: Vec<Flooding>,
+    steps: Vec<(Duration, Step)>,
+}
+
+impl Scene {
+    fn take(&mut self, step: Step, now: Duration) -> Result<()> {
+        match step {
+            Step::Fault(fault) => self.put_in(fault, now),
+            Step::StartSender => self.pair.start_sender(&self.setup),
+            Step::StartReceiver => self.pair.start_receiver(&self.setup),
+            Step::ContinueReceiver => self.pair.signal_receiver("CONT"),
+            Step::EndHostile => {
+                if let Some(hostile) = &self.hostile {
+                    hostile.stop();
+                }
+                self.steps.push((now + RESTART, Step::StartSender));
+                Ok(())
+            }
         }
-        Fault::KillReceiver => {
-            pair.receiver.take().map_or(Ok(()), Daemon::kill)?;
-            steps.push((now + RESTART, Step::StartReceiver));
-        }
-        Fault::PauseReceiver(span) => {
-            pair.signal_receiver("STOP")?;
-            steps.push((now + span, Step::ContinueReceiver));
-        }
-        Fault::Rebind => relay.rebind()?,
-        Fault::Flood { kind, per_second, span } => flood::start(kind, setup.listen, per_second, span)?,
     }
-    steps.sort_by_key(|step| std::cmp::Reverse(step.0));
-    Ok(())
+
+    fn put_in(&mut self, fault: Fault, now: Duration) -> Result<()> {
+        match fault {
+            Fault::KillSender => {
+                self.pair.sender.take().map_or(Ok(()), Daemon::kill)?;
+                self.steps.push((now + RESTART, Step::StartSender));
+            }
+            Fault::KillReceiver => {
+                self.pair.receiver.take().map_or(Ok(()), Daemon::kill)?;
+                self.steps.push((now + RESTART, Step::StartReceiver));
+            }
+            Fault::PauseReceiver(span) => {
+                self.pair.signal_receiver("STOP")?;
+                self.steps.push((now + span, Step::ContinueReceiver));
+            }
+            Fault::Rebind => self.relay.rebind()?,
+            Fault::Flood { kind, per_second, span } => {
+                self.floods.push(flood::start(kind, self.setup.listen, per_second, span)?);
+            }
+            Fault::Clock(time) => (0..2).try_for_each(|end| self.setup.set_clock(end, time))?,
+            Fault::Hostile { act, span } => {
+                self.pair.sender.take().map_or(Ok(()), Daemon::kill)?;
+                let key = self.setup.file("sender.pem");
+                self.hostile = Some(hostile::start(act, &key, &self.setup.file("receiver.pem"), self.setup.listen)?);
+                self.steps.push((now + span, Step::EndHostile));
+            }
+            Fault::Tcp => {
+                if let (Some(bulk), Some(spaces)) = (&mut self.bulk, &self.setup.spaces) {
+                    bulk.begin(spaces)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that have come so far: media and TCP.
+    fn totals(&self) -> [u64; 2] {
+        let media = measured::bytes_received(&self.setup.file("receiver-0.jsonl"));
+        [media, self.bulk.as_ref().map_or(0, Bulk::arrived)]
+    }
 }
 
 /// Both daemons; none: killed, not yet started again.
@@ -121,11 +198,13 @@ struct Pair {
     receiver: Option<Daemon>,
     /// How often each was started: sender and receiver.
     starts: [usize; 2],
+    /// What the sender dials.
+    dialled: SocketAddr,
 }
 
 impl Pair {
-    fn start_sender(&mut self, setup: &Setup, to: std::net::SocketAddr) -> Result<()> {
-        self.sender = Some(setup.sender(self.starts[0], to)?);
+    fn start_sender(&mut self, setup: &Setup) -> Result<()> {
+        self.sender = Some(setup.sender(self.starts[0], self.dialled)?);
         self.starts[0] += 1;
         Ok(())
     }
@@ -143,6 +222,10 @@ impl Pair {
     /// An error if one has ended by itself.
     fn check(&mut self) -> Result<()> {
         [&mut self.sender, &mut self.receiver].into_iter().flatten().try_for_each(Daemon::check)
+    }
+
+    fn network_time(&self) -> [Duration; 2] {
+        [&self.sender, &self.receiver].map(|daemon| daemon.as_ref().map_or(Duration::ZERO, Daemon::network_time))
     }
 
     fn memory(&self) -> [u64; 2] {

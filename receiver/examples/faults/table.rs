@@ -8,8 +8,8 @@ use crate::measured::{Measured, percentile};
 /// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one.
 pub(crate) const HEAD: &str = "\
 | scenario | | controller | seed | gap max, ms | gap p99 | presented | whole | coarse | latency p50/p95/p99, ms | Mbit/s | \
-growth sender/receiver, MB | verdict |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+PSNR-Y mean/least, dB | network CPU sender/receiver, % of a core | growth sender/receiver, MB | verdict |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// A line of it.
 pub(crate) struct Row<'a> {
@@ -27,10 +27,16 @@ impl fmt::Display for Row<'_> {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let [p50, p95, p99] = measured.latency();
         let growth = measured.growth.map(|bytes| bytes as f64 / 1e6);
+        let psnr = match measured.psnr.as_slice() {
+            [] => "-".to_owned(),
+            all => format!("{:.1}/{:.1}", Measured::mean(all, 0), all.iter().copied().fold(f64::INFINITY, f64::min)),
+        };
+        let [sender_cpu, receiver_cpu] = measured.network_cpu.map(|share| 100.0 * share);
+        let notes: String = measured.notes.iter().map(|note| format!(" ({note})")).collect();
         write!(
             f,
             "| {} | {} | {controller} | {seed} | {:.0} | {:.0} | {} | {} | {} | {p50:.0}/{p95:.0}/{p99:.0} | {:.1} | \
-             {:.1}/{:.1} | {} |",
+             {psnr} | {sender_cpu:.0}/{receiver_cpu:.0} | {:.1}/{:.1} | {}{notes} |",
             case.name,
             case.title,
             measured.gap_max(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod bad_input;
+mod bad_line;
 mod both_ways;
 mod display;
 mod linktest;

@@ -254,9 +254,14 @@ impl Pair {
 
     /// The sender's command up to its source and extras; writes `sender.jsonl`.
     pub(crate) fn sender(&self) -> Command {
+        self.sender_to(&self.address)
+    }
+
+    /// The same, but it dials `to`.
+    pub(crate) fn sender_to(&self, to: &str) -> Command {
         let mut command = sender();
         command
-            .args(["--to", &self.address, "--peer", &self.receiver_key, "--identity", &self.sender_identity])
+            .args(["--to", to, "--peer", &self.receiver_key, "--identity", &self.sender_identity])
             .arg("--stats")
             .arg(self.folder.join("sender.jsonl"));
         command

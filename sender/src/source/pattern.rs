@@ -3,7 +3,7 @@
 //! The machine-readable strip lies in the top left corner: two rows of 34 square cells, the first for the frame's
 //! number, the second for its time in milliseconds. Each row is one white cell, one black cell, then 32 bits from
 //! the most significant, white for 1. A cell's side is a thirty-fourth of the width, at most 16 pixels; a picture
-//! that is narrower than 34 pixels or lower than two cells has no strip. [`read_number`] reads the first row.
+//! that is narrower than 34 pixels or lower than two cells has no strip. [`read_row`] reads a row.
 
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::units::{FrameRate, Timestamp};
@@ -114,12 +114,18 @@ impl FrameSource for Pattern {
 
 /// Reads the frame's number from the luma plane of a (decoded) test picture; `None` if there is no strip.
 pub fn read_number(luma: &[u8], size: FrameSize) -> Option<u32> {
+    read_row(luma, size, 0)
+}
+
+/// Reads the strip's row 0, the frame's number, or 1, its time in milliseconds, from the luma plane of a (decoded) test
+/// picture; `None` if there is no such row.
+pub fn read_row(luma: &[u8], size: FrameSize, row: usize) -> Option<u32> {
     let cell = cell_side(size);
-    if cell == 0 || luma.len() < size.pixels() {
+    if cell == 0 || row > 1 || luma.len() < size.pixels() {
         return None;
     }
     let is_white = |index: usize| {
-        let rows = luma.chunks_exact(size.width()).take(cell);
+        let rows = luma.chunks_exact(size.width()).skip(row * cell).take(cell);
         let sum: usize = rows.flat_map(|row| &row[index * cell..(index + 1) * cell]).map(|&s| usize::from(s)).sum();
         sum > 126 * cell * cell
     };
@@ -127,6 +133,14 @@ pub fn read_number(luma: &[u8], size: FrameSize) -> Option<u32> {
         return None;
     }
     Some((2..CELLS).fold(0, |number, index| number << 1 | u32::from(is_white(index))))
+}
+
+/// Draws `number` into the luma plane of any picture, where the test pattern has its own, if it is large enough.
+pub fn draw_number(luma: &mut [u8], size: FrameSize, number: u32) {
+    let cell = cell_side(size);
+    if cell > 0 {
+        draw_strip(luma, size.width(), 0, cell, number);
+    }
 }
 
 /// Side of a strip's cell; 0: no strip.
@@ -193,7 +207,10 @@ mod tests {
         let mut data = Vec::new();
         for number in [0, 1, 0x8000_0000, 0xdead_beef, u32::MAX] {
             pattern.draw(number, 77, &mut data);
-            assert_eq!(read_number(&data, size), Some(number));
+            assert_eq!((read_number(&data, size), read_row(&data, size, 1)), (Some(number), Some(77)));
+            let luma = &mut data[..size.pixels()];
+            draw_number(luma, size, !number);
+            assert_eq!((read_number(luma, size), read_row(luma, size, 2)), (Some(!number), None));
         }
         data.fill(128);
         assert_eq!(read_number(&data, size), None);

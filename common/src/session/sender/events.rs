@@ -18,7 +18,7 @@ pub struct FrameTimes {
 pub enum SenderEvent {
     /// The receiver is ready: give frames.
     Streaming,
-    /// After [`SenderSession::finish`]: everything is out and the peer has confirmed, has gone, or has not
+    /// After [`finish`](super::SenderSession::finish): everything is out and the peer has confirmed, has gone, or has not
     /// answered within a second. Close and exit.
     Finished,
     /// The peer is done for good.

@@ -1,0 +1,160 @@
+//! When the picture has held. Times are milliseconds; pass criteria are for 60 frames a second.
+
+use crate::measured::{Measured, percentile};
+
+/// Collects sentences.
+#[derive(Default)]
+struct Verdict(Vec<String>);
+
+impl Verdict {
+    /// `value` must be at most `limit`.
+    fn at_most(mut self, what: &str, value: f64, limit: f64) -> Self {
+        if value.is_nan() || value > limit {
+            self.0.push(format!("{what} {value:.0} > {limit:.0}"));
+        }
+        self
+    }
+
+    /// The share `value` must be at least `limit`.
+    fn at_least(mut self, what: &str, value: f64, limit: f64) -> Self {
+        if value.is_nan() || value < limit {
+            self.0.push(format!("{what} {:.1} % < {:.1} %", 100.0 * value, 100.0 * limit));
+        }
+        self
+    }
+}
+
+pub(crate) fn no_gap(run: &Measured) -> Vec<String> {
+    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 0.999).0
+}
+
+fn in_order(run: &Measured) -> Verdict {
+    Verdict::default().at_most("steps back", run.steps_back() as f64, 0.0)
+}
+
+pub(crate) fn loss_check(run: &Measured) -> Vec<String> {
+    let verdict = in_order(run)
+        .at_most("gap", run.gap_max(), 50.0)
+        .at_least("presented", run.presented(), 0.999)
+        .at_least("coarse", run.share(|picture| picture.missing_coarse == 0), 0.99)
+        .at_least("rate", run.rate(1, run.rates.len()) / run.rate_told, 0.8);
+    match run.clean {
+        Some([_, _, p99]) => verdict.at_most("p99", run.latency()[2], p99 + 5.0).0,
+        None => verdict.0,
+    }
+}
+
+pub(crate) fn bursts_check(run: &Measured) -> Vec<String> {
+    let early = percentile(&run.latencies(0.0, 5_000.0), 0.5);
+    let late = percentile(&run.latencies(run.length - 5_000.0, run.length), 0.5);
+    in_order(run).at_most("gap", run.gap_max(), 250.0).at_most("growth of p50", late - early, 10.0).0
+}
+
+pub(crate) fn mixed_check(run: &Measured) -> Vec<String> {
+    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 1.0).0
+}
+
+pub(crate) fn narrow_check(run: &Measured) -> Vec<String> {
+    let (third, two_thirds) = (run.length / 3.0, run.length * 2.0 / 3.0);
+    let normal = percentile(&run.latencies(third / 2.0, third), 0.5);
+    let highest = |from: f64, to: f64| run.latencies(from, to).into_iter().fold(0.0, f64::max) - normal;
+    let before = run.rate(2, (third / 1e3) as usize);
+    // Of a short run, the last second.
+    let again = ((two_thirds / 1e3) as usize + 5).min(run.rates.len().saturating_sub(1));
+    in_order(run)
+        .at_most("delay added", highest(third, two_thirds), 250.0)
+        .at_most("delay added 500 ms on", highest(third + 500.0, two_thirds), 100.0)
+        .at_most("without coarse blocks", run.coarse_gap_max(), 100.0)
+        .at_least("rate 5 s after", run.rate(again, again + 1) / before, 0.8)
+        .0
+}
+
+pub(crate) fn size_check(run: &Measured) -> Vec<String> {
+    in_order(run).at_most("gap", run.gap_max(), 500.0).at_most("connections", run.connections as f64, 1.0).0
+}
+
+pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
+    let mut verdict = in_order(run);
+    for &at in &run.faults {
+        verdict = verdict.at_most("gap", run.gap_around(at, 100.0), 1_000.0);
+    }
+    verdict.at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0).0
+}
+
+pub(crate) fn pause_check(run: &Measured) -> Vec<String> {
+    let mut verdict = in_order(run).at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0);
+    let normal = percentile(&run.latencies(0.0, 2_000.0), 0.5);
+    for &at in &run.returns {
+        let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
+        let oldest = run.latencies(at, at + 2_000.0).into_iter().fold(0.0, f64::max);
+        verdict = verdict.at_most("first picture", first.unwrap_or(f64::NAN), 200.0);
+        verdict = verdict.at_most("oldest picture", oldest, normal + 100.0);
+    }
+    verdict.0
+}
+
+pub(crate) fn rebind_check(run: &Measured) -> Vec<String> {
+    let gaps = run.faults.iter().map(|&at| run.gap_around(at, 500.0));
+    in_order(run).at_most("gap", gaps.fold(0.0, f64::max), 200.0).at_most("connections", run.connections as f64, 1.0).0
+}
+
+pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
+    let first = run.pictures.iter().find(|picture| picture.at >= 7_000.0).map(|picture| picture.at - 7_000.0);
+    in_order(run).at_most("back after", first.unwrap_or(f64::NAN), 1_000.0).0
+}
+
+pub(crate) fn flood_check(run: &Measured) -> Vec<String> {
+    in_order(run)
+        .at_most("gap", run.gap_max(), 50.0)
+        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
+        .0
+}
+
+pub(crate) fn loopback_check(run: &Measured) -> Vec<String> {
+    in_order(run)
+        .at_least("presented", run.presented(), 0.999)
+        .at_most("p99", run.latency()[2], 1e3 / 60.0)
+        .at_most("queues p99", run.queues_p99, 3.0)
+        .0
+}
+
+pub(crate) fn throughput_check(run: &Measured) -> Vec<String> {
+    let rate = run.rate(2, run.rates.len()) / 200e6;
+    let cores = run.network_cpu[0] + run.network_cpu[1];
+    in_order(run).at_least("rate, of 200 Mbit/s", rate, 1.0).at_most("network, % of a core", 100.0 * cores, 100.0).0
+}
+
+/// Next to a TCP flow, on a line whose queue holds 100 ms.
+pub(crate) fn shared_check(run: &Measured) -> Vec<String> {
+    let normal = percentile(&run.latencies(0.0, TCP_BEGINS), 0.5);
+    let from = (TCP_BEGINS / 1e3) as usize + 5;
+    let (media, tcp) = (run.rate(from, run.rates.len()), Measured::mean(&run.tcp_rates, from));
+    let share = media / (media + tcp).max(1.0);
+    let late = run.latencies(TCP_BEGINS + 5_000.0, run.length);
+    in_order(run)
+        .at_least("our share", share, 0.25)
+        .at_least("TCP's share", 1.0 - share, 0.25)
+        .at_most("p95 of added delay", percentile(&late, 0.95) - normal, 120.0)
+        .0
+}
+
+/// When the TCP flow of T5 begins.
+pub(crate) const TCP_BEGINS: f64 = 5_000.0;
+
+/// From 2 s on the sender is another program with its key, which sends sound video and much else.
+pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
+    let begun = run.pictures.iter().find(|picture| picture.at > 2_100.0).map_or(run.length, |picture| picture.at);
+    let gap = run.gaps(begun + 500.0, run.hostile_until).into_iter().fold(0.0, f64::max);
+    in_order(run).at_most("gap", gap, 50.0).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
+}
+
+/// Every abuse must have been answered by the end of its connection, with a reason.
+pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
+    let mut verdict = Verdict::default().at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0);
+    for &at in &run.returns {
+        let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
+        verdict = verdict.at_most("back after", first.unwrap_or(f64::NAN), 1_000.0);
+    }
+    verdict.0.extend(run.unanswered.iter().map(|what| format!("not answered: {what}")));
+    verdict.0
+}

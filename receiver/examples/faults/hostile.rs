@@ -1,0 +1,277 @@
+//! A peer whose key is allowed and who means ill: it takes the sender's place.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use common::coded::CodedFrame;
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::netsim::Random;
+use common::params::{CodecParams, StreamParams};
+use common::protection::Protection;
+use common::session::{FrameTimes, SenderSession};
+use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
+use common::wire::{PROTOCOL_VERSION, control::MESSAGE_BYTES_MAX};
+use kernels::{BackendChoice, PictureRef, Target, open_encoder};
+use quinn::crypto::rustls::QuicClientConfig;
+use sender::source::pattern::Pattern;
+use shell::identity::Identity;
+use shell::tls::{PeerVerifier, Protocol, client_config};
+
+use crate::cases::Act;
+
+/// Video of the flooding peer: small, so that making it does not slow down what is measured.
+const SIZE: (u32, u32) = (320, 180);
+const RATE: Bitrate = Bitrate::from_bps(4_000_000);
+const FRAMES: u32 = 16;
+/// Datagrams that are no video, a millisecond.
+const FLOOD_PER_MS: u32 = 10;
+/// How soon the end of a connection must come after an abuse.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// A hostile peer at work.
+pub(crate) struct Hostile {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Said>>,
+}
+
+/// What it has to tell.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) note: String,
+    /// Abuses that did not end the connection with a reason.
+    pub(crate) unanswered: Vec<String>,
+}
+
+impl Hostile {
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end(self) -> Result<Said> {
+        self.stop();
+        self.thread.join().map_err(|_| anyhow!("the hostile peer broke down"))?
+    }
+}
+
+/// Connects to the receiver at `target`, whose key file is `receiver`, with the key in the file `key`.
+pub(crate) fn start(act: Act, key: &Path, receiver: &Path, target: SocketAddr) -> Result<Hostile> {
+    let own = Identity::load(key)?;
+    let verifier = PeerVerifier::new([Identity::load(receiver)?.public_key()]);
+    let tls = client_config(own.certified_key()?, verifier, Protocol::Call)?;
+    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+            let mut endpoint = quinn::Endpoint::client((any, 0).into())?;
+            endpoint.set_default_client_config(config);
+            match act {
+                Act::Flood => flood(&endpoint, target, &stopped).await,
+                Act::Abuse => abuse(&endpoint, target, &stopped).await,
+            }
+        })
+    });
+    Ok(Hostile { stop, thread })
+}
+
+/// A connection and its control stream.
+struct Line {
+    connection: quinn::Connection,
+    send: quinn::SendStream,
+    receive: quinn::RecvStream,
+    reader: ControlReader,
+}
+
+impl Line {
+    async fn open(endpoint: &quinn::Endpoint, target: SocketAddr) -> Result<Self> {
+        let connection = endpoint.connect(target, "duet")?.await?;
+        let (send, receive) = connection.open_bi().await?;
+        Ok(Self { connection, send, receive, reader: ControlReader::default() })
+    }
+
+    async fn say(&mut self, message: &ControlMessage) -> Result<()> {
+        let mut bytes = Vec::new();
+        encode(message, Role::Sender, &mut bytes);
+        Ok(self.send.write_all(&bytes).await?)
+    }
+
+    async fn hear(&mut self) -> Result<ControlMessage> {
+        let mut buffer = vec![0; 4_096];
+        loop {
+            if let Some((_, message)) = self.reader.next()? {
+                return Ok(message);
+            }
+            let count = self.receive.read(&mut buffer).await?.context("the control stream has ended")?;
+            self.reader.push(&buffer[..count]);
+        }
+    }
+
+    /// How the peer ends the connection.
+    async fn verdict(&self) -> Option<String> {
+        match tokio::time::timeout(ANSWER_MAX, self.connection.closed()).await {
+            Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
+                Some(String::from_utf8_lossy(&close.reason).into_owned())
+            }
+            Ok(other) => Some(other.to_string()),
+            Err(_) => None,
+        }
+    }
+}
+
+fn params(size: FrameSize) -> Result<StreamParams> {
+    let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
+    Ok(StreamParams {
+        size,
+        frame_rate,
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    })
+}
+
+/// Some frames of the test pattern.
+fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
+    let pattern = Pattern::new(params.size, params.frame_rate);
+    let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
+    let mut data = Vec::new();
+    let coded = (0..FRAMES).map(|number| {
+        pattern.draw(number, number, &mut data);
+        Ok(encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data)?, Target::Bytes(bytes))?)
+    });
+    coded.collect()
+}
+
+/// Sends video and 10,000 other datagrams a second: random bytes, doubles, other frames' numbers, the largest.
+async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
+    let params = params(FrameSize::new(SIZE.0, SIZE.1)?)?;
+    let frames = frames(&params, RATE.bytes_per_frame(params.frame_rate) / 2)?;
+    let mut line = Line::open(endpoint, target).await?;
+    let began = Instant::now();
+    let now = || Timestamp::from_us(1_000_000 + began.elapsed().as_micros() as u64);
+    let max = line.connection.max_datagram_size().context("the receiver takes no datagrams")?;
+    let mut session = SenderSession::new(params, RATE, Protection::Auto);
+    session.on_connected(now(), max);
+    let mut random = Random::new(5);
+    let (mut sent, mut due, mut last) = (0u64, now(), vec![0u8; 64]);
+    let mut next_frame = now();
+    let mut pending = frames.iter().cycle();
+    let connection = line.connection.clone();
+    while !stop.load(Ordering::Relaxed) {
+        while let Some(message) = session.poll_control() {
+            line.say(&message).await?;
+        }
+        tokio::select! {
+            biased;
+            message = line.hear() => session.on_control(message?, now())?,
+            datagram = connection.read_datagram() => { session.on_datagram(&datagram?, now()); }
+            () = tokio::time::sleep(Duration::from_millis(1)) => {}
+        }
+        session.handle_timeout(now());
+        while session.poll_event().is_some() {}
+        if session.is_streaming() && next_frame <= now() {
+            next_frame = next_frame + params.frame_rate.interval();
+            if let Some(frame) = pending.next() {
+                session.on_frame(frame.clone(), FrameTimes { capture: now(), coded: now() }, now());
+            }
+        }
+        while let Some(datagram) = session.poll_datagram(now()) {
+            last.clone_from(&datagram);
+            connection.send_datagram(datagram.into())?;
+        }
+        while session.is_streaming() && due <= now() {
+            due = due + Duration::from_millis(1);
+            for _ in 0..FLOOD_PER_MS {
+                connection.send_datagram(nuisance(&mut random, &last, max).into())?;
+                sent += 1;
+            }
+        }
+    }
+    let per_second = sent as f64 / began.elapsed().as_secs_f64();
+    line.connection.close(0u32.into(), b"");
+    endpoint.wait_idle().await;
+    Ok(Said { note: format!("{per_second:.0} other datagrams a second"), unanswered: vec![] })
+}
+
+/// A datagram that is no part of the video; `last` is one that was.
+fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
+    let mut datagram = last.to_vec();
+    match random.below(4) {
+        // A double.
+        0 => {}
+        // Another frame, near or far ahead. Its number is at 8.
+        1 => datagram[8..12].copy_from_slice(&(random.bits() as u32).to_le_bytes()),
+        2 => datagram = (0..random.below(200)).map(|_| random.bits() as u8).collect(),
+        _ => datagram.resize(max, 7),
+    }
+    datagram
+}
+
+/// What breaks the protocol, after both Hellos.
+fn abuses() -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let said = |messages: &[ControlMessage]| {
+        let mut bytes = Vec::new();
+        messages.iter().for_each(|message| encode(message, Role::Sender, &mut bytes));
+        bytes
+    };
+    let hello = |version, role| ControlMessage::Hello { version, role };
+    let right = hello(PROTOCOL_VERSION, Role::Sender);
+    let largest = params(FrameSize::new(FrameSize::MAX_SIDE, FrameSize::MAX_SIDE)?)?;
+    let giant = ControlMessage::Welcome { params: largest, start_frame: FrameId(0) };
+    let bye = ControlMessage::Bye { reason: ByeReason::Stopping };
+    let too_long = (MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
+    Ok(vec![
+        ("another version", said(&[hello(PROTOCOL_VERSION + 1, Role::Sender)])),
+        ("the same role", said(&[hello(PROTOCOL_VERSION, Role::Receiver)])),
+        ("Ready from a sender", said(&[right.clone(), ControlMessage::Ready])),
+        ("two Hellos", said(&[right.clone(), right.clone()])),
+        ("a message before Hello", said(std::slice::from_ref(&giant))),
+        ("a giant picture", said(&[right.clone(), giant])),
+        ("a message that is too long", too_long),
+        ("bytes that are no message", [&4u32.to_le_bytes()[..], &[0xff; 4]].concat()),
+        ("goodbye at once", said(&[right, bye])),
+    ])
+}
+
+/// Breaks the protocol in every way, one connection after the other, and lets a few connections hang.
+async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
+    let (mut unanswered, mut rounds, mut idle) = (Vec::new(), 0, Vec::new());
+    'all: loop {
+        for (what, bytes) in abuses()? {
+            if stop.load(Ordering::Relaxed) {
+                break 'all;
+            }
+            let mut line = Line::open(endpoint, target).await.with_context(|| format!("after {rounds} connections"))?;
+            rounds += 1;
+            line.send.write_all(&bytes).await?;
+            if line.verdict().await.is_none() && !unanswered.iter().any(|known| known == what) {
+                unanswered.push(what.to_owned());
+            }
+        }
+        // As many streams as are allowed, written to and never read from; the connection is left as it is.
+        let mut line = Line::open(endpoint, target).await?;
+        rounds += 1;
+        let more = async {
+            let mut streams = Vec::new();
+            while let Ok((mut send, receive)) = line.connection.open_bi().await {
+                let _ = send.write_all(&[0; 1 << 10]).await;
+                streams.push((send, receive));
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(100), more).await;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+        idle.truncate(3);
+        idle.push(line);
+    }
+    drop(idle);
+    endpoint.close(0u32.into(), b"");
+    endpoint.wait_idle().await;
+    Ok(Said { note: format!("{rounds} hostile connections"), unanswered })
+}

@@ -1,0 +1,88 @@
+//! Network namespaces for the two daemons, joined as a scenario wants it. Needs root.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cases::Route;
+
+/// Largest burst of the line's token bucket, bytes: a timer tick of the fastest line.
+const BURST_BYTES: u32 = 16 << 10;
+
+/// The sender's and the receiver's namespace. They go with this value.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    names: [String; 2],
+    /// Where the receiver listens.
+    pub(crate) receiver: Ipv4Addr,
+    /// Where the relay listens for the sender; with a line between the daemons there is none.
+    pub(crate) relay: Option<Ipv4Addr>,
+}
+
+impl Namespaces {
+    /// Makes both. With [`Route::Line`] a line joins them; otherwise each has one to this process' namespace.
+    pub(crate) fn new(route: Route) -> Result<Self> {
+        let id = std::process::id();
+        let names = ["s", "r"].map(|end| format!("duet-{end}-{id}"));
+        let receiver = Ipv4Addr::new(10, 77, 2, 2);
+        let relay = if matches!(route, Route::Relay) { Some(Ipv4Addr::new(10, 77, 1, 1)) } else { None };
+        let spaces = Self { names, receiver, relay };
+        let [sender_end, receiver_end] = &spaces.names;
+        for name in &spaces.names {
+            run("ip", &["netns", "add", name]).context("network namespaces need root")?;
+            run("ip", &["-n", name, "link", "set", "lo", "up"])?;
+        }
+        match route {
+            Route::Relay => {
+                for (name, subnet) in [(sender_end, 1), (receiver_end, 2)] {
+                    let host = format!("dh{subnet}-{id}");
+                    run("ip", &["link", "add", &host, "type", "veth", "peer", "name", "up0", "netns", name])?;
+                    run("ip", &["addr", "add", &format!("10.77.{subnet}.1/30"), "dev", &host])?;
+                    run("ip", &["link", "set", &host, "up"])?;
+                    run("ip", &["-n", name, "addr", "add", &format!("10.77.{subnet}.2/30"), "dev", "up0"])?;
+                    run("ip", &["-n", name, "link", "set", "up0", "up"])?;
+                }
+            }
+            Route::Direct | Route::Line { .. } => {
+                let peer = ["type", "veth", "peer", "name", "up0", "netns", receiver_end];
+                run("ip", &[&["link", "add", "up0", "netns", sender_end.as_str()], &peer[..]].concat())?;
+                for (name, host) in [(sender_end, 1), (receiver_end, 2)] {
+                    run("ip", &["-n", name, "addr", "add", &format!("10.77.2.{host}/30"), "dev", "up0"])?;
+                    run("ip", &["-n", name, "link", "set", "up0", "up"])?;
+                }
+            }
+        }
+        if let Route::Line { rate, queue } = route {
+            let (rate, queue) = (format!("{}bit", rate.as_bps()), format!("{}ms", queue.as_millis()));
+            let burst = BURST_BYTES.to_string();
+            let line = ["tbf", "rate", &rate, "burst", &burst, "latency", &queue];
+            run("tc", &[&["-n", sender_end.as_str(), "qdisc", "add", "dev", "up0", "root"], &line[..]].concat())?;
+        }
+        Ok(spaces)
+    }
+
+    /// A command that runs `program` in the sender's (0) or the receiver's (1) namespace.
+    pub(crate) fn command(&self, end: usize, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end]]).arg(program);
+        command
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<()> {
+    let status = Command::new(program).args(arguments).status().with_context(|| format!("{program} does not start"))?;
+    if !status.success() {
+        bail!("{program} {} failed", arguments.join(" "));
+    }
+    Ok(())
+}

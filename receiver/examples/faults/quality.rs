@@ -1,0 +1,138 @@
+//! How like the source the pictures are that the receiver shows.
+//!
+//! The receiver writes them to a pipe besides showing them; the number drawn into each tells which picture of the source
+//! it should be. Looking at one in [`EVERY`] costs little of the processor that the daemons need.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use common::config::raw::SenderFile;
+use common::config::resolve_sender;
+use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::units::FrameRate;
+use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
+use sender::source::SourceSpec;
+use sender::source::pattern::{Pattern, draw_number, read_row};
+
+/// Of so many pictures one is compared.
+const EVERY: usize = 10;
+/// Pictures of a clip that are kept.
+const CLIP_PICTURES: usize = 120;
+
+/// What is sent.
+pub(crate) enum Original {
+    /// The test pattern, drawn again.
+    Pattern(Box<Pattern>),
+    /// The luma of a clip's pictures.
+    Clip(Vec<Vec<u8>>),
+}
+
+/// Takes samples of what receivers show.
+#[derive(Clone)]
+pub(crate) struct Quality {
+    original: Arc<Original>,
+    samples: Arc<Mutex<Vec<(Instant, f64)>>>,
+}
+
+impl Quality {
+    pub(crate) fn new(original: Arc<Original>) -> Self {
+        Self { original, samples: Arc::default() }
+    }
+
+    /// Makes a pipe at `path` and compares what a receiver will write to it.
+    pub(crate) fn watch(&self, path: &Path) -> Result<()> {
+        if !Command::new("mkfifo").arg(path).status().context("mkfifo does not start")?.success() {
+            bail!("no pipe can be made at {}", path.display());
+        }
+        let (this, path) = (self.clone(), path.to_owned());
+        // It ends with the receiver, and with this process where no receiver has come.
+        std::thread::spawn(move || this.read(&path));
+        Ok(())
+    }
+
+    /// PSNR-Y in dB of the pictures seen since `began`.
+    pub(crate) fn since(&self, began: Instant) -> Vec<f64> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.iter().filter(|sample| sample.0 >= began).map(|sample| sample.1).collect()
+    }
+
+    /// A receiver that is killed breaks its file off.
+    fn read(&self, path: &PathBuf) -> Option<()> {
+        let mut reader = Y4mReader::new(BufReader::with_capacity(1 << 20, File::open(path).ok()?)).ok()?;
+        let size = reader.header().size;
+        let (mut planes, mut drawn) = (Vec::new(), Vec::new());
+        for count in 0usize.. {
+            if !reader.read(&mut planes).ok()? {
+                break;
+            }
+            if !count.is_multiple_of(EVERY) {
+                continue;
+            }
+            let luma = planes.get(..size.pixels())?;
+            let Some(number) = read_row(luma, size, 0) else { continue };
+            let sent = match &*self.original {
+                Original::Pattern(pattern) => {
+                    let Some(time) = read_row(luma, size, 1) else { continue };
+                    pattern.draw(number, time, &mut drawn);
+                    &drawn[..size.pixels()]
+                }
+                Original::Clip(lumas) => match lumas.get(number as usize) {
+                    Some(luma) => luma.as_slice(),
+                    None => continue,
+                },
+            };
+            let sample = (Instant::now(), psnr(sent, luma));
+            self.samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+        }
+        Some(())
+    }
+}
+
+/// Peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
+fn psnr(sent: &[u8], received: &[u8]) -> f64 {
+    let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+    if squares == 0 {
+        return 99.0;
+    }
+    10.0 * (255.0 * 255.0 * sent.len() as f64 / squares as f64).log10()
+}
+
+/// Writes the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`) to `to`, at 60 frames a
+/// second and with their numbers drawn in. Gives the source to send and what to compare with.
+pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> {
+    let config = resolve_sender(&SenderFile::default())?;
+    let mut source = sender::source::open(&SourceSpec::parse(&format!("{clip}:fps=0"))?, &config)?;
+    let info = source.info();
+    let size: FrameSize = info.size;
+    let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
+    let header = Y4mHeader { size, rate: Some(frame_rate), chroma: Chroma::C420, colour: info.colour };
+    let mut writer = Y4mWriter::new(File::create(to)?, &header)?;
+    let mut lumas = Vec::new();
+    while let Some(frame) = source.next(Vec::new())?.filter(|_| lumas.len() < CLIP_PICTURES) {
+        let mut planes = match frame.format {
+            PixelFormat::I420 => frame.data,
+            PixelFormat::YCbCr8 => planes_of(&frame.data, size),
+            other => bail!("a clip of {other:?} is not supported here: give 4:2:0 Y4M or motion JPEG"),
+        };
+        draw_number(&mut planes[..size.pixels()], size, lumas.len() as u32);
+        writer.write(&planes)?;
+        lumas.push(planes[..size.pixels()].to_vec());
+    }
+    Ok((format!("y4m:{}:loop", to.display()), Original::Clip(lumas)))
+}
+
+/// 4:2:0 planes of interleaved samples; each chroma sample is one of its four.
+fn planes_of(interleaved: &[u8], size: FrameSize) -> Vec<u8> {
+    let mut planes: Vec<u8> = interleaved.chunks_exact(3).map(|pixel| pixel[0]).collect();
+    for channel in [1, 2] {
+        for row in interleaved.chunks_exact(3 * size.width()).step_by(2) {
+            planes.extend(row.chunks_exact(3).step_by(2).map(|pixel| pixel[channel]));
+        }
+    }
+    planes
+}

@@ -1,0 +1,51 @@
+//! Both daemons over a line that loses: the scenarios of `make faults` in small, without a look at the clock.
+
+#[allow(dead_code, reason = "shared with the scenarios, which do more with it")]
+#[path = "../../examples/faults/relay.rs"]
+mod relay;
+
+use std::time::Duration;
+
+use common::netsim::{NetConditions, Scenario};
+use serde_json::Value;
+
+use self::relay::{Passed, Relay};
+use crate::support::{Daemon, Pair};
+
+const FRAMES: u64 = 150;
+const SEED: u64 = 4;
+
+/// Streams over a round trip of 50 ms and this much loss: the last lines of both statistics, and what the relay saw.
+fn stream(loss: f64) -> (Value, Value, Passed) {
+    eprintln!("seed {SEED}");
+    let pair = Pair::new();
+    let far = NetConditions { loss, ..NetConditions::perfect(Duration::from_millis(25)) };
+    let relay = Relay::start(([127, 0, 0, 1], 0).into(), pair.address.parse().unwrap(), far.delay).unwrap();
+    relay.begin(Scenario::from(far).with_seed(SEED), Scenario::from(far).with_seed(SEED + 1));
+    let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
+    let mut command = pair.sender_to(&relay.address().to_string());
+    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
+    receiving.wait().check(0, &[]);
+    let last = |name: &str| pair.folder.stats(name).pop().unwrap();
+    (last("sender.jsonl"), last("receiver.jsonl"), relay.stop())
+}
+
+#[test]
+fn what_a_line_loses_is_mended_and_the_picture_goes_on() {
+    let (sent, received, passed) = stream(0.05);
+    assert!(passed.there.lost > 20 && passed.back.lost > 5, "{passed:?}");
+    assert!(received["fec_recovered"].as_u64().unwrap() > 20, "{received}");
+    // A busy machine drops frames too; of what left, most is shown.
+    let (shown, left) = (received["frames_shown"].as_u64().unwrap(), sent["frames_sent"].as_u64().unwrap());
+    assert!(2 * shown > left && left > FRAMES / 2, "{shown} of {left}: {sent} {received}");
+    let loss = sent["loss"].as_f64().unwrap();
+    assert!((0.02..0.1).contains(&loss), "{loss}");
+    assert_eq!(received["datagrams_malformed"], 0);
+}
+
+#[test]
+fn on_a_good_line_nothing_is_mended() {
+    let (sent, received, passed) = stream(0.0);
+    assert_eq!((passed.there.lost, &received["fec_recovered"], &sent["loss"]), (0, &0.into(), &0.0.into()));
+}
