@@ -1,5 +1,6 @@
 //! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
 
+use super::lift::lag;
 use super::vector::{Isa, Vector};
 use crate::reference::sample::{Rounded, Sample, Steps};
 use crate::wavelet::Wavelet;
@@ -110,9 +111,8 @@ impl<T: Element> Filter<T> {
         std::array::from_fn(|step| std::array::from_fn(|tap| self.steps[step][tap]))
     }
 
-    /// How many pairs of rows before and after a pair its transform reaches.
-    #[inline(always)]
-    pub(super) fn reach(&self) -> usize {
-        self.count / 2 * (2 * self.taps - 1)
+    /// Pairs of samples by which coefficients lag behind the samples that come in.
+    pub(super) fn lag(&self) -> usize {
+        lag(self.count, self.taps)
     }
 }

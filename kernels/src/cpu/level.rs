@@ -1,17 +1,12 @@
 //! Geometry of one level: its size, its tasks, and where its bands lie.
 
-use std::ops::Range;
-
 use common::params::Boundary;
 
 use super::filter::Element;
-use super::line::Line;
+use super::line::Lines;
 use super::short::SHORT;
 use super::window::Window;
 
-/// Bytes of a half row that are lifted vertically at a time: a few rows of that stay in a first-level cache of 32 KiB, and
-/// shorter loops cost more to start than they save.
-const CHUNK_BYTES: usize = 4096;
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;
 
@@ -27,13 +22,6 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// The columns of the low half, chunk by chunk.
-    #[inline(always)]
-    pub(super) fn chunks<T>(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
-        let (all, step) = (self.columns.div_ceil(2), CHUNK_BYTES / size_of::<T>());
-        (0..all).step_by(step).map(move |start| start..(start + step).min(all))
-    }
-
     /// How many pairs of rows each thread takes.
     pub(super) fn pairs_per_task(&self, threads: usize) -> usize {
         let pairs = self.rows.div_ceil(2);
@@ -41,9 +29,14 @@ impl Level {
     }
 
     /// Whether the first and last rows are not those of a plane that goes on beyond its ends: a single row is not split,
-    /// and an odd number of rows that is repeated puts even rows beside even ones.
+    /// an odd number of rows that is repeated puts even rows beside even ones, and rows of zeros stay zero in each step.
     pub(super) fn has_separate_ends(&self) -> bool {
-        self.rows == 1 || (self.boundary == Boundary::Periodic && self.rows % 2 == 1)
+        let never = match self.boundary {
+            Boundary::Symmetric => true,
+            Boundary::Periodic => self.rows.is_multiple_of(2),
+            Boundary::Zero => false,
+        };
+        self.rows == 1 || !never
     }
 }
 
@@ -81,15 +74,15 @@ pub(super) struct Scratch<T> {
     /// One for each thread.
     pub(super) windows: Vec<Window<T>>,
     /// The rows at both ends of a level with [`Level::has_separate_ends`].
-    pub(super) ends: Vec<Line<T>>,
+    pub(super) ends: Lines<T>,
 }
 
 impl<T: Element> Scratch<T> {
-    /// For levels of up to `columns` samples in a row and steps of `taps` pairs.
-    pub(super) fn new(columns: usize, taps: usize, boundary: Boundary) -> Self {
+    /// For levels of up to `columns` samples in a row.
+    pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
         let half = columns.div_ceil(2);
-        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half, taps)).collect();
-        let ends = if boundary == Boundary::Periodic { SHORT } else { 1 };
-        Self { windows, ends: (0..ends).map(|_| Line::new(half)).collect() }
+        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half)).collect();
+        let ends = if boundary == Boundary::Symmetric { 1 } else { SHORT };
+        Self { windows, ends: Lines::new(ends, half) }
     }
 }

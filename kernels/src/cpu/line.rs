@@ -1,56 +1,59 @@
-//! A row while its columns are lifted: the low and the high half.
+//! Rows while they are lifted, each as its low and its high half.
 
 use super::filter::Element;
 
-/// Columns before and after those of a half: the longest vector.
+/// Columns before those of a half: the longest vector.
 pub(super) const HALO: usize = 16;
-/// Lines start on cache lines.
+/// Halves start on cache lines.
 const ALIGN_BYTES: usize = 64;
 
-/// Both halves of a row, one behind the other. Column c is at `HALO + c` of its half.
-#[derive(Debug, Default)]
-pub(super) struct Line<T> {
+/// A few rows, both halves of each one behind the other. Column c is at `HALO + c` of its half.
+#[derive(Debug)]
+pub(super) struct Lines<T> {
     data: Vec<T>,
     start: usize,
     half: usize,
 }
 
-impl<T: Element> Line<T> {
-    /// For rows of up to `columns` columns in a half.
-    pub(super) fn new(columns: usize) -> Self {
+impl<T: Element> Lines<T> {
+    /// For `count` rows of up to `columns` columns in a half, with room behind them for whole vectors of all parts.
+    pub(super) fn new(count: usize, columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();
-        let half = (columns + 2 * HALO).next_multiple_of(per_line);
-        let data = vec![T::default(); 2 * half + per_line];
+        // An odd number of cache lines, so that rows do not push each other out of a cache.
+        let half = per_line * ((columns + 4 * HALO).div_ceil(per_line) | 1);
+        let data = vec![T::default(); 2 * half * count + per_line];
         let start = data.as_ptr().align_offset(ALIGN_BYTES).min(per_line);
         Self { data, start, half }
     }
 
-    /// The low and the high half.
+    /// From one row to the next.
     #[inline(always)]
-    pub(super) fn halves(&self) -> (&[T], &[T]) {
-        self.data[self.start..self.start + 2 * self.half].split_at(self.half)
+    pub(super) fn pitch(&self) -> usize {
+        2 * self.half
     }
 
-    /// The low and the high half.
+    /// The low and the high half of a row.
     #[inline(always)]
-    pub(super) fn halves_mut(&mut self) -> (&mut [T], &mut [T]) {
-        self.data[self.start..self.start + 2 * self.half].split_at_mut(self.half)
+    pub(super) fn line(&self, index: usize) -> [&[T]; 2] {
+        self.data[self.start + index * self.pitch()..][..2 * self.half].split_at(self.half).into()
     }
 
-    /// The low and the high half.
+    /// The low and the high half of a row.
     #[inline(always)]
-    pub(super) fn both(&self) -> [&[T]; 2] {
-        self.halves().into()
+    pub(super) fn line_mut(&mut self, index: usize) -> [&mut [T]; 2] {
+        let at = self.start + index * self.pitch();
+        self.data[at..][..2 * self.half].split_at_mut(self.half).into()
     }
 
-    /// The low and the high half.
+    /// Half `half` of the first row and of all that follow, [`Self::pitch`] apart.
     #[inline(always)]
-    pub(super) fn both_mut(&mut self) -> [&mut [T]; 2] {
-        self.halves_mut().into()
+    pub(super) fn half(&self, half: usize) -> &[T] {
+        &self.data[self.start + half * self.half..]
     }
 
-    /// Zeros.
-    pub(super) fn clear(&mut self) {
-        self.data.fill(T::default());
+    /// Half `half` of the first row and of all that follow, [`Self::pitch`] apart.
+    #[inline(always)]
+    pub(super) fn half_mut(&mut self, half: usize) -> &mut [T] {
+        &mut self.data[self.start + half * self.half..]
     }
 }

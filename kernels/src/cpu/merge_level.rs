@@ -1,18 +1,14 @@
 //! One level of the inverse transform: each band is read once, row by row.
 
-use std::ops::Range;
-
 use common::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::{Element, Filter};
 use super::level::{Level, Place, Rows, Scratch};
-use super::line::{HALO, Line};
+use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::simd::multiversion;
-use super::vector::Isa;
-use super::window::{Extension, Window, with_run_up};
+use super::window::{self, PAIRS, Window, source};
 
 /// The four bands of a level.
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +69,8 @@ fn merge_segments<T: Element>(
     if 2 * pairs >= level.rows { tasks.for_each(run) } else { tasks.collect::<Vec<_>>().into_par_iter().for_each(run) }
 }
 
-multiversion! {
-    /// Pairs of rows from `first` on, as many as `to` has rows.
-    fn merge_rows<T: Element>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
-        window: &mut Window<T>, first: usize) = merge_rows_body;
-}
-
-#[inline(always)]
-fn merge_rows_body<I: Isa, T: Element>(
+/// Pairs of rows from `first` on, as many as `to` has rows.
+fn merge_rows<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
@@ -89,94 +79,69 @@ fn merge_rows_body<I: Isa, T: Element>(
     window: &mut Window<T>,
     first: usize,
 ) {
-    let rows = to.len().div_ceil(pitch);
-    let extension = Extension { boundary: level.boundary, rows: level.rows };
-    let scales = [filter.low_scale, filter.high_scale];
-    for last in with_run_up(filter, first..first + rows.div_ceil(2)) {
-        let mut pair = last;
-        for columns in level.chunks::<T>() {
-            for row in [2 * last, 2 * last + 1] {
-                let line = window.line_mut(row);
-                match extension.source(row) {
-                    Some(source) => load(bands.row(source), Some(scales[source % 2]), level, &columns, line),
-                    None => line.clear(),
-                }
-            }
-            window.use_columns(&columns);
-            pair = window.merge(filter, last, extension);
+    let pairs = to.len().div_ceil(2 * pitch) as isize;
+    let (first, lag) = (first as isize, filter.lag() as isize);
+    for y in window::groups(lag, pairs) {
+        let start = 2 * (first + y + lag);
+        let row = |line: usize| bands.row(source(start + line as isize, level));
+        for half in 0..2 {
+            let columns = (level.columns + 1 - half) / 2;
+            let from = std::array::from_fn(|pair| [0, 1].map(|odd| &row(2 * pair + odd)[half][..columns]));
+            window::merge(filter, window, half, from);
         }
-        let Ok(y) = usize::try_from(2 * (pair - first as isize)) else { continue };
-        for (y, row) in [(y, 2 * pair), (y + 1, 2 * pair + 1)] {
-            if y < rows {
-                merge_row::<I, T>(level, filter, window.line_mut(row), &mut to[y * pitch..][..level.columns]);
-            }
+        let Ok(y) = usize::try_from(2 * y) else { continue };
+        for (line, to) in to.chunks_mut(pitch).skip(y).take(2 * PAIRS).enumerate() {
+            let ahead = row(line + 2 * PAIRS);
+            merge_row(level, filter, window.lines.line_mut(line), ahead, &mut to[..level.columns]);
         }
     }
 }
 
-/// Columns of a row, times the vertical scale of its half.
-#[inline(always)]
-fn load<T: Element>(from: [&[T]; 2], scale: Option<T>, level: &Level, columns: &Range<usize>, line: &mut Line<T>) {
-    let counts = [level.columns.div_ceil(2), level.columns / 2];
-    for ((from, to), count) in from.into_iter().zip(line.both_mut()).zip(counts) {
-        let from = &from[columns.start..columns.end.min(count)];
-        let to = &mut to[HALO + columns.start..][..from.len()];
-        match scale {
-            Some(scale) => to.iter_mut().zip(from).for_each(|(to, from)| *to = from.scaled(scale)),
-            None => to.copy_from_slice(from),
-        }
-    }
-}
-
-/// The horizontal transform of a row.
-#[inline(always)]
-fn merge_row<I: Isa, T: Element>(level: &Level, filter: &Filter<T>, line: &mut Line<T>, samples: &mut [T]) {
+/// The horizontal transform of a row. `ahead` are the halves of one that will be read soon.
+fn merge_row<T: Element>(
+    level: &Level,
+    filter: &Filter<T>,
+    [low, high]: [&mut [T]; 2],
+    ahead: [&[T]; 2],
+    samples: &mut [T],
+) {
     if level.columns <= SHORT {
-        row::merge_short(line, filter, level.boundary, samples);
+        row::merge_short([low, high], filter, level.boundary, samples);
         return;
     }
-    row::extend(line, level.columns);
-    match (filter.count, filter.taps) {
-        (4, 1) if !T::REVERSIBLE => row::merge::<T::Vector<I>, 4, 1>(line, filter, samples),
-        (2, 2) if !T::REVERSIBLE => row::merge::<T::Vector<I>, 2, 2>(line, filter, samples),
-        _ => row::merge::<T::Vector<I>, 2, 1>(line, filter, samples),
-    }
+    row::extend([&mut *low, &mut *high], level.columns);
+    row::merge(low, high, ahead, filter, samples);
     if level.boundary != Boundary::Symmetric {
-        row::merge_ends(line, filter, level.boundary, samples);
+        row::merge_ends([low, high], filter, level.boundary, samples);
     }
 }
 
-multiversion! {
-    /// The first and last rows of a level whose rows the window cannot continue.
-    fn merge_ends<T: Element>(level: &Level, filter: &Filter<T>, bands: Bands<'_, T>, to: &mut [T], pitch: usize,
-        ends: &mut [Line<T>]) = merge_ends_body;
-}
-
-#[inline(always)]
-fn merge_ends_body<I: Isa, T: Element>(
+/// The first and last rows of a level whose rows do not go on beyond the ends.
+fn merge_ends<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
     to: &mut [T],
     pitch: usize,
-    ends: &mut [Line<T>],
+    ends: &mut Lines<T>,
 ) {
-    let columns = 0..level.columns.div_ceil(2);
+    let columns = [level.columns.div_ceil(2), level.columns / 2];
     let length = short_length(level.rows);
-    for (at, line) in ends.iter_mut().enumerate().take(length) {
-        load(bands.row(end_row(at, level.rows)), None, level, &columns, line);
-    }
     for half in 0..2 {
-        for x in HALO..HALO + columns.len() {
-            let mut column = Short::from_samples(length, |at| ends[at].both()[half][x]);
+        for at in 0..length {
+            let from = bands.row(end_row(at, level.rows))[half];
+            ends.line_mut(at)[half][HALO..HALO + columns[half]].copy_from_slice(&from[..columns[half]]);
+        }
+        for x in HALO..HALO + columns[half] {
+            let mut column = Short::from_samples(length, |at| ends.line(at)[half][x]);
             column.merge(filter, level.boundary);
-            for (at, line) in ends.iter_mut().enumerate().take(length) {
-                line.both_mut()[half][x] = column.sample(at);
+            for at in 0..length {
+                ends.line_mut(at)[half][x] = column.sample(at);
             }
         }
     }
-    for (at, line) in ends.iter_mut().enumerate().take(length).filter(|&(at, _)| is_end(at, level.rows)) {
+    for at in (0..length).filter(|&at| is_end(at, level.rows)) {
         let to = &mut to[end_row(at, level.rows) * pitch..][..level.columns];
-        merge_row::<I, T>(level, filter, line, to);
+        merge_row(level, filter, ends.line_mut(at), [&[]; 2], to);
     }
 }

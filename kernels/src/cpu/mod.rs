@@ -12,6 +12,7 @@ mod encoder;
 mod filter;
 mod integers;
 mod level;
+mod lift;
 mod line;
 mod merge_level;
 pub(crate) mod pcwt_decode;

@@ -82,7 +82,7 @@ impl<T: Element> PlaneTransform<T> {
         });
         let low_pitches = low_extents.map(|(columns, _)| padded_pitch(columns));
         let low = [0, 1].map(|n| vec![T::default(); low_extents[n].1 * low_pitches[n]]);
-        let scratch = Scratch::new(extent(pyramid).0, forward.taps, boundary);
+        let scratch = Scratch::new(extent(pyramid).0, boundary);
         Self {
             pyramid: pyramid.clone(),
             boundary,
@@ -160,5 +160,53 @@ impl<T: Element> PlaneTransform<T> {
     fn low_rows(&self, levels: usize) -> Rows<'_, T> {
         let index = 1 - levels % 2;
         Rows { data: &self.low[index], pitch: self.low_pitches[index] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::frame::FrameSize;
+    use common::params::{CodecParams, Padding};
+
+    use super::super::simd::Simd;
+    use super::*;
+
+    /// Coefficients of a plane of noise, and the plane again, on this thread alone.
+    fn both_ways<T: Element>(simd: Simd, wavelet: Wavelet, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {
+        let codec = CodecParams { boundary, padding: Padding::Smooth, ..CodecParams::default() };
+        let pyramid = Pyramid::new(FrameSize::new(size.0, size.1).unwrap(), &codec);
+        let (columns, rows) = extent(&pyramid);
+        let noise = (0..columns * rows).map(|n| (n as u32).wrapping_mul(2_654_435_761) >> 16);
+        let samples: Vec<T> = noise.map(|value| T::from_centred(value as f32 / 256.0 - 128.0)).collect();
+        let mut transform = PlaneTransform::<T>::new(&pyramid, wavelet, boundary);
+        let (mut bands, mut back) = (vec![T::default(); pyramid.side() * pyramid.side()], samples.clone());
+        simd.force(|| {
+            transform.forward(Rows { data: &samples, pitch: columns }, &mut bands, Layout::Square);
+            transform.inverse(&bands, Layout::Square, &mut back, columns);
+        });
+        [bands, back]
+    }
+
+    fn check<T: Element>(wavelet: Wavelet) {
+        // One thread, which works here.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for size in [(17, 31), (34, 33), (67, 45), (130, 67), (257, 40)] {
+            for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
+                let [fast, plain] = [Simd::detect(), Simd::Baseline]
+                    .map(|simd| pool.install(|| both_ways::<T>(simd, wavelet, size, boundary)));
+                assert!(fast == plain, "{wavelet:?} {size:?} {boundary:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        check::<f32>(Wavelet::Cdf97);
+        check::<f64>(Wavelet::Cdf97);
+        check::<f32>(Wavelet::Dd137);
+        check::<f64>(Wavelet::Dd137);
+        check::<i32>(Wavelet::Cdf53);
     }
 }

@@ -19,6 +19,10 @@ impl Simd {
     /// The best set of this processor.
     pub(super) fn detect() -> Self {
         static FOUND: OnceLock<Simd> = OnceLock::new();
+        #[cfg(test)]
+        if let Some(forced) = FORCED.get() {
+            return forced;
+        }
         *FOUND.get_or_init(|| {
             #[cfg(target_arch = "x86_64")]
             {
@@ -43,6 +47,15 @@ impl Simd {
         })
     }
 
+    /// Runs `work` with this set; what `work` gives to other threads still runs with the best one.
+    #[cfg(test)]
+    pub(super) fn force<R>(self, work: impl FnOnce() -> R) -> R {
+        FORCED.set(Some(self));
+        let result = work();
+        FORCED.set(None);
+        result
+    }
+
     /// Name for people.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -53,6 +66,12 @@ impl Simd {
             Self::Baseline => "baseline instructions",
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// What [`Simd::force`] asks for.
+    static FORCED: std::cell::Cell<Option<Simd>> = const { std::cell::Cell::new(None) };
 }
 
 /// Defines `fn $name` that runs `$body`, an `#[inline(always)]` function of the same arguments, compiled for the

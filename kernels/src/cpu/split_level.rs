@@ -1,18 +1,14 @@
 //! One level of the forward transform: the plane or low band is read once, row by row.
 
-use std::ops::Range;
-
 use common::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::{Element, Filter};
 use super::level::{Level, Place, Rows, Scratch};
-use super::line::{HALO, Line};
+use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::simd::multiversion;
-use super::vector::Isa;
-use super::window::{Extension, Window, with_run_up};
+use super::window::{self, PAIRS, Window, source};
 
 /// What a task writes: consecutive rows of the low band and of the detail beside and below it.
 struct Output<'a, T> {
@@ -26,24 +22,14 @@ struct Output<'a, T> {
 }
 
 impl<T> Output<'_, T> {
-    /// Columns of low row `y` and of its detail, both halves.
-    #[inline(always)]
-    fn low_row(&mut self, y: usize, columns: Range<usize>, level: &Level) -> [&mut [T]; 2] {
-        let high = columns.start..columns.end.min(level.columns / 2);
-        let beside = &mut self.beside[y * self.place.pitch + self.place.right..];
-        [&mut self.low[y * self.low_pitch..][columns], &mut beside[high]]
-    }
-
-    /// Columns of high row `y`, both halves; `None` behind the last one.
-    #[inline(always)]
-    fn high_row(&mut self, y: usize, columns: Range<usize>, level: &Level) -> Option<[&mut [T]; 2]> {
-        let high = columns.start..columns.end.min(level.columns / 2);
-        let row = self.below.get_mut(y * self.place.pitch..)?;
-        if row.is_empty() {
-            return None;
-        }
-        let (left, right) = row.split_at_mut(self.place.right);
-        Some([&mut left[columns], &mut right[high]])
+    /// Low and high rows from `y` on, those columns of half `half`; empty behind the last one.
+    fn pairs<const P: usize>(&mut self, y: usize, half: usize, columns: usize) -> [[&mut [T]; 2]; P] {
+        let (low, low_pitch) =
+            if half == 0 { (&mut *self.low, self.low_pitch) } else { (&mut *self.beside, self.place.pitch) };
+        let start = half * self.place.right;
+        let rows = |data, pitch| <[T]>::chunks_mut(data, pitch).skip(y).map(|row| &mut row[start..start + columns]);
+        let (mut low, mut high) = (rows(low, low_pitch), rows(self.below, self.place.pitch));
+        std::array::from_fn(|_| [&mut low, &mut high].map(|rows| rows.next().unwrap_or_default()))
     }
 }
 
@@ -97,14 +83,8 @@ fn split_segments<T: Element>(
     }
 }
 
-multiversion! {
-    /// Pairs of rows from `first` on, as many as the output has low rows.
-    fn split_rows<T: Element>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
-        window: &mut Window<T>, first: usize) = split_rows_body;
-}
-
-#[inline(always)]
-fn split_rows_body<I: Isa, T: Element>(
+/// Pairs of rows from `first` on, as many as the output has low rows.
+fn split_rows<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: Rows<'_, T>,
@@ -112,84 +92,61 @@ fn split_rows_body<I: Isa, T: Element>(
     window: &mut Window<T>,
     first: usize,
 ) {
-    let pairs = output.low.len().div_ceil(output.low_pitch);
-    let extension = Extension { boundary: level.boundary, rows: level.rows };
-    let range = with_run_up(filter, first..first + pairs);
-    for row in 2 * range.start..2 * range.end - 1 {
-        match extension.source(row) {
-            Some(source) => split_row::<I, T>(level, filter, from.row(source), window.line_mut(row)),
-            None => window.line_mut(row).clear(),
+    let pairs = output.low.len().div_ceil(output.low_pitch) as isize;
+    let (first, lag) = (first as isize, filter.lag() as isize);
+    for y in window::groups(lag, pairs) {
+        // Rows come in with the odd one first.
+        let start = 2 * (first + y + lag) - 1;
+        let row = |line: usize| from.row(source(start + line as isize, level));
+        for line in 0..2 * PAIRS {
+            split_row(level, filter, row(line), row(line + 2 * PAIRS), window.lines.line_mut(line));
         }
-        if row % 2 != 0 {
-            continue;
-        }
-        for columns in level.chunks::<T>() {
-            window.use_columns(&columns);
-            let pair = window.split(filter, row / 2, extension);
-            let Ok(y) = usize::try_from(pair - first as isize) else { continue };
-            window.store_low(filter, pair, output.low_row(y, columns.clone(), level));
-            if let Some(to) = output.high_row(y, columns, level) {
-                window.store_high(filter, pair, to);
-            }
+        for half in 0..2 {
+            let columns = (level.columns + 1 - half) / 2;
+            let to = usize::try_from(y).map_or_else(|_| Default::default(), |y| output.pairs(y, half, columns));
+            window::split(filter, window, half, columns, to);
         }
     }
 }
 
-multiversion! {
-    /// The first and last rows of a level whose rows the window cannot continue.
-    fn split_ends<T: Element>(level: &Level, filter: &Filter<T>, from: Rows<'_, T>, output: Output<'_, T>,
-        ends: &mut [Line<T>]) = split_ends_body;
-}
-
-#[inline(always)]
-fn split_ends_body<I: Isa, T: Element>(
+/// The first and last rows of a level whose rows do not go on beyond the ends.
+fn split_ends<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: Rows<'_, T>,
     mut output: Output<'_, T>,
-    ends: &mut [Line<T>],
+    ends: &mut Lines<T>,
 ) {
-    let columns = 0..level.columns.div_ceil(2);
     let length = short_length(level.rows);
-    for (at, line) in ends.iter_mut().enumerate().take(length) {
-        split_row::<I, T>(level, filter, from.row(end_row(at, level.rows)), line);
+    for at in 0..length {
+        let row = from.row(end_row(at, level.rows));
+        split_row(level, filter, row, row, ends.line_mut(at));
     }
-    for half in 0..2 {
-        for x in HALO..HALO + columns.len() {
-            let mut column = Short::from_samples(length, |at| ends[at].both()[half][x]);
+    for (half, columns) in [level.columns.div_ceil(2), level.columns / 2].into_iter().enumerate() {
+        for x in HALO..HALO + columns {
+            let mut column = Short::from_samples(length, |at| ends.line(at)[half][x]);
             column.split(filter, level.boundary);
-            for (at, line) in ends.iter_mut().enumerate().take(length) {
-                line.both_mut()[half][x] = column.sample(at);
+            for at in 0..length {
+                ends.line_mut(at)[half][x] = column.sample(at);
             }
         }
-    }
-    for (at, line) in ends.iter().enumerate().take(length).filter(|&(at, _)| is_end(at, level.rows)) {
-        let row = end_row(at, level.rows);
-        let to = if row.is_multiple_of(2) {
-            Some(output.low_row(row / 2, columns.clone(), level))
-        } else {
-            output.high_row(row / 2, columns.clone(), level)
-        };
-        for (to, from) in to.into_iter().flatten().zip(line.both()) {
-            to.copy_from_slice(&from[HALO..HALO + to.len()]);
+        for at in (0..length).filter(|&at| is_end(at, level.rows)) {
+            let row = end_row(at, level.rows);
+            let [pair] = output.pairs(row / 2, half, columns);
+            pair[row % 2].copy_from_slice(&ends.line(at)[half][HALO..HALO + columns]);
         }
     }
 }
 
-/// The horizontal transform of a row.
-#[inline(always)]
-fn split_row<I: Isa, T: Element>(level: &Level, filter: &Filter<T>, row: &[T], line: &mut Line<T>) {
+/// The horizontal transform of a row. `ahead` is one that will be read soon.
+fn split_row<T: Element>(level: &Level, filter: &Filter<T>, row: &[T], ahead: &[T], [low, high]: [&mut [T]; 2]) {
     let row = &row[..level.columns];
     if row.len() <= SHORT {
-        row::split_short(row, filter, level.boundary, line);
+        row::split_short(row, filter, level.boundary, [low, high]);
         return;
     }
-    match (filter.count, filter.taps) {
-        (4, 1) if !T::REVERSIBLE => row::split::<T::Vector<I>, 4, 1>(row, filter, line),
-        (2, 2) if !T::REVERSIBLE => row::split::<T::Vector<I>, 2, 2>(row, filter, line),
-        _ => row::split::<T::Vector<I>, 2, 1>(row, filter, line),
-    }
+    row::split(row, ahead, filter, low, high);
     if level.boundary != Boundary::Symmetric {
-        row::split_ends(row, filter, level.boundary, line);
+        row::split_ends(row, filter, level.boundary, [low, high]);
     }
 }

@@ -1,191 +1,198 @@
-//! The vertical transform: a window of a few rows that slides down the plane.
-//!
-//! Rows come in one pair at a time; each lifting step then changes the one row for which all neighbours are there. A
-//! step lags as many rows behind the one before as its neighbours reach. Rows beyond the ends of the plane are
-//! numbered on: what they hold is decided by the boundary.
-
-use std::mem::take;
-use std::ops::Range;
+//! The vertical transform: rows come in one pair after another, and all lifting steps on a column are done in registers. What
+//! the steps remember of the rows before is kept from one group of pairs to the next.
 
 use common::params::Boundary;
 
 use super::filter::{Element, Filter};
-use super::line::{HALO, Line};
+use super::level::Level;
+use super::lift::{Down, Lift};
+use super::line::{HALO, Lines};
 use super::short::mirror;
+use super::simd::multiversion;
+use super::vector::{Isa, Vector};
 
-/// Rows of the window, a power of two: those that a pair of rows reaches, and itself.
-const fn lines(taps: usize) -> usize {
-    if taps == 1 { 8 } else { 16 }
-}
+/// Pairs of rows that are lifted at a time: what is remembered is read and written once for all of them. A filter
+/// remembers an even number of pairs.
+pub(super) const PAIRS: usize = 2;
+/// Most vectors that are remembered of a column, [`Lift::VECTORS`].
+const MOST_VECTORS: usize = 7;
 
-/// How rows continue beyond the first and the last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extension {
-    /// The rule.
-    pub(super) boundary: Boundary,
-    /// Number of rows, at least two.
-    pub(super) rows: usize,
-}
-
-impl Extension {
-    /// The row that `row` is equal to; `None` if it is zero.
-    #[inline(always)]
-    pub(super) fn source(self, row: isize) -> Option<usize> {
-        let inside = (0..self.rows as isize).contains(&row);
-        match self.boundary {
-            _ if inside => Some(row as usize),
-            Boundary::Symmetric => Some(mirror(row, self.rows)),
-            Boundary::Periodic => Some(row.rem_euclid(self.rows as isize) as usize),
-            Boundary::Zero => None,
-        }
-    }
-}
-
-/// The rows in use.
+/// Rows on their way through a level.
 #[derive(Debug)]
 pub(super) struct Window<T> {
-    lines: Vec<Line<T>>,
-    /// Where in each half the columns are that steps are for.
-    columns: Range<usize>,
+    /// A group of rows.
+    pub(super) lines: Lines<T>,
+    /// What is remembered of the rows before.
+    memory: Lines<T>,
+    /// A row that nobody reads.
+    unused: Vec<T>,
 }
 
 impl<T: Element> Window<T> {
-    /// For rows of up to `columns` columns in a half and steps of `taps` pairs.
-    pub(super) fn new(columns: usize, taps: usize) -> Self {
-        Self { lines: (0..lines(taps)).map(|_| Line::new(columns)).collect(), columns: 0..0 }
+    /// For rows of up to `columns` columns in a half.
+    pub(super) fn new(columns: usize) -> Self {
+        let memory = Lines::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
+        Self { lines: Lines::new(2 * PAIRS, columns), memory, unused: vec![T::default(); columns] }
     }
+}
 
-    /// From now on, steps are for `columns` of each half.
-    #[inline(always)]
-    pub(super) fn use_columns(&mut self, columns: &Range<usize>) {
-        self.columns = HALO + columns.start..HALO + columns.end;
+/// How rows continue beyond the first and the last. Zeros are left to those who compute the ends apart.
+pub(super) fn source(row: isize, level: &Level) -> usize {
+    match level.boundary {
+        _ if (0..level.rows as isize).contains(&row) => row as usize,
+        Boundary::Periodic => row.rem_euclid(level.rows as isize) as usize,
+        Boundary::Symmetric | Boundary::Zero => mirror(row, level.rows),
     }
+}
 
-    #[inline(always)]
-    fn place(&self, row: isize) -> usize {
-        row as usize & (self.lines.len() - 1)
-    }
+/// The first pair of each group, for pairs 0 to `pairs` of a filter with this lag. As many come in before the first as
+/// are remembered, whose results count for nothing; those of pairs behind the last are thrown away too.
+pub(super) fn groups(lag: isize, pairs: isize) -> impl Iterator<Item = isize> {
+    (-2 * lag..pairs).step_by(PAIRS)
+}
 
-    /// Row `row`.
-    #[inline(always)]
-    pub(super) fn line(&self, row: isize) -> &Line<T> {
-        &self.lines[self.place(row)]
-    }
+multiversion! {
+    /// Lifts `columns` columns of half `half` of the window's rows, high and low in turn, into the low and the high rows `to`;
+    /// rows of which `to` has nothing are thrown away.
+    pub(super) fn split<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize, columns: usize,
+        to: [[&mut [T]; 2]; PAIRS]) = split_any;
+}
 
-    /// Row `row`, to be filled.
-    #[inline(always)]
-    pub(super) fn line_mut(&mut self, row: isize) -> &mut Line<T> {
-        let place = self.place(row);
-        &mut self.lines[place]
-    }
-
-    /// All steps of the forward transform that even row `2 last` allows, except the last step.
-    ///
-    /// Returns the pair of rows that the last step, [`Self::store_pair`], completes.
-    #[inline(always)]
-    pub(super) fn split(&mut self, filter: &Filter<T>, last: isize, extension: Extension) -> isize {
-        let taps = filter.taps as isize;
-        let mut even = last;
-        for step in (0..filter.count).step_by(2) {
-            let odd = even - taps;
-            self.lift(2 * odd + 1, filter.step(step), extension);
-            even = odd - taps + 1;
-            if step + 2 < filter.count {
-                self.lift(2 * even, filter.step(step + 1), extension);
-            }
-        }
-        even
-    }
-
-    /// All steps of the inverse transform that pair of rows `last` allows. Returns the pair that is complete.
-    #[inline(always)]
-    pub(super) fn merge(&mut self, filter: &Filter<T>, last: isize, extension: Extension) -> isize {
-        let taps = filter.taps as isize;
-        let mut odd = last;
-        for step in (0..filter.count).step_by(2) {
-            let even = odd - taps + 1;
-            self.lift(2 * even, filter.step(step), extension);
-            odd = even - taps;
-            self.lift(2 * odd + 1, filter.step(step + 1), extension);
-        }
-        odd
-    }
-
-    /// One step on row `row`.
-    #[inline(always)]
-    fn lift(&mut self, row: isize, taps: &[T::Coefficient], extension: Extension) {
-        if extension.boundary == Boundary::Zero && extension.source(row).is_none() {
-            return;
-        }
-        let place = self.place(row);
-        let mut line = take(&mut self.lines[place]);
-        for (half, to) in line.both_mut().into_iter().enumerate() {
-            let to = &mut to[self.columns.clone()];
-            let [a, b] = self.neighbours(row, 1, half);
-            match *taps {
-                [tap] => {
-                    for ((to, &a), &b) in to.iter_mut().zip(a).zip(b) {
-                        *to = to.lift(tap, a, b);
-                    }
-                }
-                [tap, far_tap] => {
-                    let [c, d] = self.neighbours(row, 3, half);
-                    for ((((to, &a), &b), &c), &d) in to.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                        *to = to.lift(tap, a, b).lift(far_tap, c, d);
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.lines[place] = line;
-    }
-
-    /// A half of the rows `distance` before and after row `row`.
-    #[inline(always)]
-    fn neighbours(&self, row: isize, distance: isize, half: usize) -> [&[T]; 2] {
-        let (before, after) = (self.line(row - distance).both()[half], self.line(row + distance).both()[half]);
-        [&before[self.columns.clone()], &after[self.columns.clone()]]
-    }
-
-    /// The last forward step for pair `pair`: its low row, scaled, into the slices of `low` (low half, high half).
-    #[inline(always)]
-    pub(super) fn store_low(&self, filter: &Filter<T>, pair: isize, low: [&mut [T]; 2]) {
-        let taps = filter.step(filter.count - 1);
-        let row = 2 * pair;
-        for (half, to) in low.into_iter().enumerate() {
-            let from = &self.line(row).both()[half][self.columns.clone()];
-            let [a, b] = self.neighbours(row, 1, half);
-            match *taps {
-                [tap] => {
-                    for (((to, s), &a), &b) in to.iter_mut().zip(from).zip(a).zip(b) {
-                        *to = s.lift(tap, a, b).scaled(filter.low_scale);
-                    }
-                }
-                [tap, far_tap] => {
-                    let [c, d] = self.neighbours(row, 3, half);
-                    for (((((to, s), &a), &b), &c), &d) in to.iter_mut().zip(from).zip(a).zip(b).zip(c).zip(d) {
-                        *to = s.lift(tap, a, b).lift(far_tap, c, d).scaled(filter.low_scale);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// The high row of pair `pair`, scaled, into the slices of `high`.
-    #[inline(always)]
-    pub(super) fn store_high(&self, filter: &Filter<T>, pair: isize, high: [&mut [T]; 2]) {
-        for (half, to) in high.into_iter().enumerate() {
-            let from = &self.line(2 * pair + 1).both()[half][self.columns.clone()];
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = from.scaled(filter.high_scale);
-            }
+#[inline(always)]
+fn split_any<I: Isa, T: Element>(
+    filter: &Filter<T>,
+    window: &mut Window<T>,
+    half: usize,
+    columns: usize,
+    to: [[&mut [T]; 2]; PAIRS],
+) {
+    // SAFETY: this function was compiled for the instruction set.
+    unsafe {
+        match (filter.count, filter.taps) {
+            (4, 1) if !T::REVERSIBLE => split_vectors::<T::Vector<I>, 4, 1>(filter, window, half, columns, to),
+            (2, 2) if !T::REVERSIBLE => split_vectors::<T::Vector<I>, 2, 2>(filter, window, half, columns, to),
+            _ => split_vectors::<T::Vector<I>, 2, 1>(filter, window, half, columns, to),
         }
     }
 }
 
-/// Pairs of rows that must come in for the pairs `pairs` to be complete.
-pub(super) fn with_run_up<T: Element>(filter: &Filter<T>, pairs: Range<usize>) -> Range<isize> {
-    let reach = filter.reach() as isize;
-    pairs.start as isize - reach..pairs.end as isize + reach
+#[inline(always)]
+unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
+    filter: &Filter<V::Element>,
+    window: &mut Window<V::Element>,
+    half: usize,
+    columns: usize,
+    mut to: [[&mut [V::Element]; 2]; PAIRS],
+) {
+    let Window { lines, memory, unused } = window;
+    let (pitch, from) = (lines.pitch(), &lines.half(half)[HALO..]);
+    let (whole, vectors) = (columns / V::LANES, columns.div_ceil(V::LANES));
+    let per_vector = Lift::<V, STEPS, TAPS>::VECTORS * V::LANES;
+    let [low, high] = memory.line_mut(0);
+    let memory = &mut [low, high][half][..vectors * per_vector];
+    let from = &from[..(2 * PAIRS - 1) * pitch + vectors * V::LANES];
+    let unused = unused[..columns].as_mut_ptr();
+    let pointers = to.each_mut().map(|pair| {
+        pair.each_mut().map(|row| match row.is_empty() {
+            true => unused,
+            false => row[..columns].as_mut_ptr(),
+        })
+    });
+    // The last columns that are less than a vector go through a buffer.
+    let mut last = [[[V::Element::default(); HALO]; 2]; PAIRS];
+    let last_pointers = last.each_mut().map(|pair| pair.each_mut().map(|lanes| lanes.as_mut_ptr()));
+    // SAFETY: the caller vouches for the instruction set; `from`, `memory` and rows were cut to all that is read and
+    // written, and no vector is longer than a halo.
+    unsafe {
+        let mut lift = Lift::<V, STEPS, TAPS>::new(filter);
+        let (mut from, mut memory) = (from.as_ptr(), memory.as_mut_ptr());
+        for (count, mut to) in [(whole, pointers), (vectors - whole, last_pointers)] {
+            for _ in 0..count {
+                lift.load(memory);
+                let mut row = from;
+                for pair in &mut to {
+                    let (odd, even) = (V::load(row), V::load(row.add(pitch)));
+                    let (s, d) = lift.all::<Down>(odd, even, true);
+                    s.scaled(filter.low_scale).store(pair[0]);
+                    d.scaled(filter.high_scale).store(pair[1]);
+                    *pair = pair.map(|to| to.add(V::LANES));
+                    row = row.add(2 * pitch);
+                }
+                lift.store(memory);
+                (from, memory) = (from.add(V::LANES), memory.add(per_vector));
+            }
+        }
+    }
+    let whole = whole * V::LANES;
+    if whole < columns {
+        for (row, last) in to.iter_mut().flatten().zip(last.iter().flatten()).filter(|(row, _)| !row.is_empty()) {
+            row[whole..columns].copy_from_slice(&last[..columns - whole]);
+        }
+    }
+}
+
+multiversion! {
+    /// Lifts the low and the high rows `from`, half `half` of pairs of rows, into the window's rows, even and odd in turn.
+    pub(super) fn merge<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize,
+        from: [[&[T]; 2]; PAIRS]) = merge_any;
+}
+
+#[inline(always)]
+fn merge_any<I: Isa, T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize, from: [[&[T]; 2]; PAIRS]) {
+    // SAFETY: this function was compiled for the instruction set.
+    unsafe {
+        match (filter.count, filter.taps) {
+            (4, 1) if !T::REVERSIBLE => merge_vectors::<T::Vector<I>, 4, 1>(filter, window, half, from),
+            (2, 2) if !T::REVERSIBLE => merge_vectors::<T::Vector<I>, 2, 2>(filter, window, half, from),
+            _ => merge_vectors::<T::Vector<I>, 2, 1>(filter, window, half, from),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
+    filter: &Filter<V::Element>,
+    window: &mut Window<V::Element>,
+    half: usize,
+    from: [[&[V::Element]; 2]; PAIRS],
+) {
+    let Window { lines, memory, .. } = window;
+    let (pitch, to) = (lines.pitch(), &mut lines.half_mut(half)[HALO..]);
+    let columns = from[0][0].len();
+    let (whole, vectors) = (columns / V::LANES, columns.div_ceil(V::LANES));
+    let per_vector = Lift::<V, STEPS, TAPS>::VECTORS * V::LANES;
+    let [low, high] = memory.line_mut(0);
+    let memory = &mut [low, high][half][..vectors * per_vector];
+    let to = &mut to[..(2 * PAIRS - 1) * pitch + vectors * V::LANES];
+    let pointers = from.map(|pair| pair.map(|row| row[..columns].as_ptr()));
+    // The last columns that are less than a vector go through a buffer.
+    let mut last = [[[V::Element::default(); HALO]; 2]; PAIRS];
+    for (last, row) in last.iter_mut().flatten().zip(from.iter().flatten()) {
+        let rest = &row[whole * V::LANES..columns];
+        last[..rest.len()].copy_from_slice(rest);
+    }
+    let last_pointers = last.each_ref().map(|pair| pair.each_ref().map(|lanes| lanes.as_ptr()));
+    // SAFETY: the caller vouches for the instruction set; `to`, `memory` and rows were cut to all that is read and
+    // written, and no vector is longer than a halo.
+    unsafe {
+        let mut lift = Lift::<V, STEPS, TAPS>::new(filter);
+        let (mut to, mut memory) = (to.as_mut_ptr(), memory.as_mut_ptr());
+        for (count, mut from) in [(whole, pointers), (vectors - whole, last_pointers)] {
+            for _ in 0..count {
+                lift.load(memory);
+                let mut row = to;
+                for pair in &mut from {
+                    let s = V::load(pair[0]).scaled(filter.low_scale);
+                    let d = V::load(pair[1]).scaled(filter.high_scale);
+                    let (odd, even) = lift.all::<Down>(s, d, false);
+                    even.store(row);
+                    odd.store(row.add(pitch));
+                    *pair = pair.map(|from| from.add(V::LANES));
+                    row = row.add(2 * pitch);
+                }
+                lift.store(memory);
+                (to, memory) = (to.add(V::LANES), memory.add(per_vector));
+            }
+        }
+    }
 }

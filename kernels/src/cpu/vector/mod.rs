@@ -1,4 +1,4 @@
-//! Vectors of samples: what the horizontal transform needs of an instruction set.
+//! Vectors of samples: what the transform needs of an instruction set.
 
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
@@ -18,20 +18,28 @@ pub(super) trait Vector: Copy {
     type Element: Element;
     /// Number of lanes.
     const LANES: usize;
+    /// Lanes that follow each other along a row. The other parts of the vector go along other stretches of the row: where
+    /// an instruction moves lanes within 128 bits only, delaying them takes one instruction instead of three.
+    const PART: usize;
 
     /// The same value in all lanes.
     unsafe fn splat(value: Self::Element) -> Self;
     /// Reads [`Self::LANES`] samples.
     unsafe fn load(from: *const Self::Element) -> Self;
+    /// Asks for the cache line of `at`, wherever that may be, to be read soon.
+    unsafe fn prefetch(_at: *const Self::Element) {}
     /// Writes [`Self::LANES`] samples.
     unsafe fn store(self, to: *mut Self::Element);
-    /// Reads twice as many samples: those at even and those at odd positions.
-    unsafe fn load_pairs(from: *const Self::Element) -> (Self, Self);
+    /// Reads [`Self::PART`] samples for each part, `apart` from those of the part before.
+    unsafe fn load_parts(from: *const Self::Element, apart: usize) -> Self;
+    /// Writes what [`Self::load_parts`] reads.
+    unsafe fn store_parts(self, to: *mut Self::Element, apart: usize);
+    /// Reads twice as many samples for each part: those at even and those at odd positions.
+    unsafe fn load_pairs(from: *const Self::Element, apart: usize) -> (Self, Self);
     /// Writes what [`Self::load_pairs`] reads.
-    unsafe fn store_pairs(even: Self, odd: Self, to: *mut Self::Element);
-    /// The lanes moved up by one, with the last lane of the vector before in front. `carry` is what is kept from vector to
-    /// vector, zero at first, in the form that takes the fewest shuffles.
-    unsafe fn delayed(self, carry: &mut Self) -> Self;
+    unsafe fn store_pairs(even: Self, odd: Self, to: *mut Self::Element, apart: usize);
+    /// The lanes of each part moved up by one, with the part's last lane of the vector `before` in front.
+    unsafe fn delayed(self, before: Self) -> Self;
     /// [`Sample::lift`].
     unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Coefficient) -> Self;
     /// [`Element::scaled`].
@@ -67,6 +75,7 @@ pub(super) struct Array<T>([T; ARRAY_LANES]);
 impl<T: Element> Vector for Array<T> {
     type Element = T;
     const LANES: usize = ARRAY_LANES;
+    const PART: usize = ARRAY_LANES;
 
     #[inline(always)]
     unsafe fn splat(value: T) -> Self {
@@ -86,14 +95,26 @@ impl<T: Element> Vector for Array<T> {
     }
 
     #[inline(always)]
-    unsafe fn load_pairs(from: *const T) -> (Self, Self) {
+    unsafe fn load_parts(from: *const T, _apart: usize) -> Self {
+        // SAFETY: the caller vouches for as many samples.
+        unsafe { Self::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_parts(self, to: *mut T, _apart: usize) {
+        // SAFETY: the caller vouches for as many samples.
+        unsafe { self.store(to) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(from: *const T, _apart: usize) -> (Self, Self) {
         // SAFETY: the caller vouches for twice as many samples.
         let pairs = unsafe { from.cast::<[[T; 2]; ARRAY_LANES]>().read_unaligned() };
         (Self(pairs.map(|pair| pair[0])), Self(pairs.map(|pair| pair[1])))
     }
 
     #[inline(always)]
-    unsafe fn store_pairs(even: Self, odd: Self, to: *mut T) {
+    unsafe fn store_pairs(even: Self, odd: Self, to: *mut T, _apart: usize) {
         let mut pairs = [[T::default(); 2]; ARRAY_LANES];
         for ((pair, even), odd) in pairs.iter_mut().zip(even.0).zip(odd.0) {
             *pair = [even, odd];
@@ -103,10 +124,10 @@ impl<T: Element> Vector for Array<T> {
     }
 
     #[inline(always)]
-    unsafe fn delayed(self, carry: &mut Self) -> Self {
-        let mut lanes = std::mem::replace(carry, self).0;
+    unsafe fn delayed(self, before: Self) -> Self {
+        let mut lanes = self.0;
         lanes.rotate_right(1);
-        lanes[1..].copy_from_slice(&self.0[..ARRAY_LANES - 1]);
+        lanes[0] = before.0[ARRAY_LANES - 1];
         Self(lanes)
     }
 

@@ -31,6 +31,7 @@ macro_rules! vector {
         impl Vector for $name {
             type Element = $element;
             const LANES: usize = $lanes;
+            const PART: usize = $lanes;
 
             #[inline(always)]
             unsafe fn splat(value: $element) -> Self { unsafe { Self($dup(value)) } }
@@ -39,17 +40,20 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn store(self, to: *mut $element) { unsafe { $store(to, self.0) } }
             #[inline(always)]
-            unsafe fn load_pairs(from: *const $element) -> (Self, Self) {
+            unsafe fn load_parts(from: *const $element, _apart: usize) -> Self { unsafe { Self($load(from)) } }
+            #[inline(always)]
+            unsafe fn store_parts(self, to: *mut $element, _apart: usize) { unsafe { $store(to, self.0) } }
+            #[inline(always)]
+            unsafe fn load_pairs(from: *const $element, _apart: usize) -> (Self, Self) {
                 let pairs = unsafe { $load2(from) };
                 (Self(pairs.0), Self(pairs.1))
             }
             #[inline(always)]
-            unsafe fn store_pairs(even: Self, odd: Self, to: *mut $element) {
+            unsafe fn store_pairs(even: Self, odd: Self, to: *mut $element, _apart: usize) {
                 unsafe { $store2(to, $pair(even.0, odd.0)) }
             }
             #[inline(always)]
-            unsafe fn delayed(self, carry: &mut Self) -> Self {
-                let before = std::mem::replace(carry, self);
+            unsafe fn delayed(self, before: Self) -> Self {
                 unsafe { Self($ext::<{ $lanes - 1 }>(before.0, self.0)) }
             }
             #[inline(always)]
