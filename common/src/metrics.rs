@@ -55,11 +55,14 @@ impl Page {
         }
     }
 
+    /// A summary's samples: quantiles, sum and number, from which a mean over any time follows.
     fn quantiles(&mut self, name: &str, labels: &[(&str, &str)], percentiles: Percentiles) {
-        let Percentiles { p50, p95, p99 } = percentiles;
+        let Percentiles { p50, p95, p99, count, sum } = percentiles;
         for (quantile, us) in [("0.5", p50), ("0.95", p95), ("0.99", p99)] {
             self.sample(name, &[labels, &[("quantile", quantile)]].concat(), us as f64 / 1e6);
         }
+        self.sample(&format!("{name}_sum"), labels, sum as f64 / 1e6);
+        self.sample(&format!("{name}_count"), labels, count as f64);
     }
 
     fn family(&mut self, name: &str, kind: &str, help: &str) {
@@ -209,6 +212,9 @@ mod tests {
             assert_eq!(kind == "counter", name.ends_with("_total"), "{name} is a {kind}");
             while let Some(sample) = lines.next_if(|line| !line.starts_with('#')) {
                 let rest = sample.strip_prefix(name).unwrap();
+                let part = rest.strip_prefix("_sum").or(rest.strip_prefix("_count"));
+                assert!(part.is_none() || kind == "summary", "{sample}");
+                let rest = part.unwrap_or(rest);
                 let (labels, value) = rest.rsplit_once(' ').unwrap();
                 assert!(labels.is_empty() || labels.starts_with('{') && labels.ends_with('}'), "{sample}");
                 assert!(value.parse::<f64>().unwrap().is_finite(), "{sample}");
@@ -221,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_senders_page_has_its_values() {
-        let percentiles = Percentiles { p50: 1_500, p95: 2_000, p99: 3_000_000 };
+        let percentiles = Percentiles { p50: 1_500, p95: 2_000, p99: 3_000_000, count: 3, sum: 3_003_500 };
         let report = SenderReport {
             frames_captured: 7,
             rtt_us: Some(23_000),
@@ -239,6 +245,8 @@ mod tests {
             r#"duet_sender_info{backend="opencl",device="a \"fast\" one\\\n"} 1"#,
             r#"duet_sender_stage_seconds{stage="code",quantile="0.5"} 0.0015"#,
             r#"duet_sender_stage_seconds{stage="code",quantile="0.99"} 3"#,
+            r#"duet_sender_stage_seconds_sum{stage="code"} 3.0035"#,
+            r#"duet_sender_stage_seconds_count{stage="code"} 3"#,
         ] {
             assert!(samples.iter().any(|sample| sample == wanted), "{wanted} is missing in {samples:#?}");
         }
@@ -250,7 +258,7 @@ mod tests {
             frames_lost: 3,
             fec_recovered: 12,
             freeze_ms_max: 40.0,
-            latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000 },
+            latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000, count: 4, sum: 180_000 },
             clock_offset_us: Some(-5),
             ..ReceiverReport::default()
         };
@@ -260,6 +268,8 @@ mod tests {
             "duet_receiver_fec_recovered_total 12",
             "duet_receiver_freeze_seconds_max 0.04",
             r#"duet_receiver_latency_seconds{quantile="0.95"} 0.05"#,
+            "duet_receiver_latency_seconds_sum 0.18",
+            "duet_receiver_latency_seconds_count 4",
             "duet_receiver_clock_offset_seconds -0.000005",
         ] {
             assert!(samples.iter().any(|sample| sample == wanted), "{wanted} is missing in {samples:#?}");

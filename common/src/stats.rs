@@ -70,11 +70,20 @@ pub struct Percentiles {
     pub p95: u64,
     /// 99 of 100 are.
     pub p99: u64,
+    /// Number of values; not in the statistics file.
+    #[serde(skip)]
+    pub count: u64,
+    /// All of them together; not in the statistics file.
+    #[serde(skip)]
+    pub sum: u64,
 }
 
 /// Distribution of a time, 1 us to 60 s, to three digits.
 #[derive(Clone, Debug)]
-pub struct TimeHistogram(hdrhistogram::Histogram<u64>);
+pub struct TimeHistogram {
+    values: hdrhistogram::Histogram<u64>,
+    sum_us: u64,
+}
 
 impl TimeHistogram {
     const MAX_US: u64 = 60_000_000;
@@ -82,29 +91,32 @@ impl TimeHistogram {
     /// No values yet.
     #[expect(clippy::expect_used, reason = "constant bounds that the library accepts")]
     pub fn new() -> Self {
-        Self(hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_US, 3).expect("valid bounds"))
+        let values = hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_US, 3).expect("valid bounds");
+        Self { values, sum_us: 0 }
     }
 
     /// Adds a value; beyond 60 s it counts as 60 s.
     pub fn record(&mut self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        self.0.saturating_record(us.min(Self::MAX_US));
+        let us = us.min(Self::MAX_US);
+        self.values.saturating_record(us);
+        self.sum_us = self.sum_us.saturating_add(us);
     }
 
     /// Number of values.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.values.len()
     }
 
     /// All zero if there are no values.
     pub fn percentiles(&self) -> Percentiles {
-        let at = |quantile| self.0.value_at_quantile(quantile);
-        Percentiles { p50: at(0.50), p95: at(0.95), p99: at(0.99) }
+        let at = |quantile| self.values.value_at_quantile(quantile);
+        Percentiles { p50: at(0.50), p95: at(0.95), p99: at(0.99), count: self.count(), sum: self.sum_us }
     }
 
     /// Largest value, microseconds; 0 if there are none.
     pub fn max_us(&self) -> u64 {
-        self.0.max()
+        self.values.max()
     }
 }
 
@@ -227,7 +239,8 @@ mod tests {
         for us in 1..=1_000 {
             histogram.record(Duration::from_micros(us));
         }
-        assert_eq!(histogram.percentiles(), Percentiles { p50: 500, p95: 950, p99: 990 });
+        let expected = Percentiles { p50: 500, p95: 950, p99: 990, count: 1_000, sum: 500_500 };
+        assert_eq!(histogram.percentiles(), expected);
         histogram.record(Duration::from_secs(100));
         assert!((60_000_000..60_100_000).contains(&histogram.max_us()));
         assert_eq!(histogram.count(), 1_001);

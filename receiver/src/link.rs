@@ -161,3 +161,44 @@ impl Link for ReceiverLink {
         self.action.take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::mpsc::channel;
+
+    use common::frame::{Chroma, ColourSpace, FrameSize};
+    use common::params::{CodecParams, StreamParams};
+    use common::units::{FrameId, FrameRate};
+    use common::wire::PROTOCOL_VERSION;
+
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
+        let (commands, queue) = channel();
+        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, Slot::new(), queue, Arc::default());
+        let now = Timestamp::default();
+        let peer = Peer { name: "other".to_owned(), key: common::config::PublicKey::from_bytes([0; 32]) };
+        link.on_connected(&peer, 1_200, now);
+        let params = StreamParams {
+            size: FrameSize::new(64, 48).unwrap(),
+            frame_rate: FrameRate::new(50, 1).unwrap(),
+            chroma: Chroma::C420,
+            colour: ColourSpace::JPEG,
+            codec: CodecParams::default(),
+        };
+        let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+        for message in [hello, ControlMessage::Welcome { params, start_frame: FrameId(0) }] {
+            assert_eq!(link.silence_max(), IDLE_SILENCE);
+            link.on_control(Role::Sender, message, now).unwrap();
+            assert!(link.poll_action(now).is_none());
+        }
+        commands.send(Command::Opened(Opened { serial: 1 })).unwrap();
+        link.on_wake(now);
+        assert_eq!(link.silence_max(), Duration::from_millis(160), "three frames and 100 ms");
+        link.on_disconnected(now);
+        assert_eq!(link.silence_max(), IDLE_SILENCE);
+    }
+}

@@ -87,6 +87,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Whether a hostile peer sends video of its own.
+    pub(crate) fn has_other_pictures(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
+    }
+
     /// Whether the daemons' wall clocks are changed.
     pub(crate) fn needs_clock(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))

@@ -72,8 +72,8 @@ impl Setup {
         if let Some((source, rate)) = case.stream {
             (stream.source, stream.rate) = (source.to_owned(), rate.to_owned());
         }
-        // Another source has other pictures.
-        let original = stream.original.clone().filter(|_| case.stream.is_none());
+        // Another source has other pictures, of another size.
+        let original = stream.original.clone().filter(|_| case.stream.is_none() && !case.has_other_pictures());
         let quality = original.map(Quality::new);
         let fakes_clock = case.needs_clock();
         let setup = Self {

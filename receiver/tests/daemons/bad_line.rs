@@ -23,7 +23,7 @@ fn stream(loss: f64) -> (Value, Value, Passed) {
     let relay = Relay::start(([127, 0, 0, 1], 0).into(), pair.address.parse().unwrap(), far.delay).unwrap();
     relay.begin(Scenario::from(far).with_seed(SEED), Scenario::from(far).with_seed(SEED + 1));
     let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
-    let mut command = pair.sender_to(&relay.address().to_string());
+    let mut command = pair.sender_that(["--to", &relay.address().to_string()]);
     command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
     Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
     receiving.wait().check(0, &[]);

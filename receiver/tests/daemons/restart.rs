@@ -8,8 +8,8 @@ use crate::support::{Daemon, Pair, pattern_numbers, until};
 
 const FRAMES: usize = 30;
 
-fn sender(pair: &Pair) -> Command {
-    let mut command = pair.sender();
+fn sender(pair: &Pair, mode: &str) -> Command {
+    let mut command = pair.sender_that([mode, &pair.address]);
     command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
     command
 }
@@ -22,18 +22,22 @@ fn shown(pair: &Pair) -> u64 {
     last.and_then(|line| line["frames_shown"].as_u64()).unwrap_or(0)
 }
 
-/// Ends a first sender with `end` while its pictures are shown, then lets a second one run to its end.
-fn comes_back(end: impl FnOnce(Daemon)) {
+/// Ends a first sender with `end` while its pictures are shown, then lets a second one run to its end. `modes`: who dials
+/// and who listens, the receiver first.
+fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
     let pair = Pair::new();
     let output = pair.folder.join("out.y4m");
     let sink = format!("y4m:{}", output.display());
-    let mut receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
-    let first = Daemon::start("sender", &mut sender(&pair));
+    let mut receiving = Daemon::start(
+        "receiver",
+        pair.receiver_that([modes[0], &pair.address]).args(["--sink", &sink, "--backend", "cpu"]),
+    );
+    let first = Daemon::start("sender", &mut sender(&pair, modes[1]));
     until("a picture of the first sender", || (shown(&pair) > 0).then_some(()));
     end(first);
     assert!(receiving.is_running(), "a sender that goes must not end the receiver");
 
-    let second = Daemon::start("sender", sender(&pair).args(["--frames", &FRAMES.to_string()]));
+    let second = Daemon::start("sender", sender(&pair, modes[1]).args(["--frames", &FRAMES.to_string()]));
     second.wait().check(0, &[]);
     receiving.wait().check(0, &[]);
     let numbers = pattern_numbers(&output);
@@ -48,7 +52,7 @@ fn comes_back(end: impl FnOnce(Daemon)) {
 
 #[test]
 fn after_a_signal() {
-    comes_back(|sender| {
+    comes_back(["--listen", "--to"], |sender| {
         sender.terminate();
         sender.wait().check(0, &[]);
     });
@@ -56,5 +60,10 @@ fn after_a_signal() {
 
 #[test]
 fn after_it_was_killed() {
-    comes_back(Daemon::kill);
+    comes_back(["--listen", "--to"], Daemon::kill);
+}
+
+#[test]
+fn after_it_was_killed_and_the_receiver_dials() {
+    comes_back(["--to", "--listen"], Daemon::kill);
 }

@@ -244,9 +244,15 @@ impl Pair {
 
     /// The receiver's command up to its sinks and extras; writes `receiver.jsonl`.
     pub(crate) fn receiver(&self) -> Command {
+        self.receiver_that(["--listen", &self.address])
+    }
+
+    /// The same, but it dials or listens as `mode`, a flag and its value, says.
+    pub(crate) fn receiver_that(&self, mode: [&str; 2]) -> Command {
         let mut command = receiver();
         command
-            .args(["--listen", &self.address, "--peer", &self.sender_key, "--identity", &self.receiver_identity])
+            .args(mode)
+            .args(["--peer", &self.sender_key, "--identity", &self.receiver_identity])
             .arg("--stats")
             .arg(self.folder.join("receiver.jsonl"));
         command
@@ -254,14 +260,15 @@ impl Pair {
 
     /// The sender's command up to its source and extras; writes `sender.jsonl`.
     pub(crate) fn sender(&self) -> Command {
-        self.sender_to(&self.address)
+        self.sender_that(["--to", &self.address])
     }
 
-    /// The same, but it dials `to`.
-    pub(crate) fn sender_to(&self, to: &str) -> Command {
+    /// The same, but it dials or listens as `mode`, a flag and its value, says.
+    pub(crate) fn sender_that(&self, mode: [&str; 2]) -> Command {
         let mut command = sender();
         command
-            .args(["--to", to, "--peer", &self.receiver_key, "--identity", &self.sender_identity])
+            .args(mode)
+            .args(["--peer", &self.receiver_key, "--identity", &self.sender_identity])
             .arg("--stats")
             .arg(self.folder.join("sender.jsonl"));
         command
