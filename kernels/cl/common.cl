@@ -4,7 +4,7 @@
 //   LSIZE                 work-items in a group: 1 on CPU devices, where the compiler vectorises the inner
 //                         loops, and a few warps on GPUs
 //   STRIP                 column pairs that one group of the transform writes
-//   BLOCK_LSIZE           the same for kernels that code one block per group
+//   BLOCK_LSIZE           the same for kernels that code blocks
 //   SIDE                  side of a block of coefficients
 //   BOUNDARY              SYMMETRIC, PERIODIC or ZERO
 //   ALPHA BETA GAMMA DELTA KAPPA KAPPA_INVERSE   lifting coefficients of the CDF 9/7 and its scaling
@@ -19,6 +19,6 @@
 // For functions whose arguments live in registers only if they are inlined.
 #define INLINE static inline __attribute__((always_inline))
 
-// The same for kernels that work on one block of coefficients per group.
+// The same for kernels that work on blocks of coefficients.
 #define BLOCK_GROUP __attribute__((reqd_work_group_size(BLOCK_LSIZE, 1, 1)))
 #define BLOCK_EACH(i, from, to) (int i = (from) + (int)get_local_id(0); i < (to); i += BLOCK_LSIZE)

@@ -60,3 +60,18 @@ int coefficient_row(int quad)
 {
     return COEFFICIENT + (min(quad, COEFFICIENT_PEAKS) - 1) * COEFFICIENT_STATES * COEFFICIENT_SUMS;
 }
+
+// How many raw bits the coefficients in rows `from` to `to` of quads have, one for each bit of their lengths; -1 if one
+// lies outside the block.
+INLINE int count_raw_bits(__local const uchar *lengths, Block block, int from, int to)
+{
+    int bits = 0, outside = 0;
+    for (int y = 2 * from; y < 2 * to; y++) {
+        for (int x = 0; x < (block.width + 1) / 2 * 2; x++) {
+            int length = lengths[LENGTH_AT(y, x)];
+            bits += length;
+            outside |= y < block.height && x < block.width ? 0 : length;
+        }
+    }
+    return outside ? -1 : bits;
+}

@@ -3,193 +3,262 @@
 // Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign,
 //   where 1 has an offset of its own.
 // Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes` from `spans[b].x` on; none: all zero; the length
-//   MISSING: nothing is known of it. `table` holds frequency and start of each context and symbol, `starts` the
-//   starts alone, SYMBOLS a context. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step
-//   after `step`.
-//   Writes the block's rectangle, cut to `side` columns and rows, of `bands`, except of a coarse block that is missing or damaged, which keeps what is
-//   there, and `damaged[b]`: 1 if no encoder makes these bytes.
-// NDRange: (blocks * BLOCK_LSIZE).
+//   MISSING: nothing is known of it. `table` holds the start of each context and symbol and, from bit 16 on, its
+//   frequency, SYMBOLS a context. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step after `step`.
+//   Writes the block's rectangle, cut to `side` columns and rows, of `bands`, except of a coarse block that is missing or
+//   damaged, which keeps what is there, and `damaged[b]`: 1 if no encoder makes these bytes.
+// NDRange: (blocks). A group's first work-item decodes bit-lengths, one after another; then each reads the raw bits of some
+//   rows of quads. More blocks to a group take longer: their ways through the code part.
 // Bytes come from strangers: reads stop at both ends of a block, and every bit-length is bounded before it is used.
 
 typedef struct {
     __global const uchar *bytes;
+    // How many bytes have not been shifted in; less than none if a block is cut short.
     int left;
+    // The last `held` of them, the very last one on top.
+    uint window;
+    int held;
     uint state;
 } Rans;
 
-INLINE uint shift_in(Rans *rans)
+// The byte that comes `after` others that have not been shifted in.
+INLINE uint byte_after(const Rans *rans, int after)
 {
-    rans->left--;
-    uint byte = rans->left >= 0 ? rans->bytes[rans->left] : 0;
-    return (rans->state << 8) | byte;
+    int at = rans->left - after - 1;
+    return at >= 0 ? rans->bytes[at] : 0;
 }
 
-INLINE int get_symbol(Rans *rans, int context, __global const uint2 *restrict table,
-                      __global const ushort *restrict starts)
+// Shifts 0 to 3 bytes in, all of which the window holds, and fills the window when it may hold too few for the next time.
+INLINE void shift_in(Rans *rans, int count)
+{
+    ulong both = (((ulong)rans->state << 32) | rans->window) << (8 * count);
+    rans->state = (uint)(both >> 32);
+    rans->window = (uint)both;
+    rans->left -= count;
+    rans->held -= count;
+    if (rans->held < 2) {
+        uint two = (byte_after(rans, rans->held) << 8) | byte_after(rans, rans->held + 1);
+        rans->window |= two << (16 - 8 * rans->held);
+        rans->held += 2;
+    }
+}
+
+INLINE Rans start_rans(__global const uchar *bytes, int size)
+{
+    Rans rans = {bytes, size, 0, 4, 0};
+    for (int i = 0; i < 4; i++)
+        rans.window |= byte_after(&rans, i) << (24 - 8 * i);
+    shift_in(&rans, 3);
+    return rans;
+}
+
+// Start and frequency of a symbol, and the first slot after its own.
+#define START(entry) ((int)((entry) & 0xffff))
+#define END(entry) (START(entry) + (int)((entry) >> 16))
+
+INLINE int get_symbol(Rans *rans, int context, __global const uint4 *restrict table)
 {
     int slot = rans->state & ((1 << PROBABILITY_BITS) - 1);
-    __global const ushort *row = starts + context * SYMBOLS;
-    int symbol = (slot >= row[1]) + (slot >= row[2]) + (slot >= row[3]);
-    if (slot >= row[4]) {
-        symbol = 4;
-        while (symbol < SYMBOLS - 1 && slot >= row[symbol + 1])
-            symbol++;
+    __global const uint4 *row = table + context * (SYMBOLS / 4);
+    uint4 four = row[0];
+    int symbol = 0;
+    // Most symbols are among the first four.
+    while (slot >= END(four.w) && symbol < SYMBOLS - 4) {
+        symbol += 4;
+        four = row[symbol / 4];
     }
-    uint2 entry = table[context * SYMBOLS + symbol];
-    rans->state = entry.x * (rans->state >> PROBABILITY_BITS) + (uint)slot - entry.y;
-    if (rans->state < (1u << 16)) {
-        rans->state = shift_in(rans);
-        if (rans->state < (1u << 16))
-            rans->state = shift_in(rans);
-    }
-    return symbol;
+    bool y = slot >= START(four.y), z = slot >= START(four.z), w = slot >= START(four.w);
+    uint entry = w ? four.w : z ? four.z : y ? four.y : four.x;
+    uint state = (entry >> 16) * (rans->state >> PROBABILITY_BITS) + (uint)(slot - START(entry));
+    rans->state = state;
+    shift_in(rans, (state < (1u << 16)) + (state < (1u << 8)));
+    return symbol + y + z + w;
 }
 
-INLINE int get_value(Rans *rans, int context, __global const uint2 *restrict table,
-                     __global const ushort *restrict starts)
+INLINE int get_value(Rans *rans, int context, __global const uint4 *restrict table)
 {
-    int symbol = get_symbol(rans, context, table, starts);
-    return symbol < ESCAPE_SYMBOL ? symbol : symbol + get_symbol(rans, ESCAPE, table, starts);
+    // One place for both symbols of an escaped value: short code stays near the processor.
+    int value = 0, symbol;
+    bool escaped;
+    do {
+        symbol = get_symbol(rans, context, table);
+        value += symbol;
+        escaped = symbol == ESCAPE_SYMBOL && context != ESCAPE;
+        context = ESCAPE;
+    } while (escaped);
+    return value;
 }
 
-#define GET(context) get_value(&rans, (context), table, starts)
+#define GET(context) get_value(&rans, (context), table)
 
-// Reads signs and low bits, and turns bit-lengths into coefficients; false if the raw bytes and the encoder's first
-// state are not as long as the bit-lengths ask for or a coefficient lies outside the block.
-bool read_raw_bits(__global const uchar *restrict raw, int raw_len, uint state, __local const uchar *restrict lengths,
-                   __local const uchar *restrict quads, Block block, float4 step, __local float *restrict values)
-{
-    ulong pending = 0;
-    int bits = 0, at = 0, total = 0;
-    for (int y = 0; y < (block.height + 1) / 2; y++) {
-        for (int x = 0; x < (block.width + 1) / 2; x++) {
-            if (quads[QUAD_AT(y, x)] == 0)
-                continue;
-            for (int position = 0; position < 4; position++) {
-                int row = 2 * y + position / 2, column = 2 * x + position % 2;
-                int length = lengths[LENGTH_AT(row, column)];
-                if (length == 0)
-                    continue;
-                if (row >= block.height || column >= block.width)
-                    return false;
-                if (bits < MAX_LENGTH) {
-                    if (at + 4 <= raw_len) {
-                        uint word = raw[at] | ((uint)raw[at + 1] << 8) | ((uint)raw[at + 2] << 16) |
-                                    ((uint)raw[at + 3] << 24);
-                        pending |= (ulong)word << bits;
-                        bits += 32;
-                        at += 4;
-                    } else {
-                        while (bits < MAX_LENGTH) {
-                            // The last bits are those of the state.
-                            int beyond = min(at - raw_len, 3);
-                            pending |= (ulong)(beyond < 0 ? raw[at] : (state >> (8 * beyond)) & 0xff) << bits;
-                            bits += 8;
-                            at++;
-                        }
-                    }
-                }
-                uint sign = (uint)pending << 31;
-                uint top = (1u << length) >> 1;
-                uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
-                float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
-                values[row * SIDE + column] = as_float(as_uint(value) | sign);
-                pending >>= length;
-                bits -= length;
-                total += length;
-            }
-        }
-    }
-    return raw_len == RAW_BYTES(total) && 31 - (int)clz(state) == PAYLOAD_BITS(total);
-}
+// What is known of a block while it is decoded.
+typedef struct {
+    // Bit-lengths of coefficients and, from QUADS_FROM on, of quads.
+    uchar cells[LENGTH_CELLS + QUAD_CELLS];
+    // Of the first lane: whether all is well so far, how many raw bytes there are, the encoder's first state.
+    int whole, raw_len;
+    uint state;
+    // Raw bits of each lane.
+    int bits[BLOCK_LSIZE];
+} Decoding;
 
-// Decodes a block of at least one byte into `values`, which are zero before; false if it is damaged.
-bool decode_block(__global const uchar *restrict bytes, int size, Block block, __local uchar *restrict lengths,
-                  __local uchar *restrict quads, __local float *restrict values, __global const uint2 *restrict table,
-                  __global const ushort *restrict starts, float4 step)
+#define QUADS_FROM LENGTH_CELLS
+
+// Decodes the bit-lengths of a block of at least one byte, which are zero before; false if it is damaged. What the next
+// contexts need is kept in registers: the way from symbol to symbol is what takes the time.
+INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block block, __local Decoding *work,
+                           __global const uint4 *restrict table)
 {
-    Rans rans = {bytes, size, 0};
-    for (int i = 0; i < 3; i++)
-        rans.state = shift_in(&rans);
+    __local uchar *quads = work->cells + QUADS_FROM;
+    Rans rans = start_rans(bytes, size);
     int columns = (block.width + 1) / 2, rows = (block.height + 1) / 2;
     int peak = GET(PEAK + block.class);
     if (peak < 1 || peak > MAX_LENGTH)
         return false;
     int first_context = quad_row(peak, block.diagonal);
     for (int y = 0; y < rows; y++) {
+        int drop = 0;
         for (int x = 0; x < columns; x++) {
-            int drop = GET(quad_context(quads, y, x, peak, first_context));
+            int left = x > 0 ? drop : -1;
+            int up = y > 0 ? peak - quads[QUAD_AT(y - 1, x)] : left;
+            left = x > 0 ? left : up;
+            drop = GET(first_context + clamp(left + up, 0, QUAD_SUMS - 1));
             if (drop > peak)
                 return false;
             quads[QUAD_AT(y, x)] = (uchar)(peak - drop);
         }
     }
     for (int y = 0; y < rows; y++) {
+        // Of the quad before: the bit-lengths in its right column. And this quad's.
+        int before_1 = 0, before_3 = 0, quad = quads[QUAD_AT(y, 0)];
         for (int x = 0; x < columns; x++) {
-            int quad = quads[QUAD_AT(y, x)];
-            if (quad == 0)
-                continue;
-            __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
-            int context = coefficient_row(quad);
             int right = quads[QUAD_AT(y, x + 1)], below = quads[QUAD_AT(y + 1, x)];
-            int drop_0 = GET(coefficient_context(context, quad, 0, at[-1], at[-LENGTH_PITCH]));
-            int reached = drop_0 == 0;
-            int drop_1 = GET(coefficient_context(context, quad, 1 + reached, right, at[1 - LENGTH_PITCH]));
-            reached |= drop_1 == 0;
-            int drop_2 = GET(coefficient_context(context, quad, 3 + reached, at[LENGTH_PITCH - 1], below));
-            reached |= drop_2 == 0;
-            int drop_3 = reached ? GET(coefficient_context(context, quad, 5, right, below)) : 0;
-            if (max(max(drop_0, drop_1), max(drop_2, drop_3)) > quad)
-                return false;
-            at[0] = (uchar)(quad - drop_0);
-            at[1] = (uchar)(quad - drop_1);
-            at[LENGTH_PITCH] = (uchar)(quad - drop_2);
-            at[LENGTH_PITCH + 1] = (uchar)(quad - drop_3);
+            __local uchar *at = work->cells + LENGTH_AT(2 * y, 2 * x);
+            int above_0 = at[-LENGTH_PITCH], above_1 = at[1 - LENGTH_PITCH];
+            int length_0 = 0, length_1 = 0, length_2 = 0, length_3 = 0;
+            if (quad > 0) {
+                int context = coefficient_row(quad);
+                int drop_0 = GET(coefficient_context(context, quad, 0, before_1, above_0));
+                int reached = drop_0 == 0;
+                int drop_1 = GET(coefficient_context(context, quad, 1 + reached, right, above_1));
+                reached |= drop_1 == 0;
+                int drop_2 = GET(coefficient_context(context, quad, 3 + reached, before_3, below));
+                reached |= drop_2 == 0;
+                int drop_3 = reached ? GET(coefficient_context(context, quad, 5, right, below)) : 0;
+                if (max(max(drop_0, drop_1), max(drop_2, drop_3)) > quad)
+                    return false;
+                length_0 = quad - drop_0, length_1 = quad - drop_1;
+                length_2 = quad - drop_2, length_3 = quad - drop_3;
+                at[0] = (uchar)length_0;
+                at[1] = (uchar)length_1;
+                at[LENGTH_PITCH] = (uchar)length_2;
+                at[LENGTH_PITCH + 1] = (uchar)length_3;
+            }
+            before_1 = length_1;
+            before_3 = length_3;
+            quad = right;
         }
     }
-    if (rans.left < 0)
-        return false;
-    return read_raw_bits(bytes, rans.left, rans.state, lengths, quads, block, step, values);
+    work->raw_len = rans.left;
+    work->state = rans.state;
+    return rans.left >= 0;
+}
+
+// Reads signs and low bits of the coefficients in rows `from` to `to` of quads, which start at bit `bit`, and turns
+// bit-lengths into coefficients. The last bits are those of the encoder's first state.
+INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, Block block, float4 step, int from,
+                          int to, int bit, __global float *restrict bands, int pitch, int width, int height)
+{
+    int raw_len = work->raw_len, at = bit / 8, bits = -(bit % 8);
+    uint state = work->state;
+    ulong pending = 0;
+    for (int y = from; y < to; y++) {
+        for (int x = 0; x < (block.width + 1) / 2; x++) {
+            if (work->cells[QUADS_FROM + QUAD_AT(y, x)] == 0)
+                continue;
+            for (int position = 0; position < 4; position++) {
+                int row = 2 * y + position / 2, column = 2 * x + position % 2;
+                int length = work->cells[LENGTH_AT(row, column)];
+                if (length == 0)
+                    continue;
+                if (bits < MAX_LENGTH) {
+                    if (at + 4 <= raw_len) {
+                        uint word = raw[at] | ((uint)raw[at + 1] << 8) | ((uint)raw[at + 2] << 16) |
+                                    ((uint)raw[at + 3] << 24);
+                        pending |= bits < 0 ? word >> -bits : (ulong)word << bits;
+                        bits += 32;
+                        at += 4;
+                    }
+                    while (bits < MAX_LENGTH) {
+                        int beyond = min(at - raw_len, 3);
+                        uint byte = beyond < 0 ? raw[at] : (state >> (8 * beyond)) & 0xff;
+                        pending |= bits < 0 ? byte >> -bits : (ulong)byte << bits;
+                        bits += 8;
+                        at++;
+                    }
+                }
+                uint sign = (uint)pending << 31;
+                uint top = (1u << length) >> 1;
+                uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
+                float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
+                if (row < height && column < width)
+                    bands[(size_t)row * pitch + column] = as_float(as_uint(value) | sign);
+                pending >>= length;
+                bits -= length;
+            }
+        }
+    }
 }
 
 BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __global const uint2 *restrict spans,
-                                      __global const Block *restrict blocks, __global const uint2 *restrict table,
-                                      __global const ushort *restrict starts, __global const float4 *restrict steps,
-                                      int step, uint fine_blocks, __global float *restrict bands, int pitch,
-                                      int side, __global uint *restrict damaged)
+                                      __global const Block *restrict blocks,
+                                      __global const uint4 *restrict table, __global const float4 *restrict steps,
+                                      int step, uint fine_blocks, __global float *restrict bands, int pitch, int side,
+                                      __global uint *restrict damaged)
 {
-    __local float values[SIDE * SIDE];
-    __local uchar lengths[LENGTH_CELLS];
-    __local uchar quads[QUAD_CELLS];
-    __local int whole;
-
-    int number = get_group_id(0);
+    __local Decoding decoding;
+    __local Decoding *work = &decoding;
+    int lane = get_local_id(0), number = get_group_id(0);
     Block block = blocks[number];
     uint2 span = spans[number];
     bool coded = span.y != MISSING && span.y > 0;
-    for BLOCK_EACH(i, 0, SIDE * SIDE)
-        values[i] = 0.0f;
     if (coded) {
-        for BLOCK_EACH(i, 0, LENGTH_CELLS)
-            lengths[i] = 0;
-        for BLOCK_EACH(i, 0, QUAD_CELLS)
-            quads[i] = 0;
+        for (int i = lane; i < LENGTH_CELLS + QUAD_CELLS; i += BLOCK_LSIZE)
+            work->cells[i] = 0;
     }
     SYNC;
-    if (get_local_id(0) == 0) {
+    if (lane == 0)
+        work->whole = !coded || decode_lengths(bytes + span.x, (int)span.y, block, work, table);
+    SYNC;
+    int rows = (block.height + 1) / 2, share = (rows + BLOCK_LSIZE - 1) / BLOCK_LSIZE;
+    int from = min(lane * share, rows), to = min(from + share, rows);
+    bool whole = work->whole;
+    if (coded && whole)
+        work->bits[lane] = count_raw_bits(work->cells, block, from, to);
+    SYNC;
+    int before = 0;
+    if (coded && whole) {
+        int total = 0;
+        for (int i = 0; i < BLOCK_LSIZE; i++) {
+            int bits = work->bits[i];
+            whole = whole && bits >= 0;
+            before += i < lane ? bits : 0;
+            total += bits;
+        }
+        whole = whole && work->raw_len == RAW_BYTES(total) && 31 - (int)clz(work->state) == PAYLOAD_BITS(total);
+    }
+    if (lane == 0)
+        damaged[number] = !whole;
+    bool known = whole && span.y != MISSING, written = known || !block.coarse;
+    int width = min(block.width, side - block.x), height = min(block.height, side - block.y);
+    bands += (size_t)block.y * pitch + block.x;
+    for (int y = 0; written && y < height; y++)
+        for (int x = lane; x < width; x += BLOCK_LSIZE)
+            bands[(size_t)y * pitch + x] = 0.0f;
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (written && known && coded) {
         step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
         step = min(step + block.coarser, LAST_STEP);
-        whole = !coded || decode_block(bytes + span.x, (int)span.y, block, lengths, quads, values, table, starts,
-                                       steps[step]);
-        damaged[number] = !whole;
+        read_raw_bits(bytes + span.x, work, block, steps[step], from, to, before, bands, pitch, width, height);
     }
-    SYNC;
-    bool known = whole && span.y != MISSING;
-    if (!known && block.coarse)
-        return;
-    bands += (size_t)block.y * pitch + block.x;
-    int width = min(block.width, side - block.x), height = min(block.height, side - block.y);
-    for (int y = 0; y < height; y++)
-        for BLOCK_EACH(x, 0, width)
-            bands[(size_t)y * pitch + x] = known ? values[y * SIDE + x] : 0.0f;
 }

@@ -4,11 +4,13 @@
 //   thresholds that depend on the activity around, as in src/reference/quantise.rs, with the sign of c; then the code
 //   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw.
 // Shapes: `bands` is the Mallat square with `pitch` from row to row; `blocks` are described in quad.cl. The bytes of
-//   block b are at the start of slot b of `slots`, SLOT_BYTES apart, and `sizes[b]` says how many there are. `table`
-//   holds for each context and symbol its frequency, start, and 2^40 / frequency + 1 as two halves: for states
-//   below frequency * 2^12 multiplying by it divides exactly.
-// NDRange: quad_encode (blocks * BLOCK_LSIZE), the first block being `first`; quad_gather likewise.
-// One group codes one block: all its work-items quantise and measure, the first one codes.
+//   block b, of which there are `sizes[a][b]`, are at the start of slot b of area a of `slots`, SLOT_BYTES apart.
+//   `table` holds for each context and symbol its frequency and what encoder_table() in params.rs makes of it, by
+//   which division is a multiplication.
+// NDRange: quad_encode (groups, passes) for the `count` blocks from `first` on, BLOCKS_PER_GROUP to a group; pass 0
+//   codes them at `step` into area `area`, pass 1 at `step_1` into `area_1`. quad_gather (blocks).
+// LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
+//   rows of quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
 
 // Magnitude in parts of a step, at most 255.
 int parts_of(float coefficient, float inverse)
@@ -37,114 +39,189 @@ int decide(float coefficient, float inverse, int parts, int activity, int others
 // Parts of a step cut to steps, at most 2.
 #define WHOLE(parts) min((parts) / PARTS, 2)
 
-// Appends the symbol or symbols of `value`.
-#define PUT(context, value)                                                                                            \
-    do {                                                                                                               \
-        int put_value = (value);                                                                                       \
-        symbols[count++] = (ushort)((context) * SYMBOLS + min(put_value, ESCAPE_SYMBOL));                              \
-        if (put_value >= ESCAPE_SYMBOL)                                                                                \
-            symbols[count++] = (ushort)(ESCAPE * SYMBOLS + put_value - ESCAPE_SYMBOL);                                 \
-    } while (0)
+// What is known of a block while it is coded.
+typedef struct {
+    union {
+        // First the coefficients and their raw bits, then the symbols.
+        struct {
+            // Before they are quantised the coefficients themselves, as bits.
+            int quantised[SIDE * SIDE];
+            uint raw[RAW_WORDS];
+        } values;
+        ushort symbols[MAX_SYMBOLS];
+    } of;
+    uchar lengths[LENGTH_CELLS];
+    uchar quads[QUAD_CELLS];
+    int peak;
+    // Raw bits, symbols of quads and symbols of coefficients that each lane has; the places of its first ones are sums.
+    int counts[LANES][3];
+    // Of all lanes together.
+    int raw_bits, symbol_count;
+} Encoding;
 
-// Lists the symbols of a block in decoding order; returns how many.
-int list_symbols(__local ushort *restrict symbols, __local const uchar *restrict lengths,
-                 __local const uchar *restrict quads, Block block, int peak)
+#define ONLY_COUNT ((__local ushort *)0)
+
+// Puts the symbol or symbols of `value` at `count`, or only counts them; returns the count after.
+INLINE int put(__local ushort *symbols, int count, int context, int value)
 {
-    int columns = (block.width + 1) / 2, rows = (block.height + 1) / 2, count = 0;
-    PUT(PEAK + block.class, peak);
-    int row = quad_row(peak, block.diagonal);
-    for (int y = 0; y < rows; y++)
-        for (int x = 0; x < columns; x++)
-            PUT(quad_context(quads, y, x, peak, row), peak - quads[QUAD_AT(y, x)]);
-    for (int y = 0; y < rows; y++) {
-        for (int x = 0; x < columns; x++) {
-            int quad = quads[QUAD_AT(y, x)];
+    bool escaped = value >= ESCAPE_SYMBOL;
+    if (symbols) {
+        symbols[count] = (ushort)(context * SYMBOLS + min(value, ESCAPE_SYMBOL));
+        if (escaped)
+            symbols[count + 1] = (ushort)(ESCAPE * SYMBOLS + value - ESCAPE_SYMBOL);
+    }
+    return count + 1 + escaped;
+}
+
+// Lists the symbols of the quads in rows `from` to `to` from place `count` on; returns the place after.
+INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, Block block, int from, int to)
+{
+    int row = quad_row(work->peak, block.diagonal);
+    for (int y = from; y < to; y++)
+        for (int x = 0; x < (block.width + 1) / 2; x++) {
+            int context = quad_context(work->quads, y, x, work->peak, row);
+            count = put(symbols, count, context, work->peak - work->quads[QUAD_AT(y, x)]);
+        }
+    return count;
+}
+
+// The same for the coefficients in these rows of quads.
+INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, Block block, int from,
+                             int to)
+{
+    for (int y = from; y < to; y++) {
+        for (int x = 0; x < (block.width + 1) / 2; x++) {
+            int quad = work->quads[QUAD_AT(y, x)];
             if (quad == 0)
                 continue;
-            __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
+            __local const uchar *at = work->lengths + LENGTH_AT(2 * y, 2 * x);
             int context = coefficient_row(quad);
-            int right = quads[QUAD_AT(y, x + 1)], below = quads[QUAD_AT(y + 1, x)];
+            int right = work->quads[QUAD_AT(y, x + 1)], below = work->quads[QUAD_AT(y + 1, x)];
             int drop_0 = quad - at[0], drop_1 = quad - at[1];
             int drop_2 = quad - at[LENGTH_PITCH], drop_3 = quad - at[LENGTH_PITCH + 1];
             int reached_1 = drop_0 == 0, reached_2 = reached_1 | (drop_1 == 0);
-            PUT(coefficient_context(context, quad, 0, at[-1], at[-LENGTH_PITCH]), drop_0);
-            PUT(coefficient_context(context, quad, 1 + reached_1, right, at[1 - LENGTH_PITCH]), drop_1);
-            PUT(coefficient_context(context, quad, 3 + reached_2, at[LENGTH_PITCH - 1], below), drop_2);
+            count = put(symbols, count, coefficient_context(context, quad, 0, at[-1], at[-LENGTH_PITCH]), drop_0);
+            count = put(symbols, count,
+                        coefficient_context(context, quad, 1 + reached_1, right, at[1 - LENGTH_PITCH]), drop_1);
+            count = put(symbols, count,
+                        coefficient_context(context, quad, 3 + reached_2, at[LENGTH_PITCH - 1], below), drop_2);
             if (reached_2 | (drop_2 == 0))
-                PUT(coefficient_context(context, quad, 5, right, below), drop_3);
+                count = put(symbols, count, coefficient_context(context, quad, 5, right, below), drop_3);
         }
     }
     return count;
 }
 
-// Writes signs and low bits from the start of a slot on; returns how many bits. The word that holds the last bit
-// is complete.
-int write_raw_bits(__global uint *restrict words, __local const int *restrict quantised,
-                   __local const uchar *restrict quads, Block block)
+// Writes signs and low bits of the coefficients in rows `from` to `to` of quads from bit `bits` on; returns the bit after.
+// `raw` is zero before. Words on the border between two lanes are joined by `or`.
+INLINE int write_raw_bits(__local Encoding *work, Block block, int from, int to, int bits)
 {
+    __local uint *raw = work->of.values.raw;
+    int word = bits / 32, shared_word = word;
     ulong pending = 0;
-    int bits = 0, word = 0;
-    for (int y = 0; y < (block.height + 1) / 2; y++) {
+    bits %= 32;
+    for (int y = from; y < to; y++) {
         for (int x = 0; x < (block.width + 1) / 2; x++) {
-            if (quads[QUAD_AT(y, x)] == 0)
+            if (work->quads[QUAD_AT(y, x)] == 0)
                 continue;
             for (int position = 0; position < 4; position++) {
-                int value = quantised[(2 * y + position / 2) * SIDE + 2 * x + position % 2];
+                int value = work->of.values.quantised[(2 * y + position / 2) * SIDE + 2 * x + position % 2];
                 uint magnitude = abs(value);
                 int length = 32 - (int)clz(magnitude);
                 uint low = magnitude ^ ((1u << length) >> 1);
                 pending |= (ulong)((low << 1) | (uint)(value < 0)) << bits;
                 bits += length;
                 if (bits >= 32) {
-                    words[word++] = (uint)pending;
+                    if (word == shared_word)
+                        atomic_or(raw + word, (uint)pending);
+                    else
+                        raw[word] = (uint)pending;
+                    word++;
                     pending >>= 32;
                     bits -= 32;
                 }
             }
         }
     }
-    words[word] = (uint)pending;
+    if (bits > 0)
+        atomic_or(raw + word, (uint)pending);
     return 32 * word + bits;
 }
 
-BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int pitch,
-                                      __global const Block *restrict blocks, int first, int step,
-                                      __global const uint4 *restrict table, __global const float4 *restrict steps,
-                                      __global uint *restrict slots, __global uint *restrict sizes)
-{
-    __local int quantised[SIDE * SIDE];
-    __local uchar lengths[LENGTH_CELLS];
-    __local uchar quads[QUAD_CELLS];
-    __local ushort symbols[2 + 2 * QUADS * QUADS + 2 * SIDE * SIDE];
-    __local int group_peak;
+// Entries that are on their way while others are used.
+#define AHEAD 4
 
-    int number = first + (int)get_group_id(0);
-    Block block = blocks[number];
-    float inverse = steps[min(step + block.coarser, LAST_STEP)].x;
-    bands += (size_t)block.y * pitch + block.x;
-    for BLOCK_EACH(i, 0, LENGTH_PITCH)
+// Codes `count` symbols behind the first `end` bytes of a slot, from the state that carries the `payload` last raw bits of
+// `last` on; returns how many bytes the block has.
+INLINE int code_symbols(__global uchar *restrict slot, int end, __local const ushort *restrict symbols, int count,
+                        uint last, int payload, __global const uint2 *restrict table)
+{
+    uint leading = 1u << payload;
+    uint state = leading | (last & (leading - 1));
+    uint2 next[AHEAD];
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++)
+        next[k] = table[symbols[max(count - 1 - k, 0)]];
+    for (int i = count - 1; i >= 0; i -= AHEAD) {
+        uint2 now[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            now[k] = next[k];
+            next[k] = table[symbols[max(i - AHEAD - k, 0)]];
+        }
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++) {
+            if (k > i)
+                break;
+            uint frequency = now[k].x & 0x1fff, limit = frequency << PROBABILITY_BITS;
+            slot[end] = (uchar)state;
+            slot[end + 1] = (uchar)(state >> 8);
+            int bytes = (state >= limit) + ((state >> 8) >= limit);
+            state >>= 8 * bytes;
+            end += bytes;
+            uint quotient = mul_hi(state, now[k].y) >> (now[k].x >> 13 & 0xf);
+            state += quotient * ((1u << PROBABILITY_BITS) - frequency) + (now[k].x >> 17);
+        }
+    }
+    slot[end] = (uchar)state;
+    slot[end + 1] = (uchar)(state >> 8);
+    slot[end + 2] = (uchar)(state >> 16);
+    return end + 3;
+}
+
+// Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths, the quads' and the block's.
+INLINE void quantise_block(__local Encoding *work, __global const float *restrict bands, int pitch, Block block,
+                           float inverse, int lane)
+{
+    __local uchar *lengths = work->lengths, *quads = work->quads;
+    for (int i = lane; i < LENGTH_PITCH; i += LANES)
         lengths[i] = lengths[i * LENGTH_PITCH] = 0;
-    for BLOCK_EACH(i, 0, QUAD_PITCH)
+    for (int i = lane; i < QUAD_PITCH; i += LANES)
         quads[QUADS * QUAD_PITCH + i] = quads[i * QUAD_PITCH + QUADS] = 0;
-    if (get_local_id(0) == 0)
-        group_peak = 0;
+    for (int i = lane; i < RAW_WORDS; i += LANES)
+        work->of.values.raw[i] = 0;
+    if (lane == 0)
+        work->peak = 0;
     // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
+#pragma unroll 2
     for (int y = 0; y < SIDE; y++) {
         int width = y < block.height ? block.width : 0;
-        for BLOCK_EACH(x, 0, SIDE)
-            lengths[LENGTH_AT(y, x)] =
-                x < width ? (uchar)parts_of(bands[(size_t)y * pitch + x], inverse) : 0;
+        for (int x = lane; x < SIDE; x += LANES) {
+            float coefficient = x < width ? bands[(size_t)y * pitch + x] : 0.0f;
+            work->of.values.quantised[y * SIDE + x] = as_int(coefficient);
+            lengths[LENGTH_AT(y, x)] = (uchar)parts_of(coefficient, inverse);
+        }
     }
     SYNC;
     for (int y = 0; y < QUADS; y++) {
-        for BLOCK_EACH(x, 0, QUADS) {
+        for (int x = lane; x < QUADS; x += LANES) {
             __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             quads[QUAD_AT(y, x)] = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
         }
     }
     SYNC;
     for (int y = 0; y < QUADS; y++) {
-        for BLOCK_EACH(x, 0, QUADS) {
+        for (int x = lane; x < QUADS; x += LANES) {
             __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             int4 four = (int4)(at[0], at[1], at[LENGTH_PITCH], at[LENGTH_PITCH + 1]);
             int2 pairs = max(four.xz, four.yw);
@@ -155,10 +232,10 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
             int largest[4] = {others.x, others.y, others.z, others.w};
             for (int position = 0; position < 4; position++) {
                 int row = 2 * y + position / 2, column = 2 * x + position % 2, decided = 0;
+                __local int *value = work->of.values.quantised + row * SIDE + column;
                 if (parts[position] >= LEAST)
-                    decided = decide(bands[(size_t)row * pitch + column], inverse, parts[position], activity,
-                                     WHOLE(largest[position]));
-                quantised[row * SIDE + column] = decided;
+                    decided = decide(as_float(*value), inverse, parts[position], activity, WHOLE(largest[position]));
+                *value = decided;
                 lengths[LENGTH_AT(row, column)] = (uchar)(32 - (int)clz((uint)abs(decided)));
             }
         }
@@ -166,55 +243,101 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     SYNC;
     int peak = 0;
     for (int y = 0; y < QUADS; y++) {
-        for BLOCK_EACH(x, 0, QUADS) {
+        for (int x = lane; x < QUADS; x += LANES) {
             __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             uchar quad = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
             quads[QUAD_AT(y, x)] = quad;
             peak = max(peak, (int)quad);
         }
     }
-    atomic_max(&group_peak, peak);
+    atomic_max(&work->peak, peak);
     SYNC;
-    if (get_local_id(0) != 0)
-        return;
-    peak = group_peak;
-    if (peak == 0) {
-        sizes[number] = 0;
-        return;
-    }
-    __global uint *words = slots + (size_t)number * (SLOT_BYTES / 4);
-    int raw_bits = write_raw_bits(words, quantised, quads, block);
-    int count = list_symbols(symbols, lengths, quads, block, peak);
-    __global uchar *slot = (__global uchar *)words;
-    int end = RAW_BYTES(raw_bits);
-    uint last = slot[end] | ((uint)slot[end + 1] << 8) | ((uint)slot[end + 2] << 16);
-    uint leading = 1u << PAYLOAD_BITS(raw_bits);
-    uint state = leading | (last & (leading - 1));
-    for (int i = count - 1; i >= 0; i--) {
-        uint4 entry = table[symbols[i]];
-        uint limit = entry.x << PROBABILITY_BITS;
-        slot[end] = (uchar)state;
-        slot[end + 1] = (uchar)(state >> 8);
-        int bytes = (state >= limit) + ((state >> 8) >= limit);
-        state >>= 8 * bytes;
-        end += bytes;
-        uint quotient = (uint)(((ulong)state * (((ulong)entry.w << 32) | entry.z)) >> 40);
-        state += quotient * ((1u << PROBABILITY_BITS) - entry.x) + entry.y;
-    }
-    slot[end] = (uchar)state;
-    slot[end + 1] = (uchar)(state >> 8);
-    slot[end + 2] = (uchar)(state >> 16);
-    sizes[number] = (uint)(end + 3);
 }
 
-// Moves the blocks' bytes together: block b to `places[b]` in `out`.
-BLOCK_GROUP __kernel void quad_gather(__global const uchar *restrict slots, __global const uint *restrict sizes,
-                                      __global const uint *restrict places, __global uchar *restrict out)
+BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int pitch,
+                                      __global const Block *restrict blocks, int all, int first, int count, int step,
+                                      int area, int step_1, int area_1, __global const uint2 *restrict table,
+                                      __global const float4 *restrict steps, __global uint *restrict slots,
+                                      __global uint *restrict sizes)
 {
-    int number = get_group_id(0);
-    __global const uchar *from = slots + (size_t)number * SLOT_BYTES;
-    out += places[number];
-    int size = (int)sizes[number];
+    __local Encoding group[BLOCKS_PER_GROUP];
+    __local Encoding *work = group + get_local_id(0) / LANES;
+    int lane = get_local_id(0) % LANES;
+    bool second = get_group_id(1) > 0;
+    int index = get_group_id(0) * BLOCKS_PER_GROUP + get_local_id(0) / LANES;
+    // What a group has too much codes nothing.
+    bool there = index < count;
+    int number = first + min(index, count - 1);
+    Block block = blocks[number];
+    if (!there)
+        block.width = block.height = 0;
+    float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
+    quantise_block(work, bands + (size_t)block.y * pitch + block.x, pitch, block, inverse, lane);
+
+    int rows = (block.height + 1) / 2, share = (rows + LANES - 1) / LANES;
+    int from = min(lane * share, rows), to = min(from + share, rows);
+    int peak = work->peak, place = 0, quads_before = 0, before = 0, bits = 0;
+    int leading = put(ONLY_COUNT, 0, PEAK + block.class, peak);
+    if (LANES > 1) {
+        if (peak > 0) {
+            work->counts[lane][0] = count_raw_bits(work->lengths, block, from, to);
+            work->counts[lane][1] = list_quads(ONLY_COUNT, 0, work, block, from, to);
+            work->counts[lane][2] = list_coefficients(ONLY_COUNT, 0, work, block, from, to);
+        }
+        SYNC;
+        if (peak > 0) {
+            for (int i = 0; i < LANES; i++) {
+                place += work->counts[i][1];
+                bits += i < lane ? work->counts[i][0] : 0;
+                quads_before += i < lane ? work->counts[i][1] : 0;
+                before += i < lane ? work->counts[i][2] : 0;
+            }
+        }
+    }
+    if (peak > 0)
+        bits = write_raw_bits(work, block, from, to, bits);
+    if (lane == LANES - 1)
+        work->raw_bits = bits;
+    SYNC;
+    int number_in_area = (second ? area_1 : area) * all + number;
+    __global uchar *slot = (__global uchar *)(slots + (size_t)number_in_area * (SLOT_BYTES / 4));
+    bits = work->raw_bits;
+    int end = RAW_BYTES(bits);
+    uint last = 0;
+    if (peak > 0) {
+        __local const uchar *raw = (__local const uchar *)work->of.values.raw;
+        last = raw[end] | ((uint)raw[end + 1] << 8) | ((uint)raw[end + 2] << 16);
+        for (int i = lane; i < end; i += LANES)
+            slot[i] = raw[i];
+    }
+    SYNC;
+    __local ushort *symbols = work->of.symbols;
+    if (peak > 0) {
+        if (lane == 0)
+            put(symbols, 0, PEAK + block.class, peak);
+        int quads_end = list_quads(symbols, leading + quads_before, work, block, from, to);
+        place = LANES > 1 ? leading + place + before : quads_end;
+        place = list_coefficients(symbols, place, work, block, from, to);
+    }
+    if (lane == LANES - 1)
+        work->symbol_count = place;
+    SYNC;
+    if (lane == 0 && there) {
+        int size = 0;
+        if (peak > 0)
+            size = code_symbols(slot, end, symbols, work->symbol_count, last, PAYLOAD_BITS(bits), table);
+        sizes[number_in_area] = (uint)size;
+    }
+}
+
+// Moves the blocks' bytes together: block b from slot `places[b].x` to `places[b].y` in `out`.
+BLOCK_GROUP __kernel void quad_gather(__global const uchar *restrict slots, __global const uint *restrict sizes,
+                                      __global const uint2 *restrict places, __global uchar *restrict out)
+{
+    uint2 place = places[get_group_id(0)];
+    __global const uchar *from = slots + (size_t)place.x * SLOT_BYTES;
+    out += place.y;
+    int size = (int)sizes[place.x];
     for BLOCK_EACH(i, 0, size)
         out[i] = from[i];
 }

@@ -64,6 +64,8 @@ pub struct EncodeTimes {
     pub transform: Duration,
     /// Quantiser, block coder and rate control.
     pub code: Duration,
+    /// Time in which a device besides the processor computed, transfers apart, for the frame last measured; zero without one.
+    pub device: Duration,
 }
 
 /// Duration of the stages of a decoder.
@@ -73,6 +75,8 @@ pub struct DecodeTimes {
     pub decode: Duration,
     /// Inverse transform and rounding to samples.
     pub inverse: Duration,
+    /// As [`EncodeTimes::device`].
+    pub device: Duration,
 }
 
 /// Which back end to use.

@@ -52,6 +52,16 @@ impl RateControl {
         &self.lengths
     }
 
+    /// The steps at which a search for this target begins to code, in whole or in part.
+    pub fn first_steps(&self, target: Target) -> Vec<StepIndex> {
+        match target {
+            Target::Step(step) => vec![step],
+            Target::Bytes(_) if self.last.step.coarser() == self.last.step => vec![self.last.step],
+            Target::Bytes(_) => vec![self.last.step, self.last.step.coarser()],
+            Target::Lossless => Vec::new(),
+        }
+    }
+
     /// Codes a frame. When it returns, the coder's last code of every block is the one that belongs to the header
     /// returned and to [`Self::lengths`].
     pub fn code(&mut self, coder: &mut impl BlockCoder, target: Target) -> Result<FrameHeader, Error> {

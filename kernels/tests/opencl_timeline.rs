@@ -35,6 +35,7 @@ fn uploads_overlap_the_kernels_of_other_channels() {
     let data = vec![90; PixelFormat::I444.bytes(params.size)];
     let picture = PictureRef::new(PixelFormat::I444, params.size, &data).unwrap();
     let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    encoder.measure_every(1);
     let target = Target::Step(StepIndex::new(64).unwrap());
 
     let upload_beside_kernel = |a: &Interval, b: &Interval| a.stage == Stage::Upload && b.stage == Stage::Transform;

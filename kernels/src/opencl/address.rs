@@ -7,9 +7,10 @@ use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
 use super::channel::constant;
+use super::kernel::{Arg, Kernel, Program};
 use super::level::{Launch, Level, LevelSize};
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Kernel, Mem, Program, Queue};
+use super::queue::{Buffer, Mem, Queue};
 use crate::Error;
 use crate::address::{self, Lifted, Rounded};
 use crate::transform::Filter;

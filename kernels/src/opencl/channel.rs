@@ -11,8 +11,9 @@ use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
 
 use super::choice::Schemes;
 use super::device::Device;
+use super::kernel::{Kernel, Program, kernel};
 use super::memory::Memory;
-use super::queue::{Buffer, Event, Kernel, Pinned, Program, Queue, kernel};
+use super::queue::{Buffer, Event, Pinned, Queue};
 use super::timeline::{Recorder, Stage};
 use super::transform::ChannelTransform;
 use crate::Error;
@@ -144,7 +145,7 @@ impl Downloader {
         let event = pipeline.launch_rows(&self.to_bytes, 0..pipeline.height, &[])?;
         recorder.note(pipeline.channel, Stage::Transform, event);
         let len = pipeline.width * pipeline.height;
-        let event = pipeline.queue.download(&self.bytes, 0, &mut self.staging, len)?;
+        let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
         recorder.note(pipeline.channel, Stage::Download, event.clone());
         pipeline.queue.flush()?;
         Ok(event)

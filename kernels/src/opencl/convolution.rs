@@ -6,9 +6,10 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 
 use super::address::{self, Direction, Line, Programs, Table, Tabled};
+use super::kernel::{Arg, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::memory::Memory;
-use super::queue::{Arg, Queue, kernel};
+use super::queue::Queue;
 use crate::Error;
 use crate::transform::Filter;
 

@@ -1,5 +1,6 @@
 //! The OpenCL decoder: every channel uploads its blocks' bytes, decodes, transforms back and rounds on its own queue.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::coded::{BlockState, FrameHeader, ReceivedFrame};
@@ -8,13 +9,14 @@ use common::pyramid::BlockLayout;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
 use super::device::Device;
+use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
-use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
-use super::timeline::{Recorder, Stage, Timeline};
+use super::queue::{Buffer, Event, Pinned, Timing, copy_bytes, wait};
+use super::timeline::{Recorder, Sampling, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture, tables};
+use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 
 /// Decoder on an OpenCL device.
 pub struct OpenClDecoder {
@@ -25,6 +27,7 @@ pub struct OpenClDecoder {
     downloaders: Vec<Downloader>,
     overlap: bool,
     recorder: Recorder,
+    sampling: Sampling,
     timeline: Timeline,
     times: DecodeTimes,
     damaged: u64,
@@ -45,9 +48,18 @@ impl OpenClDecoder {
         device: Option<&str>,
         reason: String,
     ) -> Result<Self, Error> {
-        let device = device::find(device)?;
-        Self::memory(&device, params, &layout)?.check(&device)?;
-        let pipelines = ChannelPipeline::of_layout(&device, params, &layout, true)?;
+        Self::on(&device::find(device)?, params, layout, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(super) fn on(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: BlockLayout,
+        reason: String,
+    ) -> Result<Self, Error> {
+        Self::memory(device, params, &layout)?.check(device)?;
+        let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let dropped = layout.dropped_levels();
         let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?, dropped));
         let channels = channels.collect::<Result<_, _>>()?;
@@ -60,10 +72,11 @@ impl OpenClDecoder {
             downloaders,
             overlap: true,
             recorder: Recorder::default(),
+            sampling: Sampling::default(),
             timeline: Timeline::default(),
             times: DecodeTimes::default(),
             damaged: 0,
-            backend: backend(&device, reason),
+            backend: backend(device, reason),
         })
     }
 
@@ -84,37 +97,55 @@ impl OpenClDecoder {
         self.overlap = overlap;
     }
 
-    /// The device's commands for the last frame.
+    /// As [`super::OpenClEncoder::measure_every`]; block decoder and inverse transform share the time of other frames as
+    /// that of the last one measured.
+    pub fn measure_every(&mut self, frames: u64) {
+        self.sampling = Sampling::every(frames);
+    }
+
+    /// The device's commands for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
+    }
+
+    /// Transforms a channel back and starts to bring it to the host.
+    fn bring(&mut self, channel: usize) -> Result<Event, Error> {
+        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
+        pipeline.invert(recorder)?;
+        self.downloaders[channel].run(pipeline, recorder)
     }
 
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
         self.recorder.clear();
-        let mut running = Vec::with_capacity(self.pipelines.len());
-        let mut damaged = 0;
-        for ((pipeline, decoder), downloader) in
-            self.pipelines.iter().zip(&mut self.channels).zip(&mut self.downloaders)
-        {
-            damaged += decoder.start(pipeline, frame, &mut self.recorder)?;
-            pipeline.invert(&mut self.recorder)?;
-            running.push(downloader.run(pipeline, &mut self.recorder)?);
+        let measured = self.sampling.next();
+        let timing = if measured { Timing::Commands } else { Timing::Off };
+        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
+        let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
+        // All channels' blocks go first: they take the longest.
+        for index in 0..self.pipelines.len() {
+            damaged += self.channels[index].start(&self.pipelines[index], frame, &mut self.recorder)?;
             if !self.overlap {
-                pipeline.queue.finish()?;
+                running.push(self.bring(index)?);
+                self.pipelines[index].queue.finish()?;
             }
+        }
+        for index in running.len()..self.pipelines.len() {
+            running.push(self.bring(index)?);
         }
         let mut rest = out.data_mut();
         for ((downloader, decoder), event) in self.downloaders.iter().zip(&self.channels).zip(running) {
             wait(&[event])?;
             let samples = downloader.samples();
             let (plane, later) = rest.split_at_mut(samples.len());
-            plane.copy_from_slice(samples);
+            copy_bytes(samples, plane);
             rest = later;
             damaged += decoder.damaged();
         }
         self.damaged += damaged;
-        self.timeline = self.recorder.timeline()?;
+        if measured {
+            self.timeline = self.recorder.timeline()?;
+        }
         self.times = times(&self.timeline, start.elapsed());
         Ok(())
     }
@@ -151,7 +182,8 @@ fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
     let (code, transform) = (timeline.busy_ns(Stage::Code), timeline.busy_ns(Stage::Transform));
     let share = code as f64 / (code + transform).max(1) as f64;
     let decode = total.mul_f64(share);
-    DecodeTimes { decode, inverse: total.saturating_sub(decode) }
+    let device = Duration::from_nanos(timeline.computing_ns());
+    DecodeTimes { decode, inverse: total.saturating_sub(decode), device }
 }
 
 /// Memory and kernel that decode the blocks of one channel.
@@ -167,14 +199,13 @@ struct ChannelDecoder {
     damaged_host: Pinned<u32>,
     /// What the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
-    _starts: Buffer<u16>,
     _steps: Buffer<f32>,
 }
 
 /// Positions of the bytes, the step and the number of fine blocks among the arguments of `quad_decode`.
 const BYTES_ARG: u32 = 0;
-const STEP_ARG: u32 = 6;
-const FINE_BLOCKS_ARG: u32 = 7;
+const STEP_ARG: u32 = 5;
+const FINE_BLOCKS_ARG: u32 = 6;
 
 impl ChannelDecoder {
     /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
@@ -185,7 +216,6 @@ impl ChannelDecoder {
     /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
         memory.buffers::<u32>(&[constants::decoder_table().len(), 2 * count, count]);
-        memory.buffers::<u16>(&[tables::START.as_flattened().len()]);
         memory.buffers::<f32>(&[constants::step_table(0).len()]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
         memory.pinned::<u32>(&[2 * count, count]);
@@ -197,7 +227,6 @@ impl ChannelDecoder {
         let queue = &pipeline.queue;
         let count = blocks.indices.len();
         let table = constant(queue, &constants::decoder_table())?;
-        let starts = constant(queue, tables::START.as_flattened())?;
         let steps = constant(queue, &constants::step_table(dropped))?;
         let capacity = Self::capacity(pipeline.width * pipeline.height);
         let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
@@ -210,7 +239,6 @@ impl ChannelDecoder {
                 spans.arg(),
                 blocks.descriptions.arg(),
                 table.arg(),
-                starts.arg(),
                 steps.arg(),
                 Arg::Int(0),
                 Arg::Int(0),
@@ -230,7 +258,6 @@ impl ChannelDecoder {
             damaged,
             damaged_host: queue.pinned(count)?,
             _table: table,
-            _starts: starts,
             _steps: steps,
         })
     }
@@ -270,7 +297,7 @@ impl ChannelDecoder {
         note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?.into());
         self.set_steps(frame.header)?;
         note(Stage::Code, queue.launch(&self.decode, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
-        note(Stage::Download, queue.download(&self.damaged, 0, &mut self.damaged_host, count)?.into());
+        note(Stage::Download, queue.download(&self.damaged, &mut self.damaged_host, count)?.into());
         queue.flush()?;
         Ok(too_long)
     }

@@ -10,7 +10,7 @@ use common::params::Boundary;
 use ocl::core as cl;
 
 use super::handle::Handle;
-use super::queue::Program;
+use super::kernel::Program;
 use super::tuned::Found;
 use super::tuning::Tuning;
 use super::{limits, params};

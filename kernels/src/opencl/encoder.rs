@@ -1,22 +1,23 @@
 //! The OpenCL encoder: upload, transform and code every channel on its own queue.
 
-use std::ops::Range;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::coded::{CodedFrame, StepIndex};
+use common::coded::CodedFrame;
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
-use super::channel::{ChannelBlocks, ChannelPipeline, constant};
+use super::block_coder::{self, Coder};
+use super::channel::{ChannelBlocks, ChannelPipeline};
 use super::device::Device;
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Event, Kernel, Pinned, kernel, set, wait};
-use super::timeline::{Interval, Recorder, Stage, Timeline};
-use super::upload::{Origin, Uploads};
-use super::{backend, device, params as constants};
-use crate::rate::{BlockCoder, RateControl};
+use super::queue::Timing;
+use super::timeline::{Interval, Sampling, Stage, Timeline};
+use super::upload::Uploads;
+use super::{backend, device};
+use crate::rate::RateControl;
 use crate::reference::check_picture;
-use crate::{BackendInfo, DeviceKind, EncodeTimes, Encoder, Error, PictureRef, Target};
+use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub struct OpenClEncoder {
@@ -24,7 +25,7 @@ pub struct OpenClEncoder {
     rate: RateControl,
     coder: Coder,
     uploads: Uploads,
-    overlap: bool,
+    sampling: Sampling,
     timeline: Timeline,
     times: EncodeTimes,
     backend: BackendInfo,
@@ -34,27 +35,27 @@ impl OpenClEncoder {
     /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
     /// `reason` says why this back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
-        let device = device::find(device)?;
-        Self::memory(&device, params)?.check(&device)?;
-        let (pipelines, layout) = ChannelPipeline::all(&device, params)?;
+        Self::on(&device::find(device)?, params, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(super) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, Error> {
+        Self::memory(device, params)?.check(device)?;
+        let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let uploads = Uploads::new(&pipelines, params, 1)?;
         let blocks = layout.blocks().len();
-        let coders = pipelines.iter().map(|p| {
-            let blocks = ChannelBlocks::new(p, &layout)?;
-            ChannelCoder::new(p, blocks)
-        });
-        let channels = coders.collect::<Result<_, _>>()?;
-        // Graphics cards take as long for some blocks as for many.
-        let chunk = if device.info.kind == DeviceKind::Gpu { 4096 } else { 160 };
+        let channel_blocks = pipelines.iter().map(|p| ChannelBlocks::new(p, &layout)).collect::<Result<_, _>>()?;
+        let areas = block_coder::areas(codes_whole_frames(device));
+        let chunk = if areas > 1 { blocks } else { CHUNK };
         Ok(Self {
             params: *params,
             rate: RateControl::new(blocks, chunk),
-            coder: Coder { pipelines, channels, blocks, overlap: true, recorder: Recorder::default() },
+            coder: Coder::new(pipelines, channel_blocks, areas)?,
             uploads,
-            overlap: true,
+            sampling: Sampling::default(),
             timeline: Timeline::default(),
             times: EncodeTimes::default(),
-            backend: backend(&device, reason),
+            backend: backend(device, reason),
         })
     }
 
@@ -64,8 +65,9 @@ impl OpenClEncoder {
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
         Uploads::memory(params, &mut memory);
         let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+        let areas = block_coder::areas(codes_whole_frames(device));
         for (pyramid, count) in layout.pyramids().iter().zip(counts) {
-            ChannelCoder::memory(pyramid.plane().pixels(), count, &mut memory);
+            Coder::memory(pyramid.plane().pixels(), count, areas, &mut memory);
         }
         Ok(memory)
     }
@@ -73,7 +75,7 @@ impl OpenClEncoder {
     /// Whether transfers and kernels of different channels may run at the same time (they may unless this says
     /// otherwise): for measurements of what that gains.
     pub fn set_overlap(&mut self, overlap: bool) {
-        self.overlap = overlap;
+        self.coder.overlap = overlap;
     }
 
     /// Whether the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
@@ -81,7 +83,13 @@ impl OpenClEncoder {
         self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
     }
 
-    /// The device's commands for the last frame.
+    /// Measures one frame in `frames`, starting with the next one: [`Self::timeline`] is of the last frame measured, and so
+    /// are upload and transform in [`Encoder::times`]. Measuring keeps channels from overlapping closely.
+    pub fn measure_every(&mut self, frames: u64) {
+        self.sampling = Sampling::every(frames);
+    }
+
+    /// The device's commands for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -89,12 +97,16 @@ impl OpenClEncoder {
     fn run(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
         let start = Instant::now();
         let coder = &mut self.coder;
-        coder.recorder.clear();
-        self.uploads
-            .forward(&coder.pipelines, Origin::Host(picture), coder.overlap, &mut coder.recorder, |_, _| Ok(()))?;
+        coder.begin(&self.rate.first_steps(target));
+        let measured = self.sampling.next();
+        let timing = if measured { Timing::Commands } else { Timing::Off };
+        coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
+        coder.forward(&mut self.uploads, picture)?;
         let header = self.rate.code(coder, target)?;
-        let (ends, data) = coder.collect(self.rate.lengths())?;
-        self.timeline = coder.recorder.timeline()?;
+        let (ends, data) = coder.collect(header, self.rate.lengths())?;
+        if measured {
+            self.timeline = coder.recorder.timeline()?;
+        }
         self.times = times(&self.timeline, start.elapsed());
         Ok(CodedFrame { header, ends, data })
     }
@@ -122,6 +134,14 @@ impl Encoder for OpenClEncoder {
     }
 }
 
+/// Blocks that a processor codes at a time near the budget.
+const CHUNK: usize = 160;
+
+/// Whether it takes as long for some blocks as for many: graphics cards do.
+fn codes_whole_frames(device: &Device) -> bool {
+    device.tuning.block_group_size > 1
+}
+
 /// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind
 /// them, then everything else.
 fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
@@ -131,210 +151,10 @@ fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
     let first = Timeline { intervals: timeline.intervals.iter().filter(first).copied().collect() };
     let upload = Duration::from_nanos(first.busy_ns(Stage::Upload));
     let both = Duration::from_nanos(first.span_ns());
-    EncodeTimes { upload, transform: both.saturating_sub(upload), code: total.saturating_sub(both.max(upload)) }
-}
-
-/// The block coder of a frame: all channels.
-struct Coder {
-    pipelines: Vec<ChannelPipeline>,
-    channels: Vec<ChannelCoder>,
-    blocks: usize,
-    overlap: bool,
-    recorder: Recorder,
-}
-
-/// Memory and kernels that code the blocks of one channel.
-struct ChannelCoder {
-    blocks: ChannelBlocks,
-    encode: Kernel,
-    sizes: Buffer<u32>,
-    sizes_host: Pinned<u32>,
-    gather: Kernel,
-    places: Buffer<u32>,
-    places_host: Pinned<u32>,
-    gathered: Buffer<u8>,
-    gathered_host: Pinned<u8>,
-    /// What the kernels refer to besides; kept so that it lives as long as they do.
-    _slots: Buffer<u32>,
-    _table: Buffer<u32>,
-    _steps: Buffer<f32>,
-}
-
-/// Position of the `first` block and of the step among the arguments of `quad_encode`.
-const FIRST_ARG: u32 = 3;
-const STEP_ARG: u32 = 4;
-/// Position of the output among the arguments of `quad_gather`.
-const GATHERED_ARG: u32 = 3;
-
-impl ChannelCoder {
-    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
-    fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096)
-    }
-
-    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
-    fn memory(samples: usize, count: usize, memory: &mut Memory) {
-        let slots = count * (constants::SLOT_BYTES / 4);
-        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, count, count]);
-        memory.buffers::<f32>(&[constants::step_table(0).len()]);
-        memory.buffers::<u8>(&[Self::capacity(samples)]);
-        memory.pinned::<u32>(&[count, count]);
-        memory.pinned::<u8>(&[Self::capacity(samples)]);
-    }
-
-    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks) -> Result<Self, Error> {
-        let queue = &pipeline.queue;
-        let count = blocks.indices.len();
-        let table = constant(queue, &constants::encoder_table())?;
-        let steps = constant(queue, &constants::step_table(0))?;
-        let slots = queue.buffer::<u32>(count * (constants::SLOT_BYTES / 4))?;
-        let sizes = queue.buffer::<u32>(count)?;
-        let transform = &pipeline.transform;
-        let encode = kernel(
-            &pipeline.program,
-            "quad_encode",
-            &[
-                transform.bands.arg(),
-                transform.band_pitch.into(),
-                blocks.descriptions.arg(),
-                Arg::Int(0),
-                Arg::Int(0),
-                table.arg(),
-                steps.arg(),
-                slots.arg(),
-                sizes.arg(),
-            ],
-        )?;
-        let capacity = Self::capacity(pipeline.width * pipeline.height);
-        let (places, gathered) = (queue.buffer(count)?, queue.buffer(capacity)?);
-        let gather =
-            kernel(&pipeline.program, "quad_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?;
-        Ok(Self {
-            blocks,
-            encode,
-            sizes,
-            sizes_host: queue.pinned(count)?,
-            gather,
-            places,
-            places_host: queue.pinned(count)?,
-            gathered,
-            gathered_host: queue.pinned(capacity)?,
-            _slots: slots,
-            _table: table,
-            _steps: steps,
-        })
-    }
-
-    /// Which of this channel's blocks lie in `range` of the frame's.
-    fn local(&self, range: &Range<usize>) -> Range<usize> {
-        let before = |end: usize| self.blocks.indices.partition_point(|&index| index < end);
-        before(range.start)..before(range.end)
-    }
-
-    /// Starts coding the blocks `local` and fetching their sizes; notes the commands.
-    fn start(
-        &mut self,
-        pipeline: &ChannelPipeline,
-        local: &Range<usize>,
-        step: StepIndex,
-        recorder: &mut Recorder,
-    ) -> Result<Event, Error> {
-        let queue = &pipeline.queue;
-        set(&self.encode, FIRST_ARG, local.start.into())?;
-        set(&self.encode, STEP_ARG, Arg::Int(step.index().into()))?;
-        let event = queue.launch(&self.encode, [local.len(), 1], [queue.device().tuning.block_group_size, 1], &[])?;
-        recorder.note(pipeline.channel, Stage::Code, event);
-        let event = queue.download(&self.sizes, local.start, &mut self.sizes_host, local.len())?;
-        recorder.note(pipeline.channel, Stage::Download, event.clone());
-        queue.flush()?;
-        Ok(event)
-    }
-
-    /// Starts fetching all blocks' bytes, whose lengths in the frame are `lengths`; notes the commands.
-    fn fetch(
-        &mut self,
-        pipeline: &ChannelPipeline,
-        lengths: &[u32],
-        recorder: &mut Recorder,
-    ) -> Result<Option<Event>, Error> {
-        let mut total = 0;
-        for (place, &index) in self.places_host.values_mut().iter_mut().zip(&self.blocks.indices) {
-            *place = total;
-            total += lengths[index];
-        }
-        let len = total as usize;
-        if len == 0 {
-            return Ok(None);
-        }
-        let queue = &pipeline.queue;
-        if len > self.gathered.len() {
-            let capacity = len + len / 4;
-            (self.gathered, self.gathered_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            set(&self.gather, GATHERED_ARG, self.gathered.arg())?;
-        }
-        let count = self.blocks.indices.len();
-        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
-        note(Stage::Upload, queue.upload(&self.places_host, &self.places, count)?.into());
-        note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
-        let event = queue.download(&self.gathered, 0, &mut self.gathered_host, len)?;
-        note(Stage::Download, Some(event.clone()));
-        queue.flush()?;
-        Ok(Some(event))
-    }
-}
-
-impl BlockCoder for Coder {
-    fn block_count(&self) -> usize {
-        self.blocks
-    }
-
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
-        let mut running = Vec::with_capacity(self.channels.len());
-        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            let local = coder.local(&range);
-            if !local.is_empty() {
-                running.push(coder.start(pipeline, &local, step, &mut self.recorder)?);
-                if !self.overlap {
-                    pipeline.queue.finish()?;
-                }
-            }
-        }
-        wait(&running)?;
-        for coder in &self.channels {
-            let local = coder.local(&range);
-            for (&size, &index) in coder.sizes_host.values().iter().zip(&coder.blocks.indices[local]) {
-                lengths[index - range.start] = size;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Coder {
-    /// The ends and bytes of all blocks in coding order.
-    fn collect(&mut self, lengths: &[u32]) -> Result<(Vec<u32>, Vec<u8>), Error> {
-        let mut running = Vec::with_capacity(self.channels.len());
-        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            running.extend(coder.fetch(pipeline, lengths, &mut self.recorder)?);
-            if !self.overlap {
-                pipeline.queue.finish()?;
-            }
-        }
-        let mut ends = vec![0; lengths.len()];
-        let mut total = 0;
-        for (end, &length) in ends.iter_mut().zip(lengths) {
-            total += length;
-            *end = total;
-        }
-        let mut data = vec![0; total as usize];
-        wait(&running)?;
-        for coder in &self.channels {
-            let (places, bytes) = (coder.places_host.values(), coder.gathered_host.values());
-            for (&place, &index) in places.iter().zip(&coder.blocks.indices) {
-                let (end, len, place) = (ends[index] as usize, lengths[index] as usize, place as usize);
-                data[end - len..end].copy_from_slice(&bytes[place..place + len]);
-            }
-        }
-        Ok((ends, data))
+    EncodeTimes {
+        upload,
+        transform: both.saturating_sub(upload),
+        code: total.saturating_sub(both.max(upload)),
+        device: Duration::from_nanos(timeline.computing_ns()),
     }
 }

@@ -188,7 +188,7 @@ fn download(
 ) -> Result<(), Error> {
     let (samples, _) = pipeline.transform.samples();
     let from = if square { &pipeline.transform.bands } else { samples };
-    let event = pipeline.queue.download(from, 0, to, from.len())?;
+    let event = pipeline.queue.download(from, to, from.len())?;
     recorder.note(pipeline.channel, Stage::Download, event);
     Ok(())
 }

@@ -3,8 +3,9 @@
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
+use super::kernel::{Arg, Kernel};
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Kernel, Mem};
+use super::queue::{Buffer, Mem};
 use crate::Error;
 
 /// A buffer between levels, and how far apart its rows are.

@@ -1,9 +1,10 @@
 //! Rows, then columns, one work-item per row or column (`cl/dwt_line.cl`): slow, and right for any length and boundary.
 
 use super::device::Device;
+use super::kernel::{Arg, Program, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use super::queue::{Arg, Buffer, Program, kernel};
+use super::queue::Buffer;
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 use common::params::Boundary;

@@ -11,7 +11,7 @@ use super::backend;
 use super::choice::Schemes;
 use super::device::{self, Device};
 use super::memory::Memory;
-use super::queue::{Event, Pinned, Queue, span};
+use super::queue::{Event, Pinned, Queue, Timing, span};
 use super::transform::ChannelTransform;
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
 use crate::reference::sample::Sample;
@@ -51,6 +51,8 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         let mut channels = Vec::new();
         for (index, pyramid) in params.pyramids().iter().enumerate() {
             let queue = Queue::new(&device)?;
+            // Timing every kernel would keep the channels apart.
+            queue.set_timing(Timing::Markers);
             let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
             let (width, (samples, pitch)) = (pyramid.plane().width(), transform.samples());
             let (samples, bands) = (samples.len(), transform.bands.len());
@@ -87,7 +89,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         let downloads = self.each(|channel| {
             channel.queue.wait_for(&levels)?;
             let bands = &channel.transform.bands;
-            Ok(vec![channel.queue.download(bands, 0, &mut channel.result, bands.len())?])
+            Ok(vec![channel.queue.download(bands, &mut channel.result, bands.len())?])
         })?;
         let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())?;
         Ok(run)
@@ -105,7 +107,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         let downloads = self.each(|channel| {
             channel.queue.wait_for(&levels)?;
             let (samples, _) = channel.transform.samples();
-            Ok(vec![channel.queue.download(samples, 0, &mut channel.result, samples.len())?])
+            Ok(vec![channel.queue.download(samples, &mut channel.result, samples.len())?])
         })?;
         let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())?;
         Ok(run)
@@ -131,17 +133,17 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(events)
     }
 
-    /// Queues all levels behind the uploads of all channels.
+    /// Queues all levels behind the uploads of all channels, between two markers.
     fn after(
         &mut self,
         uploads: &[Event],
         levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), Error>,
     ) -> Result<Vec<Event>, Error> {
         self.each(|channel| {
-            let mut events = Vec::new();
             channel.queue.wait_for(uploads)?;
-            levels(&channel.transform, &channel.queue, &mut events)?;
-            Ok(events)
+            let start = channel.queue.marker()?;
+            levels(&channel.transform, &channel.queue, &mut Vec::new())?;
+            Ok(vec![start, channel.queue.marker()?])
         })
     }
 

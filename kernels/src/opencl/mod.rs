@@ -6,6 +6,7 @@
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
 mod address;
+mod block_coder;
 mod channel;
 mod choice;
 mod convolution;
@@ -16,7 +17,10 @@ mod fault;
 #[cfg(test)]
 mod fault_tests;
 mod handle;
+mod kernel;
 mod lane;
+#[cfg(test)]
+mod lanes_tests;
 mod level;
 mod limits;
 mod line;

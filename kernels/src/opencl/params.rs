@@ -15,6 +15,8 @@ use crate::{lifting, tables};
 const MAX_SYMBOLS: usize = 2 * (1 + BLOCK_SIDE * BLOCK_SIDE / 4 + BLOCK_SIDE * BLOCK_SIDE);
 /// Raw bytes of a block: a sign and all bits but the leading one of every coefficient.
 const MAX_RAW_BYTES: usize = BLOCK_SIDE * BLOCK_SIDE * tables::MAX_LENGTH as usize / 8;
+/// The same in words, and one that may be read beyond.
+const RAW_WORDS: usize = MAX_RAW_BYTES / 4 + 1;
 /// More bytes than any block takes to encode: no symbol takes more than PROBABILITY_BITS bits, and room for the
 /// coder's first and last state and for writing a byte too many. Whole words, and no large power of two.
 pub(super) const SLOT_BYTES: usize =
@@ -24,19 +26,29 @@ pub(super) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
 /// Length of a block of which nothing is known.
 pub(super) const MISSING: u32 = u32::MAX;
 
-/// Frequency, start and the two halves of 2^40 / frequency + 1 of every context and symbol: what the encoder needs.
+/// What the encoder needs of every context and symbol, of frequency f and start b, with M = 2^PROBABILITY_BITS:
+/// f, shift from bit 13 and bias from bit 17 on, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x + bias + q (M - f) with
+/// q = floor(x m / 2^32) >> shift. For f > 1, m = ceil(2^(31 + s) / f) and shift = s - 1 with s = ceil(log2 f), where q is
+/// x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1 and the bias makes up.
 pub(super) fn encoder_table() -> Vec<u32> {
     let entry = |(&frequency, &start): (&u16, &u16)| {
-        let inverse = (1_u64 << 40).checked_div(u64::from(frequency)).map_or(0, |quotient| quotient + 1);
-        [u32::from(frequency), u32::from(start), inverse as u32, (inverse >> 32) as u32]
+        let (f, start) = (u64::from(frequency), u32::from(start));
+        match f {
+            0 => [0; 2],
+            1 => [1 | (start + (1 << tables::PROBABILITY_BITS) - 1) << 17, u32::MAX],
+            _ => {
+                let s = f.next_power_of_two().trailing_zeros();
+                [f as u32 | (s - 1) << 13 | start << 17, (1_u64 << (31 + s)).div_ceil(f) as u32]
+            }
+        }
     };
     tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
 }
 
-/// Frequency and start of every context and symbol: what the decoder needs.
+/// Start and, from bit 16 on, frequency of every context and symbol: what the decoder needs.
 pub(super) fn decoder_table() -> Vec<u32> {
-    let entry = |(&frequency, &start): (&u16, &u16)| [u32::from(frequency), u32::from(start)];
-    tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
+    let entry = |(&frequency, &start): (&u16, &u16)| u32::from(start) | u32::from(frequency) << 16;
+    tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).map(entry).collect()
 }
 
 /// What coding at each step needs: see `cl/quad.cl`.
@@ -55,8 +67,12 @@ pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     integer("LSIZE", tuning.group_size);
     integer("STRIP", tuning.strip);
     integer("BLOCK_LSIZE", tuning.block_group_size);
+    integer("BLOCKS_PER_GROUP", tuning.blocks_per_group);
+    integer("LANES", tuning.lanes());
     integer("SIDE", BLOCK_SIDE);
     integer("SLOT_BYTES", SLOT_BYTES);
+    integer("MAX_SYMBOLS", MAX_SYMBOLS);
+    integer("RAW_WORDS", RAW_WORDS);
     integer("SYMBOLS", tables::SYMBOLS);
     integer("MAX_LENGTH", usize::from(tables::MAX_LENGTH));
     integer("PROBABILITY_BITS", tables::PROBABILITY_BITS as usize);
@@ -183,6 +199,25 @@ fn boundary_name(boundary: Boundary) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dividing_by_multiplication_is_exact() {
+        let m = 1_u64 << tables::PROBABILITY_BITS;
+        let frequencies = tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened());
+        for ((&f, &start), entry) in frequencies.zip(encoder_table().as_chunks::<2>().0) {
+            let (f, start) = (u64::from(f), u64::from(start));
+            let [packed, multiplier] = entry.map(u64::from);
+            let (shift, bias) = (packed >> 13 & 0xf, packed >> 17);
+            assert_eq!(packed & 0x1fff, f);
+            // All quotients that a state has, at both ends of what gives them.
+            for quotient in (1..m).filter(|_| f > 0) {
+                for x in [quotient * f, quotient * f + f - 1] {
+                    let next = x + bias + (((x * multiplier) >> 32) >> shift) * (m - f);
+                    assert_eq!(next, m * (x / f) + x % f + start, "{x} by {f}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn coefficients_keep_every_bit() {

@@ -6,8 +6,9 @@ use common::frame::Chroma;
 use common::params::StreamParams;
 
 use super::device::Device;
+use super::kernel::{Arg, Kernel, Program, kernel, set};
 use super::pcwt::{ChannelTree, program};
-use super::queue::{Arg, Buffer, Kernel, Pinned, Program, kernel, set};
+use super::queue::{Buffer, Pinned};
 use super::{backend, device};
 use crate::pcwt::{PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
@@ -80,16 +81,16 @@ impl OpenClPcwtDecoder {
             if !rgb {
                 channel.launch(&coder.to_bytes, channel.width, channel.height)?;
                 let len = channel.width * channel.height;
-                channel.queue.download(&coder.samples, 0, &mut coder.samples_host, len)?;
+                channel.queue.download(&coder.samples, &mut coder.samples_host, len)?;
             }
-            ends.push(channel.queue.download(&coder.damaged, 0, &mut coder.damaged_host, 1)?);
+            ends.push(channel.queue.download(&coder.damaged, &mut coder.damaged_host, 1)?);
             channel.queue.flush()?;
         }
         let data = out.data_mut();
         if let (true, Some(first)) = (rgb, self.channels.first()) {
             first.queue.wait_for(&ends)?;
             first.launch(&self.merge, first.width, first.height)?;
-            first.queue.download(&self.picture, 0, &mut self.picture_host, data.len())?;
+            first.queue.download(&self.picture, &mut self.picture_host, data.len())?;
         }
         self.channels.iter().try_for_each(|channel| channel.queue.finish())?;
         for (channel, (coder, tree)) in self.coders.iter().zip(&self.trees).enumerate() {

@@ -3,8 +3,9 @@
 use common::params::StreamParams;
 
 use super::channel::constant;
+use super::kernel::{Arg, Kernel, Program, kernel, set};
 use super::pcwt::{ChannelTree, LSIZE, SLOT_WORDS, program};
-use super::queue::{Arg, Buffer, Event, Kernel, Pinned, Program, kernel, set, wait};
+use super::queue::{Buffer, Event, Pinned, wait};
 use super::source::{self, Convert};
 use super::{backend, device};
 use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
@@ -240,8 +241,8 @@ impl Coder {
             Joining::Atomic => count * LSIZE,
         };
         channel.launch(&self.encode, items, 1)?;
-        queue.download(&self.sizes, 0, &mut self.sizes_host, count)?;
-        queue.download(&self.peak, 0, &mut self.peak_host, 1)?;
+        queue.download(&self.sizes, &mut self.sizes_host, count)?;
+        queue.download(&self.peak, &mut self.peak_host, 1)?;
         queue.flush()
     }
 
@@ -265,7 +266,7 @@ impl Coder {
         }
         queue.upload(&self.places_host, &self.places, count)?;
         channel.launch(&self.gather, count * LSIZE, 1)?;
-        self.running = Some(queue.download(&self.gathered, 0, &mut self.gathered_host, self.total)?);
+        self.running = Some(queue.download(&self.gathered, &mut self.gathered_host, self.total)?);
         queue.flush()
     }
 

@@ -61,7 +61,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             let (samples, pitch) = transform.samples();
             upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
             transform.run_forward(queue, &mut Vec::new())?;
-            queue.download(&transform.bands, 0, staging, transform.bands.len())?;
+            queue.download(&transform.bands, staging, transform.bands.len())?;
             queue.flush()?;
         }
         let results = self
@@ -79,7 +79,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
             transform.run_inverse(queue, &mut Vec::new())?;
             let (samples, _) = transform.samples();
-            queue.download(samples, 0, staging, samples.len())?;
+            queue.download(samples, staging, samples.len())?;
             queue.flush()?;
         }
         let results = self.channels.iter().zip(&self.pyramids).map(|(channel, pyramid)| {

@@ -4,8 +4,9 @@ use common::coded::StepIndex;
 use common::params::StreamParams;
 
 use super::channel::ChannelPipeline;
+use super::kernel::{Arg, Kernel, kernel};
 use super::params;
-use super::queue::{Arg, Buffer, Event, Kernel, kernel};
+use super::queue::{Buffer, Event};
 use crate::Error;
 use crate::reference::quantise::Quantiser;
 
@@ -43,7 +44,7 @@ impl Quantised {
     /// The square, row by row, brought to the host; waits.
     pub(super) fn values(&self, pipeline: &ChannelPipeline) -> Result<Vec<i32>, Error> {
         let mut host = pipeline.queue.pinned(self.square.len())?;
-        pipeline.queue.download(&self.square, 0, &mut host, self.square.len())?;
+        pipeline.queue.download(&self.square, &mut host, self.square.len())?;
         pipeline.queue.finish()?;
         Ok(host.values().to_vec())
     }

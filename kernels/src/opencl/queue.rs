@@ -1,33 +1,47 @@
-//! A command queue with its kernels and memory: thin, checked wrappers around the calls that move work and data.
+//! A command queue with its memory: thin, checked wrappers around the calls that move work and data.
 //!
 //! Everything here is asynchronous except [`Queue::finish`], [`wait`], [`Queue::upload_now`] and the one-time mapping of
 //! pinned memory.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use ocl::core::{self as cl, ArgVal, OclPrm};
+use ocl::core::{self as cl, OclPrm};
+use rayon::prelude::*;
 
 use super::device::{Device, failed};
 use super::fault;
 use super::handle::Handle;
+use super::kernel::Arg;
 use crate::Error;
 
-/// A built program.
-pub(super) type Program = Arc<Handle<cl::Program>>;
-/// A kernel with its arguments.
-pub(super) type Kernel = Handle<cl::Kernel>;
 /// Device memory, whatever it holds.
 pub(super) type Mem = Arc<Handle<cl::Mem>>;
 
+/// What a queue notes of when commands ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// Nothing.
+    Off,
+    /// Of transfers and [`Queue::marker`]s, not of kernels.
+    Markers,
+    /// Of every command.
+    Commands,
+}
+
 /// An in-order queue of one device; all are the same one where [`Device::queues_overlap`] is false.
+///
+/// There is one queue that notes when commands ran and one that does not, of which one is in use: noting costs time, and
+/// keeps commands of several queues from running closely side by side.
 #[derive(Clone)]
 pub(super) struct Queue {
-    queue: Arc<Handle<cl::CommandQueue>>,
+    noting: Arc<Handle<cl::CommandQueue>>,
+    plain: Arc<Handle<cl::CommandQueue>>,
+    timing: Arc<AtomicU8>,
     context: Arc<Handle<cl::Context>>,
     device: Arc<Device>,
-    timed: bool,
 }
 
 impl Queue {
@@ -36,17 +50,45 @@ impl Queue {
         Self::with(device, true)
     }
 
-    /// A new queue on `device`; one that is not `timed` makes no events for its kernels, which costs less.
+    /// A new queue on `device`; one that is not `timed` makes no events for its kernels.
     pub(super) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, Error> {
-        let context = device.context()?;
-        fault::check("clCreateCommandQueue")?;
-        let queue = device.queue(timed)?;
-        Ok(Self { queue, context, device: device.clone(), timed })
+        let timing = if timed { Timing::Commands } else { Timing::Off };
+        Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
     }
 
-    /// Another queue of the same kind on the same device.
+    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self, Error> {
+        let context = device.context()?;
+        fault::check("clCreateCommandQueue")?;
+        let (noting, plain) = (device.queue(true)?, device.queue(false)?);
+        Ok(Self { noting, plain, timing, context, device: device.clone() })
+    }
+
+    /// Another queue on the same device, timed whenever this one is.
     pub(super) fn beside(&self) -> Result<Self, Error> {
-        Self::with(&self.device, self.timed)
+        Self::switched_by(&self.device, self.timing.clone())
+    }
+
+    /// What is noted from here on, of this queue, its clones and those beside it. All that was queued has ended, and nobody
+    /// else uses any of them meanwhile.
+    pub(super) fn set_timing(&self, timing: Timing) {
+        self.timing.store(timing as u8, Ordering::Relaxed);
+    }
+
+    fn notes(&self, timing: Timing) -> bool {
+        self.timing.load(Ordering::Relaxed) >= timing as u8
+    }
+
+    fn in_use(&self) -> &Handle<cl::CommandQueue> {
+        if self.notes(Timing::Markers) { &self.noting } else { &self.plain }
+    }
+
+    /// The moment at which everything queued before has ended.
+    pub(super) fn marker(&self) -> Result<Event, Error> {
+        let mut event = cl::Event::null();
+        fault::check("clEnqueueMarkerWithWaitList")?;
+        cl::enqueue_marker_with_wait_list(self.in_use(), NO_WAIT, Some(&mut event), None)
+            .map_err(failed("clEnqueueMarkerWithWaitList"))?;
+        Ok(event.into())
     }
 
     /// The device it belongs to.
@@ -89,7 +131,7 @@ impl Queue {
         // SAFETY: the range is the whole buffer, and nothing else maps it.
         let mut map = unsafe {
             cl::enqueue_map_buffer::<T, _, _, _>(
-                &self.queue,
+                self.in_use(),
                 &**buffer.mem,
                 true,
                 access,
@@ -103,7 +145,7 @@ impl Queue {
         let start = map.as_mut_ptr();
         // SAFETY: the mapping is `len` values long; all-zero bytes are a value of every OpenCL number.
         unsafe { start.write_bytes(0, buffer.len) };
-        Ok(Pinned { start, map, buffer, queue: self.queue.clone() })
+        Ok(Pinned { start, map, buffer, queue: self.clone() })
     }
 
     /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows), after the events in `after`.
@@ -131,14 +173,15 @@ impl Queue {
         let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
         let local = Some([group_size[0], group_size[1], 1]);
         let mut event = cl::Event::null();
-        let noted = self.timed.then_some(&mut event);
+        let timed = self.notes(Timing::Commands);
+        let noted = timed.then_some(&mut event);
         let list = wait_list(after);
         fault::check("clEnqueueNDRangeKernel")?;
         // SAFETY: the arguments were set from buffers that live as long as the kernel; kernels stay inside the
         // shapes that they are given.
-        unsafe { cl::enqueue_kernel(&self.queue, kernel, 2, offset, &global, local, list.as_ref(), noted) }
+        unsafe { cl::enqueue_kernel(self.in_use(), kernel, 2, offset, &global, local, list.as_ref(), noted) }
             .map_err(failed("clEnqueueNDRangeKernel"))?;
-        Ok(self.timed.then(|| event.into()))
+        Ok(timed.then(|| event.into()))
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
@@ -163,7 +206,7 @@ impl Queue {
         // reuse and drop).
         unsafe {
             let data = std::slice::from_raw_parts(from.start.add(at), len);
-            cl::enqueue_write_buffer(&self.queue, &**to.mem, false, to_at, data, NO_WAIT, Some(&mut event))
+            cl::enqueue_write_buffer(self.in_use(), &**to.mem, false, to_at, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueWriteBuffer"))?;
         Ok(event.into())
@@ -175,7 +218,7 @@ impl Queue {
         let (mut event, len) = (cl::Event::null(), from.len);
         fault::check("clEnqueueCopyBuffer")?;
         cl::enqueue_copy_buffer::<T, _, _, _>(
-            &self.queue,
+            self.in_use(),
             &**from.mem,
             &**to.mem,
             0,
@@ -192,7 +235,7 @@ impl Queue {
     pub(super) fn wait_for(&self, events: &[Event]) -> Result<(), Error> {
         let list = wait_list(events);
         fault::check("clEnqueueBarrierWithWaitList")?;
-        cl::enqueue_barrier_with_wait_list(&self.queue, list.as_ref(), NO_EVENT, None)
+        cl::enqueue_barrier_with_wait_list(self.in_use(), list.as_ref(), NO_EVENT, None)
             .map_err(failed("clEnqueueBarrierWithWaitList"))
     }
 
@@ -201,26 +244,32 @@ impl Queue {
         check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
         fault::check("clEnqueueWriteBuffer")?;
         // SAFETY: the call blocks until `values` has been read.
-        unsafe { cl::enqueue_write_buffer(&self.queue, &**to.mem, true, 0, values, NO_WAIT, NO_EVENT) }
+        unsafe { cl::enqueue_write_buffer(self.in_use(), &**to.mem, true, 0, values, NO_WAIT, NO_EVENT) }
             .map_err(failed("clEnqueueWriteBuffer"))
     }
 
-    /// Copies `len` values of `from`, starting at `at`, to the front of `to`.
-    pub(super) fn download<T: OclPrm>(
+    /// Copies the first `len` values of `from` to the front of `to`.
+    pub(super) fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event, Error> {
+        self.download_range(from, 0, to, 0, len)
+    }
+
+    /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
+    pub(super) fn download_range<T: OclPrm>(
         &self,
         from: &Buffer<T>,
         at: usize,
         to: &mut Pinned<T>,
+        to_at: usize,
         len: usize,
     ) -> Result<Event, Error> {
         check_range("clEnqueueReadBuffer", at.saturating_add(len), from.len)?;
-        check_range("clEnqueueReadBuffer", len, to.buffer.len)?;
+        check_range("clEnqueueReadBuffer", to_at.saturating_add(len), to.buffer.len)?;
         let mut event = cl::Event::null();
         fault::check("clEnqueueReadBuffer")?;
         // SAFETY: as in `upload_range`.
         unsafe {
-            let data = std::slice::from_raw_parts_mut(to.start, len);
-            cl::enqueue_read_buffer(&self.queue, &**from.mem, false, at, data, NO_WAIT, Some(&mut event))
+            let data = std::slice::from_raw_parts_mut(to.start.add(to_at), len);
+            cl::enqueue_read_buffer(self.in_use(), &**from.mem, false, at, data, NO_WAIT, Some(&mut event))
         }
         .map_err(failed("clEnqueueReadBuffer"))?;
         Ok(event.into())
@@ -229,26 +278,27 @@ impl Queue {
     /// Sets all values of `buffer` to zero.
     pub(super) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), Error> {
         fault::check("clEnqueueFillBuffer")?;
-        cl::enqueue_fill_buffer(&self.queue, &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
+        cl::enqueue_fill_buffer(self.in_use(), &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
             .map_err(failed("clEnqueueFillBuffer"))
     }
 
     /// Starts what was queued.
     pub(super) fn flush(&self) -> Result<(), Error> {
         fault::check("clFlush")?;
-        cl::flush(&self.queue).map_err(failed("clFlush"))
+        cl::flush(self.in_use()).map_err(failed("clFlush"))
     }
 
     /// Waits until everything queued has run.
     pub(super) fn finish(&self) -> Result<(), Error> {
         fault::check("clFinish")?;
-        cl::finish(&self.queue).map_err(failed("clFinish"))
+        cl::finish(self.in_use()).map_err(failed("clFinish"))
     }
 
     /// As [`Self::finish`] after a failure, of which another one would say nothing new: host memory may be used again,
     /// since a device that cannot even finish runs nothing.
     pub(super) fn settle(&self) {
-        let _ = cl::finish(&self.queue);
+        let _ = cl::finish(&self.noting);
+        let _ = cl::finish(&self.plain);
     }
 }
 
@@ -353,7 +403,7 @@ pub(super) struct Pinned<T: OclPrm> {
     start: *mut T,
     map: cl::MemMap<T>,
     buffer: Buffer<T>,
-    queue: Arc<Handle<cl::CommandQueue>>,
+    queue: Queue,
 }
 
 // SAFETY: `start` points into the mapping, which belongs to this value alone.
@@ -376,44 +426,23 @@ impl<T: OclPrm> Pinned<T> {
 impl<T: OclPrm> Drop for Pinned<T> {
     fn drop(&mut self) {
         // A lost device must not turn a clean end into a panic: failures here have no consequence.
-        let _ = cl::finish(&self.queue);
-        let _ = cl::enqueue_unmap_mem_object(&self.queue, &**self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
-        let _ = cl::finish(&self.queue);
+        self.queue.settle();
+        let _ = cl::enqueue_unmap_mem_object(&self.queue.plain, &**self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
+        self.queue.settle();
     }
 }
 
-/// A kernel's argument.
-#[derive(Clone, Copy)]
-pub(super) enum Arg<'a> {
-    Memory(&'a cl::Mem),
-    Int(i32),
-    Float(f32),
-}
+/// Bytes that are worth a task of their own.
+const COPIED_AT_ONCE: usize = 1 << 18;
 
-impl From<usize> for Arg<'_> {
-    /// For sizes; they are bounded by the largest picture and fit.
-    fn from(value: usize) -> Self {
-        Arg::Int(i32::try_from(value).unwrap_or(i32::MAX))
+/// Copies bytes between pinned and other host memory, by several threads if that pays: one thread is slower than the way to
+/// the device. Both are equally long.
+pub(super) fn copy_bytes(from: &[u8], to: &mut [u8]) {
+    if to.len() < 2 * COPIED_AT_ONCE {
+        to.copy_from_slice(from);
+        return;
     }
-}
-
-/// The kernel `name` of `program` with its arguments.
-pub(super) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel, Error> {
-    fault::check("clCreateKernel")?;
-    let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
-    for (index, arg) in args.iter().enumerate() {
-        set(&kernel, index as u32, *arg)?;
-    }
-    Ok(kernel)
-}
-
-/// Sets argument `index`.
-pub(super) fn set(kernel: &cl::Kernel, index: u32, arg: Arg<'_>) -> Result<(), Error> {
-    let value = match &arg {
-        Arg::Memory(mem) => ArgVal::mem(mem),
-        Arg::Int(value) => ArgVal::scalar(value),
-        Arg::Float(value) => ArgVal::scalar(value),
-    };
-    fault::check("clSetKernelArg")?;
-    cl::set_kernel_arg(kernel, index, value).map_err(failed("clSetKernelArg"))
+    to.par_chunks_mut(COPIED_AT_ONCE)
+        .zip(from.par_chunks(COPIED_AT_ONCE))
+        .for_each(|(to, from)| to.copy_from_slice(from));
 }

@@ -1,8 +1,8 @@
 //! The slab scheme: rows in local memory, columns by a window that slides down a strip (`cl/dwt.cl`, `cl/idwt.cl`).
 
 use super::device::Device;
+use super::kernel::{Program, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
-use super::queue::{Program, kernel};
 use super::tuning::Tuning;
 use crate::Error;
 use common::params::Boundary;

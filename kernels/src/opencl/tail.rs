@@ -3,9 +3,9 @@
 use common::params::Boundary;
 
 use super::device::Device;
+use super::kernel::{Kernel, Program, kernel};
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use super::queue::{Kernel, Program, kernel};
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 

@@ -4,9 +4,9 @@
 use common::params::Boundary;
 
 use super::device::Device;
+use super::kernel::{Program, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use super::queue::{Program, kernel};
 use super::tuning::TileShape;
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};

@@ -47,8 +47,17 @@ pub struct Timeline {
 impl Timeline {
     /// Nanoseconds during which at least one command of `stage` ran.
     pub fn busy_ns(&self, stage: Stage) -> u64 {
-        let mut spans: Vec<_> =
-            self.intervals.iter().filter(|i| i.stage == stage).map(|i| (i.start_ns, i.end_ns)).collect();
+        self.busy_with(|of| of == stage)
+    }
+
+    /// Nanoseconds during which at least one kernel ran: everything but transfers.
+    pub fn computing_ns(&self) -> u64 {
+        self.busy_with(|of| matches!(of, Stage::Transform | Stage::Code))
+    }
+
+    fn busy_with(&self, counts: impl Fn(Stage) -> bool) -> u64 {
+        let counted = self.intervals.iter().filter(|interval| counts(interval.stage));
+        let mut spans: Vec<_> = counted.map(|interval| (interval.start_ns, interval.end_ns)).collect();
         spans.sort_unstable();
         let (mut busy, mut covered) = (0, 0);
         for (start, end) in spans {
@@ -63,6 +72,36 @@ impl Timeline {
         let start = self.intervals.iter().map(|i| i.start_ns).min().unwrap_or(0);
         let end = self.intervals.iter().map(|i| i.end_ns).max().unwrap_or(0);
         end - start
+    }
+}
+
+/// Frames from one that is measured to the next, unless told otherwise: about a second of them.
+const MEASURED_EVERY: u64 = 64;
+
+/// Which frames are measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sampling {
+    every: u64,
+    frame: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self::every(MEASURED_EVERY)
+    }
+}
+
+impl Sampling {
+    /// The next frame and every `frames`-th one after it.
+    pub(super) fn every(frames: u64) -> Self {
+        Self { every: frames.max(1), frame: 0 }
+    }
+
+    /// Whether the next frame is measured.
+    pub(super) fn next(&mut self) -> bool {
+        let measured = self.frame.is_multiple_of(self.every);
+        self.frame = self.frame.wrapping_add(1);
+        measured
     }
 }
 

@@ -43,7 +43,7 @@ impl OpenClTransfer {
         self.queue.flush()?;
         wait(&[event])?;
         let upload = start.elapsed();
-        let event = self.queue.download(&self.memory, 0, &mut self.host, self.bytes)?;
+        let event = self.queue.download(&self.memory, &mut self.host, self.bytes)?;
         self.queue.flush()?;
         wait(&[event])?;
         Ok(TransferTimes { upload, download: start.elapsed() - upload })

@@ -109,7 +109,7 @@ impl OpenClTransform {
     fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, Error> {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
-            let event = pipeline.queue.download(bands, 0, staging, bands.len())?;
+            let event = pipeline.queue.download(bands, staging, bands.len())?;
             self.recorder.note(pipeline.channel, Stage::Download, event);
             pipeline.queue.flush()?;
         }
@@ -135,7 +135,7 @@ impl OpenClTransform {
             self.recorder.note(pipeline.channel, Stage::Upload, event);
             pipeline.invert(&mut self.recorder)?;
             let (samples, _) = pipeline.transform.samples();
-            let event = pipeline.queue.download(samples, 0, staging, samples.len())?;
+            let event = pipeline.queue.download(samples, staging, samples.len())?;
             self.recorder.note(pipeline.channel, Stage::Download, event);
             pipeline.queue.flush()?;
         }

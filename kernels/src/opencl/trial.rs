@@ -118,7 +118,7 @@ fn fill(samples: &mut [f32]) {
 }
 
 fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>) -> Result<Vec<f32>, Error> {
-    queue.download(from, 0, staging, from.len())?;
+    queue.download(from, staging, from.len())?;
     queue.finish()?;
     Ok(staging.values()[..from.len()].to_vec())
 }

@@ -62,8 +62,10 @@ settings! {
     /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
     tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],
         cpu: [64, 16] => [[64, 16]], gpu: [32, 16] => [[32, 16]];
-    /// Work-items in a group that codes one block.
-    block_group_size: usize = 1..=256, cpu: 1 => [1], gpu: 32 => [32];
+    /// Work-items in a group that codes blocks.
+    block_group_size: usize = [1, 32, 64], cpu: 1 => [1], gpu: 32 => [32];
+    /// Blocks that such a group encodes.
+    blocks_per_group: usize = [1, 2, 4], cpu: 1 => [1], gpu: 2 => [2];
     /// Tiles of the separable forward transform, see `TileShape`.
     forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 24, 6, 2] => TILES;
     /// Tiles of the separable inverse transform, see `TileShape`.
@@ -142,6 +144,11 @@ impl Tuning {
         if kind == DeviceKind::Cpu { Self::CPU } else { Self::GPU }
     }
 
+    /// Work-items that encode one block.
+    pub(super) fn lanes(&self) -> usize {
+        self.block_group_size / self.blocks_per_group
+    }
+
     /// Refuses values that no setting may have and groups of more than `max_group_size` work-items, with a sentence
     /// that names the setting.
     pub(crate) fn check(&self, max_group_size: usize) -> Result<(), String> {
@@ -149,6 +156,10 @@ impl Tuning {
             if let Some(problem) = (setting.problem)(self) {
                 return Err(format!("{} is {}, {problem}", setting.name, setting.value(self)));
             }
+        }
+        if self.lanes() == 0 {
+            let Self { blocks_per_group, block_group_size, .. } = self;
+            return Err(format!("{blocks_per_group} blocks do not share {block_group_size} work-items"));
         }
         // The generated schemes and the tail make their groups as small as the device needs.
         let windows = if self.scheme == Scheme::Slab { self.group_size } else { 1 };

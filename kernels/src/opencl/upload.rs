@@ -7,8 +7,9 @@ use common::frame::{Channel, FrameSize, PixelFormat};
 use common::params::StreamParams;
 
 use super::channel::ChannelPipeline;
+use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
-use super::queue::{Arg, Buffer, Event, Kernel, Pinned, Queue, kernel, set};
+use super::queue::{Buffer, Event, Pinned, Queue, copy_bytes};
 use super::source::{self, Convert, Source};
 use super::timeline::{Recorder, Stage};
 use crate::reference::colour::RGB_TO_YCBCR;
@@ -151,7 +152,7 @@ impl Uploads {
         let (from, to) = (rows.start * row_bytes, rows.end * row_bytes);
         let range = source.bytes.start + from..source.bytes.start + to;
         if let Origin::Host(picture) = origin {
-            self.staging.values_mut()[range.clone()].copy_from_slice(&picture.data()[range.clone()]);
+            copy_bytes(&picture.data()[range.clone()], &mut self.staging.values_mut()[range.clone()]);
         }
         let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
         let event = queue.upload_range(&self.staging, range.start, &self.channels[index].bytes, from, range.len())?;

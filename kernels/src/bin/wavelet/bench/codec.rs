@@ -21,12 +21,15 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "transform_ms",
         "code_ms",
         "encode_ms",
+        "encode_device_ms",
         "decode_ms",
         "inverse_ms",
+        "decode_device_ms",
         "bytes",
         "bit_per_pixel",
         "psnr_y_db",
     ]);
+    table.note("device: time in which the device computed for a frame, transfers apart, by its own clock".to_owned());
     table.note("encode_ms: wall time of the whole encoder; every frame has the same budget".to_owned());
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
@@ -37,16 +40,27 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let mut out = Picture::for_stream(params.chroma, params.size);
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
-        let [upload, transform, code, encode, decode, inverse] = medians(Limit::of(args), || {
-            let start = Instant::now();
-            let frame = encoder.encode(picture, target)?;
-            let whole = start.elapsed();
-            bytes = coded_size(&frame);
-            decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
-            let (forward, backward) = (encoder.times(), decoder.times());
-            Ok([forward.upload, forward.transform, forward.code, whole, backward.decode, backward.inverse])
-        })?;
+        let [upload, transform, code, encode, encode_device, decode, inverse, decode_device] =
+            medians(Limit::of(args), || {
+                let start = Instant::now();
+                let frame = encoder.encode(picture, target)?;
+                let whole = start.elapsed();
+                bytes = coded_size(&frame);
+                decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
+                let (forward, backward) = (encoder.times(), decoder.times());
+                Ok([
+                    forward.upload,
+                    forward.transform,
+                    forward.code,
+                    whole,
+                    forward.device,
+                    backward.decode,
+                    backward.inverse,
+                    backward.device,
+                ])
+            })?;
         let backend = encoder.backend();
+        table.note(format!("{}: {}, {}", subject.name, backend.name, backend.reason));
         let pixels = params.size.pixels();
         let psnr = subject.psnr_luma(out.data()).map_or("-".to_owned(), |decibel| format!("{decibel:.2}"));
         table.plot(Axes {
@@ -66,8 +80,10 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             ms(transform),
             ms(code),
             ms(encode),
+            ms(encode_device),
             ms(decode),
             ms(inverse),
+            ms(decode_device),
             bytes.to_string(),
             format!("{:.4}", 8.0 * bytes as f64 / pixels as f64),
             psnr,

@@ -43,6 +43,8 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     table.note(
         "htod, dtoh: between pinned memory and the device; total: by the host's clock, nothing overlaps".to_owned(),
     );
+    table
+        .note("plain: calc again, commands not timed, by the host's clock from the first launch to the end".to_owned());
     table.note("gb_s: each level's samples read once and its coefficients written once, over calc".to_owned());
     table.note("share: of copy_gb_s, which a copy of one plane reads and writes on the device".to_owned());
     for size in sizes(&args.sizes, "1920x1080")? {

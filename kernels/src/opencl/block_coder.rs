@@ -1,0 +1,345 @@
+//! The block coder of a frame on the device: all channels, each on its own queue.
+//!
+//! A device that codes all blocks as fast as some has several areas of slots, each for the whole frame at one step. It codes
+//! each channel, as soon as that is transformed, at the two steps that the search starts from; what the search asks for is
+//! then mostly there already.
+
+use std::ops::Range;
+
+use common::coded::{FrameHeader, StepIndex};
+
+use super::channel::{ChannelBlocks, ChannelPipeline, constant};
+use super::kernel::{Arg, Kernel, kernel, set};
+use super::memory::Memory;
+use super::params as constants;
+use super::queue::{Buffer, Event, Pinned, wait};
+use super::timeline::{Recorder, Stage};
+use super::upload::{Origin, Uploads};
+use crate::rate::BlockCoder;
+use crate::{Error, PictureRef};
+
+/// Areas of a device that codes whole frames.
+const AREAS: usize = 3;
+
+/// How many areas a device has: one if it codes no more blocks than it must.
+pub(super) fn areas(codes_whole_frames: bool) -> usize {
+    if codes_whole_frames { AREAS } else { 1 }
+}
+
+/// A frame, or a part of it, at one step into one area.
+#[derive(Clone, Copy)]
+struct Pass {
+    step: StepIndex,
+    area: usize,
+}
+
+/// The block coder of a frame: all channels.
+pub(super) struct Coder {
+    pub(super) pipelines: Vec<ChannelPipeline>,
+    pub(super) recorder: Recorder,
+    pub(super) overlap: bool,
+    channels: Vec<ChannelCoder>,
+    blocks: usize,
+    /// Where there are several: the step at which each area holds the whole frame.
+    areas: Vec<Option<StepIndex>>,
+    /// The ends of what [`Self::forward`] started.
+    running: Vec<Event>,
+}
+
+impl Coder {
+    /// For the blocks of each channel, of which a frame has `blocks` in all.
+    pub(super) fn new(
+        pipelines: Vec<ChannelPipeline>,
+        channel_blocks: Vec<ChannelBlocks>,
+        areas: usize,
+    ) -> Result<Self, Error> {
+        let blocks = channel_blocks.iter().map(|channel| channel.indices.len()).sum();
+        let channels = pipelines.iter().zip(channel_blocks).map(|(p, blocks)| ChannelCoder::new(p, blocks, areas));
+        let channels = channels.collect::<Result<_, _>>()?;
+        let (areas, running) = (vec![None; areas], Vec::new());
+        Ok(Self { pipelines, recorder: Recorder::default(), overlap: true, channels, blocks, areas, running })
+    }
+
+    /// Adds what [`Self::new`] allocates for a channel of `samples` in `count` blocks.
+    pub(super) fn memory(samples: usize, count: usize, areas: usize, memory: &mut Memory) {
+        ChannelCoder::memory(samples, count, areas, memory);
+    }
+
+    /// Forgets the last frame; the search for this one will begin with `steps`.
+    pub(super) fn begin(&mut self, steps: &[StepIndex]) {
+        self.recorder.clear();
+        self.areas.fill(None);
+        self.running.clear();
+        if self.areas.len() > 1 {
+            self.areas.iter_mut().zip(steps).for_each(|(area, &step)| *area = Some(step));
+        }
+    }
+
+    /// Uploads and transforms all channels, and starts coding each at the steps with which the search begins.
+    pub(super) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<(), Error> {
+        let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| Pass { step, area });
+        let passes: Vec<_> = self.areas.iter().enumerate().filter_map(pass).collect();
+        let Self { pipelines, channels, recorder, running, .. } = self;
+        uploads.forward(pipelines, Origin::Host(picture), self.overlap, recorder, |index, recorder| {
+            if !passes.is_empty() {
+                let all = 0..channels[index].blocks.indices.len();
+                running.push(channels[index].start(&pipelines[index], &all, &passes, recorder)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// The area that holds the whole frame at `step`, coded now if need be in another area than that of `keep`.
+    fn area(&mut self, step: StepIndex, keep: Option<StepIndex>) -> Result<usize, Error> {
+        if let Some(area) = self.areas.iter().position(|&held| held == Some(step)) {
+            return Ok(area);
+        }
+        let distance = |held: Option<StepIndex>| match held {
+            None => u8::MAX,
+            Some(held) if Some(held) == keep => 0,
+            Some(held) => held.index().abs_diff(step.index()),
+        };
+        let area = (0..self.areas.len()).max_by_key(|&area| distance(self.areas[area])).unwrap_or(0);
+        self.run(0..self.blocks, &[Pass { step, area }])?;
+        self.areas[area] = Some(step);
+        Ok(area)
+    }
+
+    /// Codes the blocks of `range` in each of one or two passes, and waits for their sizes.
+    fn run(&mut self, range: Range<usize>, passes: &[Pass]) -> Result<(), Error> {
+        let mut running = Vec::with_capacity(self.channels.len());
+        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            let local = coder.local(&range);
+            if !local.is_empty() {
+                running.push(coder.start(pipeline, &local, passes, &mut self.recorder)?);
+                if !self.overlap {
+                    pipeline.queue.finish()?;
+                }
+            }
+        }
+        wait(&running)
+    }
+
+    /// The ends and bytes of all blocks of the frame of this `header`, in coding order, when its search is over and gave
+    /// `lengths`.
+    pub(super) fn collect(&mut self, header: FrameHeader, lengths: &[u32]) -> Result<(Vec<u32>, Vec<u8>), Error> {
+        let (fine, mut areas) = (header.fine_blocks as usize, [0; 2]);
+        if self.areas.len() > 1 {
+            let (step, coarser) = (header.step, header.step.coarser());
+            areas = [self.area(step, Some(coarser))?; 2];
+            if fine < self.blocks {
+                areas[1] = self.area(coarser, Some(step))?;
+            }
+        }
+        let area_of = |index: usize| areas[usize::from(index >= fine)];
+        let mut running = Vec::with_capacity(self.channels.len());
+        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            running.extend(coder.fetch(pipeline, lengths, area_of, &mut self.recorder)?);
+            if !self.overlap {
+                pipeline.queue.finish()?;
+            }
+        }
+        let mut ends = vec![0; lengths.len()];
+        let mut total = 0;
+        for (end, &length) in ends.iter_mut().zip(lengths) {
+            total += length;
+            *end = total;
+        }
+        let mut data = vec![0; total as usize];
+        wait(&running)?;
+        for coder in &self.channels {
+            let (places, bytes) = (coder.places_host.values().as_chunks::<2>().0, coder.gathered_host.values());
+            for (&[_, place], &index) in places.iter().zip(&coder.blocks.indices) {
+                let (end, len, place) = (ends[index] as usize, lengths[index] as usize, place as usize);
+                data[end - len..end].copy_from_slice(&bytes[place..place + len]);
+            }
+        }
+        Ok((ends, data))
+    }
+}
+
+impl BlockCoder for Coder {
+    fn block_count(&self) -> usize {
+        self.blocks
+    }
+
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+        wait(&std::mem::take(&mut self.running))?;
+        let area = if self.areas.len() > 1 {
+            self.area(step, None)?
+        } else {
+            self.run(range.clone(), &[Pass { step, area: 0 }])?;
+            0
+        };
+        for coder in &self.channels {
+            let (local, count) = (coder.local(&range), coder.blocks.indices.len());
+            let sizes = &coder.sizes_host.values()[area * count..][local.clone()];
+            for (&size, &index) in sizes.iter().zip(&coder.blocks.indices[local]) {
+                lengths[index - range.start] = size;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory and kernels that code the blocks of one channel.
+struct ChannelCoder {
+    blocks: ChannelBlocks,
+    encode: Kernel,
+    /// Bytes of each block, area by area.
+    sizes: Buffer<u32>,
+    sizes_host: Pinned<u32>,
+    gather: Kernel,
+    /// Slot and place among all bytes of each block.
+    places: Buffer<u32>,
+    places_host: Pinned<u32>,
+    gathered: Buffer<u8>,
+    gathered_host: Pinned<u8>,
+    /// What the kernels refer to besides; kept so that it lives as long as they do.
+    _slots: Buffer<u32>,
+    _table: Buffer<u32>,
+    _steps: Buffer<f32>,
+}
+
+/// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area of
+/// each pass.
+const FIRST_ARG: u32 = 4;
+/// Position of the output among the arguments of `quad_gather`.
+const GATHERED_ARG: u32 = 3;
+
+impl ChannelCoder {
+    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096)
+    }
+
+    fn memory(samples: usize, count: usize, areas: usize, memory: &mut Memory) {
+        let slots = areas * count * (constants::SLOT_BYTES / 4);
+        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count, 2 * count]);
+        memory.buffers::<f32>(&[constants::step_table(0).len()]);
+        memory.buffers::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[areas * count, 2 * count]);
+        memory.pinned::<u8>(&[Self::capacity(samples)]);
+    }
+
+    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks, areas: usize) -> Result<Self, Error> {
+        let queue = &pipeline.queue;
+        let count = blocks.indices.len();
+        let table = constant(queue, &constants::encoder_table())?;
+        let steps = constant(queue, &constants::step_table(0))?;
+        let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
+        let sizes = queue.buffer::<u32>(areas * count)?;
+        let transform = &pipeline.transform;
+        let encode = kernel(
+            &pipeline.program,
+            "quad_encode",
+            &[
+                transform.bands.arg(),
+                transform.band_pitch.into(),
+                blocks.descriptions.arg(),
+                count.into(),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                table.arg(),
+                steps.arg(),
+                slots.arg(),
+                sizes.arg(),
+            ],
+        )?;
+        let capacity = Self::capacity(pipeline.width * pipeline.height);
+        let (places, gathered) = (queue.buffer(2 * count)?, queue.buffer(capacity)?);
+        let gather =
+            kernel(&pipeline.program, "quad_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?;
+        Ok(Self {
+            blocks,
+            encode,
+            sizes,
+            sizes_host: queue.pinned(areas * count)?,
+            gather,
+            places,
+            places_host: queue.pinned(2 * count)?,
+            gathered,
+            gathered_host: queue.pinned(capacity)?,
+            _slots: slots,
+            _table: table,
+            _steps: steps,
+        })
+    }
+
+    /// Which of this channel's blocks lie in `range` of the frame's.
+    fn local(&self, range: &Range<usize>) -> Range<usize> {
+        let before = |end: usize| self.blocks.indices.partition_point(|&index| index < end);
+        before(range.start)..before(range.end)
+    }
+
+    /// Starts coding the blocks `local` in each of one or two passes and fetching their sizes; notes the commands.
+    fn start(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        local: &Range<usize>,
+        passes: &[Pass],
+        recorder: &mut Recorder,
+    ) -> Result<Event, Error> {
+        let (queue, count) = (&pipeline.queue, self.blocks.indices.len());
+        let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
+        for pass in passes {
+            args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
+        }
+        for (index, arg) in args.into_iter().enumerate() {
+            set(&self.encode, FIRST_ARG + index as u32, arg)?;
+        }
+        let tuning = &queue.device().tuning;
+        let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];
+        let event = queue.launch(&self.encode, groups, [tuning.block_group_size, 1], &[])?;
+        recorder.note(pipeline.channel, Stage::Code, event);
+        let mut last = None;
+        for pass in passes {
+            let at = pass.area * count + local.start;
+            let event = queue.download_range(&self.sizes, at, &mut self.sizes_host, at, local.len())?;
+            recorder.note(pipeline.channel, Stage::Download, event.clone());
+            last = Some(event);
+        }
+        queue.flush()?;
+        last.ok_or(Error::Device { call: "clEnqueueNDRangeKernel", reason: "no pass to code".to_owned() })
+    }
+
+    /// Starts fetching all blocks' bytes, whose lengths in the frame are `lengths` and which lie in the areas `area_of`;
+    /// notes the commands.
+    fn fetch(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        lengths: &[u32],
+        area_of: impl Fn(usize) -> usize,
+        recorder: &mut Recorder,
+    ) -> Result<Option<Event>, Error> {
+        let count = self.blocks.indices.len();
+        let places = self.places_host.values_mut().as_chunks_mut::<2>().0;
+        let mut total = 0;
+        for (number, (place, &index)) in places.iter_mut().zip(&self.blocks.indices).enumerate() {
+            // Bounded by what a buffer holds.
+            *place = [(area_of(index) * count + number) as u32, total];
+            total += lengths[index];
+        }
+        let len = total as usize;
+        if len == 0 {
+            return Ok(None);
+        }
+        let queue = &pipeline.queue;
+        if len > self.gathered.len() {
+            let capacity = len + len / 4;
+            (self.gathered, self.gathered_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
+            set(&self.gather, GATHERED_ARG, self.gathered.arg())?;
+        }
+        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
+        note(Stage::Upload, queue.upload(&self.places_host, &self.places, 2 * count)?.into());
+        note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
+        let event = queue.download(&self.gathered, &mut self.gathered_host, len)?;
+        note(Stage::Download, Some(event.clone()));
+        queue.flush()?;
+        Ok(Some(event))
+    }
+}
