@@ -16,6 +16,8 @@ use kernels::{BackendChoice, Error, Picture};
 
 /// Sizes with whole, cut and odd groups.
 const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
+/// Launches cost an OpenCL device far more than such a frame, so it gets every so many of them.
+const OPENCL_EVERY: u64 = 32;
 const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
 
 /// Qmin and the peaks of three channels.
@@ -55,12 +57,13 @@ fn main() -> anyhow::Result<()> {
         let stream = &mut streams[at];
         let bytes = mutate(stream, &mut random)?;
         let mut results: Vec<Result<(), Error>> = Vec::new();
-        for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures) {
+        let used = if frames.is_multiple_of(OPENCL_EVERY) { BACK_ENDS.len() } else { BACK_ENDS.len() - 1 };
+        for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures).take(used) {
             results.push(decoder.decode(&bytes, picture));
         }
         let first = &results[0];
         ensure!(matches!(first, Ok(()) | Err(Error::Pcwt(_))), "seed {seed}, frame {frames}: {first:?}");
-        let pictures = &stream.pictures;
+        let pictures = &stream.pictures[..used];
         let same = results.iter().all(|result| result == first)
             && (first.is_err() || pictures.iter().all(|picture| *picture == pictures[0]));
         ensure!(same, "seed {seed}, frame {frames} of {}: {results:?} {bytes:?}", stream.params.size);

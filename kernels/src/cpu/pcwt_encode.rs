@@ -46,17 +46,24 @@ fn maxima(square: &[i32], tree: &Tree, qmin: u8) -> Vec<u8> {
         });
         own.par_chunks_mut(band.columns).enumerate().for_each(|(y, own)| {
             let (columns, rows) = (band.rect.x..band.rect.x + band.rect.width, band.coefficients(0, y).1);
-            let row = |row: usize| &square[row * tree.side..][columns.clone()];
-            let all = |pair: &[i32]| pair.iter().fold(0, |all, value| all | value.unsigned_abs());
             let bits = |all: u32| (u32::BITS - (all >> qmin).leading_zeros()) as u8;
-            for row in rows.map(row) {
-                own.iter_mut().zip(row.chunks(2)).for_each(|(own, pair)| *own = bits(all(pair)).max(*own));
+            for row in rows.map(|row| &square[row * tree.side..][columns.clone()]) {
+                let (pairs, last) = row.as_chunks::<2>();
+                for (own, [left, right]) in own.iter_mut().zip(pairs) {
+                    *own = bits(left.unsigned_abs() | right.unsigned_abs()).max(*own);
+                }
+                if let ([last], Some(own)) = (last, own.get_mut(pairs.len())) {
+                    *own = bits(last.unsigned_abs()).max(*own);
+                }
             }
             if let Some((child, columns, rows)) = child {
                 let rows = (2 * y).min(rows)..(2 * y + 2).min(rows);
                 for row in rows.map(|row| &child[row * columns..][..columns]) {
-                    let most = |pair: &[u8]| pair.iter().copied().max().unwrap_or(0);
-                    own.iter_mut().zip(row.chunks(2)).for_each(|(own, pair)| *own = most(pair).max(*own));
+                    let (pairs, last) = row.as_chunks::<2>();
+                    own.iter_mut().zip(pairs).for_each(|(own, [left, right])| *own = (*left.max(right)).max(*own));
+                    if let ([last], Some(own)) = (last, own.get_mut(pairs.len())) {
+                        *own = (*last).max(*own);
+                    }
                 }
             }
         });
@@ -86,11 +93,10 @@ fn encode_group(square: &[i32], tree: &Tree, group: &Group, maxima: &[u8], peak:
             let pair = |row: &'_ [i32]| (row.get(2 * x).copied(), row.get(2 * x + 1).copied());
             let (upper, lower) = (pair(upper), pair(lower));
             for value in [upper.0, upper.1, lower.0, lower.1].into_iter().flatten() {
-                let magnitude = u64::from(value.unsigned_abs() >> qmin);
-                match magnitude {
-                    0 => bits.push(0, maximum.into()),
-                    _ => bits.push(magnitude << 1 | u64::from(value > 0), u32::from(maximum) + 1),
-                }
+                let magnitude = value.unsigned_abs() >> qmin;
+                let signs = u32::from(magnitude > 0);
+                let code = u64::from(magnitude) << signs | u64::from(signs & u32::from(value > 0));
+                bits.push(code, u32::from(maximum) + signs);
             }
         }
     }

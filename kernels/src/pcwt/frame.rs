@@ -79,8 +79,9 @@ pub(crate) fn parse<'a>(bytes: &'a [u8], trees: &[Tree]) -> Result<ReceivedPcwt<
     let mut lengths = lengths.as_chunks::<2>().0.iter().map(|&length| u32::from(u16::from_le_bytes(length)));
     let given = data.len();
     let wanted: usize = lengths.clone().map(|length| length as usize).sum();
-    if wanted != given {
-        return Err(PcwtError::Length { wanted, given });
+    // Ends are 32-bit, as the length of a frame is in a file.
+    if wanted != given || u32::try_from(given).is_err() {
+        return Err(PcwtError::Length { wanted: wanted.min(u32::MAX as usize), given });
     }
     let channel = |(tree, &peak): (&Tree, &u8)| {
         let mut end = 0;

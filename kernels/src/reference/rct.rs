@@ -17,11 +17,25 @@ const MIDDLE: i32 = 128;
 /// samples cannot all be told from them.
 pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, Error> {
     check_exact(picture.format(), chroma)?;
-    if chroma == Chroma::Rgb {
-        return Ok(from_rgb(picture.data()));
-    }
-    let planes = colour::planes(picture, chroma);
-    Ok(planes.into_iter().map(|plane| plane.into_iter().map(i32::from_centred).collect()).collect())
+    Ok(match picture.format() {
+        PixelFormat::Rgb8 => from_rgb(picture.data()),
+        PixelFormat::Grey8 | PixelFormat::I420 | PixelFormat::I444 => from_planes(picture, chroma),
+        _ => {
+            let planes = colour::planes(picture, chroma);
+            planes.into_iter().map(|plane| plane.into_iter().map(i32::from_centred).collect()).collect()
+        }
+    })
+}
+
+/// The samples of a planar format, centred.
+fn from_planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<i32>> {
+    let mut rest = picture.data();
+    let plane = |&channel| {
+        let (own, others) = rest.split_at(chroma.plane_size(picture.size(), channel).pixels());
+        rest = others;
+        own.iter().map(|&sample| i32::from(sample) - MIDDLE).collect()
+    };
+    chroma.channels().iter().map(plane).collect()
 }
 
 /// [`Error::NotExact`] if the channels of `chroma` do not keep all samples of a picture.
