@@ -146,7 +146,7 @@ fn run(arguments: &Arguments) -> Result<()> {
                 in_namespaces: arguments.namespaces,
             };
             let folder = out.join(format!("{}-{controller}", case.name));
-            let (mut measured, passed) = match run::run(case, &stream, &folder, length) {
+            let (mut measured, passed) = match run::run(case, &stream, &folder, case.length(length)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     println!(

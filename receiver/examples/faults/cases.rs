@@ -57,6 +57,8 @@ pub(crate) enum Act {
 /// Pause before a killed daemon runs again, as in the systemd units.
 pub(crate) const RESTART: Duration = Duration::from_millis(200);
 
+const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
+
 /// How the daemons are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -87,6 +89,11 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// How long it takes if `asked` for: a TCP flow needs some time to find its share.
+    pub(crate) fn length(&self, asked: Duration) -> Duration {
+        if matches!(self.route, Route::Line { .. }) { asked.max(LINE_LENGTH_MIN) } else { asked }
+    }
+
     /// Whether a hostile peer sends video of its own.
     pub(crate) fn has_other_pictures(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
