@@ -116,7 +116,7 @@ fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<Vec<u8>> {
         }
     }
     match random.next(8) {
-        0 => bytes[0] = random.next(14) as u8,
+        0 if !bytes.is_empty() => bytes[0] = random.next(14) as u8,
         1 if bytes.len() > 4 => bytes[1 + random.next(3)] = random.next(24) as u8,
         _ => {}
     }
