@@ -26,6 +26,15 @@ pub(super) struct Scratch {
     lengths: Lengths,
 }
 
+impl Scratch {
+    /// For two blocks. Never inlined: tasks that wait for others lie on one another on the stack, which would otherwise
+    /// hold all of it once for each.
+    #[inline(never)]
+    pub(super) fn two() -> Box<[Self; 2]> {
+        Box::default()
+    }
+}
+
 impl Default for Scratch {
     fn default() -> Self {
         Self { bytes: Box::new([0; ROOM]), lengths: Lengths::new() }

@@ -46,7 +46,7 @@ impl CpuDecoder {
     fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
         let (coarse, dropped) = (self.layout.coarse_blocks(), self.layout.dropped_levels());
         let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2)).enumerate();
-        let decode = |scratches: &mut [Scratch; 2], (pair, (tiles, places)): (usize, (&mut [f32], &[Place]))| {
+        let decode = |scratches: &mut Box<[Scratch; 2]>, (pair, (tiles, places)): (usize, (&mut [f32], &[Place]))| {
             let job = |at: usize| {
                 let index = 2 * pair + at;
                 let BlockState::Coded(bytes) = frame.block(index) else { return None };
@@ -77,7 +77,7 @@ impl CpuDecoder {
             }
             damaged.into_iter().map(u64::from).sum::<u64>()
         };
-        pairs.with_min_len(PAIRS_PER_TASK).map_init(<[Scratch; 2]>::default, decode).sum()
+        pairs.with_min_len(PAIRS_PER_TASK).map_init(Scratch::two, decode).sum()
     }
 
     /// Decodes a frame of this stream into a picture of it.

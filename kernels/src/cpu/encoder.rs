@@ -91,7 +91,7 @@ impl BlockCoder for Blocks {
         let planes = &self.planes;
         let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
         let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);
-        pairs.for_each_init(<[Scratch; 2]>::default, |scratches, ((codes, places), lengths)| {
+        pairs.for_each_init(Scratch::two, |scratches, ((codes, places), lengths)| {
             let mut prepared = [false; 2];
             for (((code, place), scratch), prepared) in
                 codes.iter_mut().zip(places).zip(scratches.iter_mut()).zip(&mut prepared)
@@ -102,7 +102,7 @@ impl BlockCoder for Blocks {
                 let quantiser = Quantiser::new(step.coarser_by(place.coarser));
                 *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
             }
-            let [first, second] = scratches;
+            let [first, second] = &mut **scratches;
             match (prepared, &mut *codes) {
                 ([true, true], [code, second_code]) => encode_block::finish_two(first, code, second, second_code),
                 ([true, false], [code, ..]) => encode_block::finish_one(first, code),
