@@ -12,9 +12,12 @@ use std::io::{self, Write};
 use crate::coded::{CodedFrame, FrameHeader, StepIndex};
 use crate::params::StreamParams;
 use crate::pyramid::BlockLayout;
+use crate::wire::DecodeError;
 use crate::wire::params::PARAMS_BYTES;
 use crate::wire::run::{FRAME_HEADER_BYTES, Run, write_run};
-use crate::wire::{DecodeError, PROTOCOL_VERSION};
+
+/// Version of the file and of the coded frames in it.
+pub const FILE_VERSION: u16 = 2;
 
 const MAGIC: &[u8; 4] = b"DUET";
 const HEADER_BYTES: usize = MAGIC.len() + 2 + PARAMS_BYTES;
@@ -22,7 +25,7 @@ const HEADER_BYTES: usize = MAGIC.len() + 2 + PARAMS_BYTES;
 /// Writes the head of a file.
 pub fn write_header(params: &StreamParams, out: &mut impl Write) -> io::Result<()> {
     out.write_all(MAGIC)?;
-    out.write_all(&PROTOCOL_VERSION.to_le_bytes())?;
+    out.write_all(&FILE_VERSION.to_le_bytes())?;
     out.write_all(&params.to_bytes())
 }
 
@@ -59,8 +62,8 @@ impl<'a> ContainerReader<'a> {
             return Err(DecodeError::Malformed("not a .duet file: it does not begin with `DUET`"));
         };
         let found = u16::from_le_bytes([*low, *high]);
-        if found != PROTOCOL_VERSION {
-            return Err(DecodeError::Version { found });
+        if found != FILE_VERSION {
+            return Err(DecodeError::FileVersion { found });
         }
         let params = StreamParams::from_bytes(params)?;
         Ok(Self { params, blocks: BlockLayout::new(&params).blocks().len(), rest })
@@ -175,7 +178,12 @@ mod tests {
     #[test]
     fn another_version_is_named() {
         let (_, mut bytes) = file();
-        bytes[4] = 9;
-        assert_eq!(read(&bytes), Err(DecodeError::Version { found: 9 }));
+        for found in [1, 9] {
+            bytes[4] = found;
+            let error = read(&bytes).unwrap_err();
+            assert_eq!(error, DecodeError::FileVersion { found: found.into() });
+            let sentence = format!("this is a .duet file of version {found}, and this program reads version 2");
+            assert!(error.to_string().starts_with(&sentence), "{error}");
+        }
     }
 }

@@ -5,7 +5,8 @@ use crate::pyramid::Orientation;
 /// Weights of the subbands, as [`Self::coarser`] has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// One step for all: the least squared error for the bits.
+    /// One step for all luma: its least squared error for the bits. The finest three octaves of colour differences are an
+    /// eighth of an octave coarser.
     Psnr,
     /// Steps in inverse proportion to the eye's contrast sensitivity: the least visible error for the bits.
     Visual,
@@ -40,7 +41,8 @@ impl Weights {
     pub const fn coarser(self, octave: usize, orientation: Orientation, colour: bool) -> u8 {
         let table: &[[u8; 2]] = if colour { &COLOUR } else { &LUMA };
         match (self, orientation) {
-            (Self::Psnr, _) | (_, Orientation::LL) => 0,
+            (_, Orientation::LL) => 0,
+            (Self::Psnr, _) => (colour && octave <= 3) as u8,
             _ if octave == 0 || octave > table.len() => 0,
             (Self::Visual, Orientation::HL | Orientation::LH) => table[octave - 1][0],
             (Self::Visual, Orientation::HH) => table[octave - 1][1],
@@ -73,7 +75,10 @@ mod tests {
                     let wanted = loss.round().min(COARSEST.into()) as u8;
                     let found = Weights::Visual.coarser(octave.into(), orientation, colour);
                     assert_eq!(found, wanted, "octave {octave} {orientation:?} colour {colour}");
-                    assert_eq!(Weights::Psnr.coarser(octave.into(), orientation, colour), 0);
+                    assert_eq!(
+                        Weights::Psnr.coarser(octave.into(), orientation, colour),
+                        u8::from(colour && octave <= 3)
+                    );
                 }
             }
         }

@@ -145,7 +145,7 @@ fn a_message_says_which_end_speaks() {
 fn golden_container_head() {
     let mut bytes = Vec::new();
     write_header(&params(), &mut bytes).unwrap();
-    assert_eq!(hex(&bytes[..6]), "445545540100");
+    assert_eq!(hex(&bytes[..6]), "445545540200");
     assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 1));
 }
 

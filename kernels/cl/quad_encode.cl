@@ -1,7 +1,8 @@
 // Quantiser and block encoder: coefficients to the bytes of each block.
 //
 // Maths: with m = |c| * inverse, q = trunc(min(m, 2^MAX_LENGTH - 1)) if that is at least 3, else 0, 1 or 2 by two
-//   thresholds that depend on the activity around, as in src/reference/quantise.rs, with the sign of c; then the code
+//   thresholds that depend on the activity around, with the sign of c; a detail block of at most SPARSE_ONES ones and nothing
+//   larger is all zero, as in src/reference/quantise.rs; then the code
 //   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw.
 // Shapes: `bands` is the Mallat square with `pitch` from row to row; `blocks` are described in quad.cl. The bytes of
 //   block b, of which there are `sizes[a][b]`, are at the start of slot b of area a of `slots`, SLOT_BYTES apart.
@@ -53,6 +54,8 @@ typedef struct {
     uchar lengths[LENGTH_CELLS];
     uchar quads[QUAD_CELLS];
     int peak;
+    // Sum of all bit-lengths: of ones alone, how many.
+    int ones;
     // Raw bits, symbols of quads and symbols of coefficients that each lane has; the places of its first ones are sums.
     int counts[LANES][3];
     // Of all lanes together.
@@ -201,7 +204,7 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
     for (int i = lane; i < RAW_WORDS; i += LANES)
         work->of.values.raw[i] = 0;
     if (lane == 0)
-        work->peak = 0;
+        work->peak = work->ones = 0;
     // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
 #pragma unroll 2
     for (int y = 0; y < SIDE; y++) {
@@ -241,16 +244,18 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
         }
     }
     SYNC;
-    int peak = 0;
+    int peak = 0, ones = 0;
     for (int y = 0; y < QUADS; y++) {
         for (int x = lane; x < QUADS; x += LANES) {
             __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             uchar quad = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
             quads[QUAD_AT(y, x)] = quad;
             peak = max(peak, (int)quad);
+            ones += at[0] + at[1] + at[LENGTH_PITCH] + at[LENGTH_PITCH + 1];
         }
     }
     atomic_max(&work->peak, peak);
+    atomic_add(&work->ones, ones);
     SYNC;
 }
 
@@ -277,6 +282,9 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     int rows = (block.height + 1) / 2, share = (rows + LANES - 1) / LANES;
     int from = min(lane * share, rows), to = min(from + share, rows);
     int peak = work->peak, place = 0, quads_before = 0, before = 0, bits = 0;
+    // A detail block of a few ones is not worth its bytes.
+    if (peak == 1 && block.class > 0 && work->ones <= SPARSE_ONES)
+        peak = 0;
     int leading = put(ONLY_COUNT, 0, PEAK + block.class, peak);
     if (LANES > 1) {
         if (peak > 0) {

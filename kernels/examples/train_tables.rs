@@ -78,7 +78,7 @@ fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
             let side = layout.pyramids()[channel].side();
             let rows = (rect.y..rect.y + rect.height).map(|y| &squares[channel][y * side + rect.x..][..rect.width]);
             let coefficients: Vec<f32> = rows.flatten().copied().collect();
-            let quantised = quantiser.quantise_block(&coefficients, rect.width);
+            let quantised = quantiser.quantise_block(&coefficients, Shape::from(block));
             if quantised.iter().any(|&value| value != 0) {
                 quad::for_each_symbol(&quantised, Shape::from(block), |context, symbol| counts[context][symbol] += 1);
                 raw_bits +=

@@ -5,6 +5,7 @@ use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
 use crate::pcwt::PcwtError;
+use crate::quality::MAX_DB;
 use crate::wavelet::{Element, Scheme};
 
 /// Why a picture could not be coded, decoded or transformed.
@@ -67,6 +68,22 @@ pub enum Error {
         format: PixelFormat,
         /// The stream's sampling.
         chroma: Chroma,
+    },
+    /// A quality that is no number of decibels that a picture can have.
+    #[error("a luma PSNR of {asked_db} dB is not possible: ask for more than 0 and less than {max} dB", max = MAX_DB)]
+    ImpossibleQuality {
+        /// What was asked for.
+        asked_db: f64,
+    },
+    /// A quality that not even the finest step reaches.
+    #[error(
+        "a luma PSNR of {asked_db} dB is out of reach: the finest step gives this picture {best_db:.2} dB; only a lossless stream is better"
+    )]
+    QualityOutOfReach {
+        /// What was asked for.
+        asked_db: f64,
+        /// What the finest step gives.
+        best_db: f64,
     },
     /// A size or quality asked of a lossless stream, or the other way round.
     #[error("this stream is {stream}: ask for what such a stream can have")]

@@ -17,6 +17,7 @@ mod memory;
 pub mod opencl;
 pub mod pcwt;
 mod picture;
+pub mod quality;
 pub mod rate;
 pub mod reference;
 pub mod tables;

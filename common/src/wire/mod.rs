@@ -25,9 +25,12 @@ pub enum DecodeError {
     /// A control message is longer than [`control::MESSAGE_BYTES_MAX`].
     #[error("a control message of {0} bytes: at most {max} are allowed", max = control::MESSAGE_BYTES_MAX)]
     MessageTooLong(usize),
-    /// A file or peer of another version.
-    #[error("version {found} cannot be read: this program knows version {known}", known = PROTOCOL_VERSION)]
-    Version {
+    /// A file of another version.
+    #[error(
+        "this is a .duet file of version {found}, and this program reads version {known}: make it anew with this program, or read it with the one that made it",
+        known = crate::container::FILE_VERSION
+    )]
+    FileVersion {
         /// The version found.
         found: u16,
     },

@@ -73,14 +73,14 @@ multiversion! {
 fn prepare_body(scratch: &mut Scratch, shape: Shape, quantiser: Quantiser, out: &mut Vec<u8>) -> bool {
     let rows = shape.height.div_ceil(2);
     let peak = scratch.quantised.set(&scratch.tile, rows, quantiser);
-    if peak == 0 {
+    if peak == 0 || (peak == 1 && quantiser.is_sparse(shape.class, scratch.quantised.raw_bits(rows))) {
         return false;
     }
     if usize::from(peak) >= ESCAPE_SYMBOL {
         // Rare: only with steps far below what a picture is coded with.
         let rows = scratch.tile.chunks_exact(BLOCK_SIDE).take(shape.height);
         let block: Vec<f32> = rows.flat_map(|row| &row[..shape.width]).copied().collect();
-        quad::encode(&quantiser.quantise_block(&block, shape.width), shape, out);
+        quad::encode(&quantiser.quantise_block(&block, shape), shape, out);
         return false;
     }
     pack_raw(scratch, rows);

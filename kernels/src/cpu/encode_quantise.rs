@@ -70,6 +70,12 @@ impl Quantised {
         peaks.into_iter().fold(0, u8::max)
     }
 
+    /// Raw bits of the first `rows` rows of quads: of ones alone, how many there are.
+    #[inline(always)]
+    pub(super) fn raw_bits(&self, rows: usize) -> usize {
+        self.bit_counts.iter().take(rows).flatten().map(|&count| usize::from(count)).sum()
+    }
+
     /// Scales a row of quads to steps.
     #[inline(always)]
     fn scale(&mut self, y: usize, pair: &[f32], inverse: f32) {

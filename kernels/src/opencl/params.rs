@@ -100,6 +100,7 @@ pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     ] {
         integer(name, value.into());
     }
+    integer("SPARSE_ONES", quantise::SPARSE_ONES.into());
     let _ = write!(out, " -D MISSING={MISSING}u");
     for (name, value) in [
         ("ALPHA", lifting::ALPHA),

@@ -95,7 +95,7 @@ impl BlockCoder for Blocks {
             let side = self.layout.pyramids()[block.channel.index()].side();
             let square = &self.squares[block.channel.index()];
             let coefficients: Vec<f32> = rows(block, side).flat_map(|row| &square[row]).copied().collect();
-            let quantised = quantiser.quantise_block(&coefficients, block.rect.width);
+            let quantised = quantiser.quantise_block(&coefficients, Shape::from(block));
             self.codes[index].clear();
             quad::encode(&quantised, Shape::from(block), &mut self.codes[index]);
             *length = self.codes[index].len() as u32;

@@ -2,6 +2,8 @@
 
 use common::coded::StepIndex;
 
+use super::quad::Shape;
+
 /// Largest quantised magnitude: [`crate::tables::MAX_LENGTH`] bits.
 pub const MAX_MAGNITUDE: f32 = 16_777_215.0;
 /// Where a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are more
@@ -20,7 +22,7 @@ pub const BESIDE_ONE: u8 = 2;
 pub const BESIDE_TWO: u8 = 5;
 
 /// Straight lines `start - slope * activity` that the thresholds follow, in parts of a step.
-pub const FIRST_QUIET: [u8; 2] = [84, 11];
+pub const FIRST_QUIET: [u8; 2] = [76, 9];
 /// The same where there is more activity.
 pub const FIRST_BUSY: [u8; 2] = [55, 1];
 /// The same for the second threshold.
@@ -44,6 +46,10 @@ pub const fn second_threshold(activity: u8) -> u8 {
     if line > 2 * PARTS { line } else { 2 * PARTS }
 }
 
+/// Up to so many magnitudes of 1 in a detail block and nothing larger are not worth the bytes that any block takes: the
+/// block becomes all zero.
+pub const SPARSE_ONES: u16 = 12;
+
 /// A quantiser step in the form each side computes with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantiser {
@@ -57,17 +63,20 @@ pub struct Quantiser {
     pub offset: f32,
     /// From where on, in parts of a step, an encoder cuts without regard to neighbours: [`PLAIN`].
     pub plain: u8,
+    /// Up to how many ones alone an encoder leaves out of a detail block: [`SPARSE_ONES`].
+    pub sparse_ones: u16,
 }
 
 impl Quantiser {
     /// Keeps integers of up to [`crate::tables::MAX_LENGTH`] bits as they are.
-    pub const EXACT: Self = Self { inverse: 1.0, step: 1.0, offset_of_one: 0.0, offset: 0.0, plain: PARTS };
+    pub const EXACT: Self =
+        Self { inverse: 1.0, step: 1.0, offset_of_one: 0.0, offset: 0.0, plain: PARTS, sparse_ones: 0 };
 
     /// The quantiser of a step.
     pub fn new(step: StepIndex) -> Self {
         let step = step.step();
         let (offset_of_one, offset) = (RECONSTRUCTION_OF_ONE * step, RECONSTRUCTION * step);
-        Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN }
+        Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN, sparse_ones: SPARSE_ONES }
     }
 
     /// The same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the finest levels the
@@ -85,10 +94,28 @@ impl Quantiser {
         if coefficient < 0.0 { -magnitude } else { magnitude }
     }
 
-    /// Quantises a block of rows of `width` coefficients for the fewest bits and the least error: magnitudes of
-    /// [`Self::plain`] and more as [`Self::quantise`] does, smaller ones to 0, 1 or 2 by [`first_threshold`] and
-    /// [`second_threshold`].
-    pub fn quantise_block(self, coefficients: &[f32], width: usize) -> Vec<i32> {
+    /// Quantises a block for the fewest bits and the least error: magnitudes of [`Self::plain`] and more as
+    /// [`Self::quantise`] does, smaller ones to 0, 1 or 2 by [`first_threshold`] and [`second_threshold`]. What is then
+    /// [sparse](Self::is_sparse) is all zero.
+    pub fn quantise_block(self, coefficients: &[f32], shape: Shape) -> Vec<i32> {
+        let mut quantised = self.decide(coefficients, shape.width);
+        let (peak, ones) = quantised.iter().fold((0, 0), |(peak, ones), value| {
+            let magnitude = value.unsigned_abs();
+            (magnitude.max(peak), ones + u32::from(magnitude == 1))
+        });
+        if peak == 1 && self.is_sparse(shape.class, ones as usize) {
+            quantised.fill(0);
+        }
+        quantised
+    }
+
+    /// Whether so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low bands and
+    /// roots have few coefficients, and each counts in much of the picture.
+    pub const fn is_sparse(self, class: usize, ones: usize) -> bool {
+        class > 0 && ones <= self.sparse_ones as usize
+    }
+
+    fn decide(self, coefficients: &[f32], width: usize) -> Vec<i32> {
         let parts = |coefficient: f32| (coefficient.abs() * self.inverse * f32::from(PARTS)) as u8;
         let whole = |y: usize, x: usize| {
             let inside = x < width && y * width + x < coefficients.len();
@@ -144,6 +171,10 @@ mod tests {
         Quantiser::new(StepIndex::new(index).unwrap())
     }
 
+    fn shape(class: usize) -> Shape {
+        Shape { width: 8, height: 8, class, diagonal: false }
+    }
+
     #[test]
     fn quantised_values_stand_for_their_bin() {
         let quantiser = quantiser(32 + 16);
@@ -155,13 +186,30 @@ mod tests {
     #[test]
     fn a_lonely_coefficient_must_be_larger_than_one_in_company() {
         let mut block = [0.0; 64];
-        block[9] = -1.3;
-        assert_eq!(quantiser(32).quantise_block(&block, 8)[9], 0);
-        block[9] = -1.3125;
-        assert_eq!(quantiser(32).quantise_block(&block, 8)[9], -1);
-        let company = quantiser(32).quantise_block(&[[0.97; 32], [-3.99; 32]].concat(), 8);
+        block[9] = -1.18;
+        assert_eq!(quantiser(32).quantise_block(&block, shape(0))[9], 0);
+        block[9] = -1.1875;
+        assert_eq!(quantiser(32).quantise_block(&block, shape(0))[9], -1);
+        let company = quantiser(32).quantise_block(&[[0.97; 32], [-3.99; 32]].concat(), shape(1));
         assert_eq!(company[..16], [0; 16], "far from others");
         assert_eq!(company[16..], [vec![1; 16], vec![-3; 32]].concat(), "beside others");
+    }
+
+    #[test]
+    fn a_few_ones_are_not_worth_a_block_of_detail() {
+        let ones = |count: usize, last: f32| {
+            let mut block = [0.0; 64];
+            block[..count].fill(1.9);
+            block[63] = last;
+            block
+        };
+        let kept = |block: [f32; 64], class| quantiser(32).quantise_block(&block, shape(class)) != [0; 64];
+        let most = usize::from(SPARSE_ONES);
+        assert_eq!([most, most + 1].map(|count| kept(ones(count, 0.0), 1)), [false, true]);
+        assert!(kept(ones(most, 0.0), 0), "a low band");
+        assert!(kept(ones(1, 2.9), 1), "not ones alone");
+        let exact = Quantiser::EXACT.quantise_block(&ones(1, 0.0), shape(1));
+        assert_eq!(exact[0], 1, "lossless");
     }
 
     #[test]

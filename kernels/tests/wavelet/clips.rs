@@ -41,6 +41,18 @@ fn frames_keep_to_their_bytes() {
 }
 
 #[test]
+fn a_quality_is_reached_and_said() {
+    let folder = Folder::new("quality");
+    let (input, coded) = (folder.file("a.y4m", &y4m(97, 131, "420jpeg", 2)), folder.path("a.duet"));
+    let said = succeed(&["encode", &input, &coded, "--quality", "40", "--backend", "cpu"]);
+    assert!(said.contains("luma of every frame at least 40."), "{said}");
+    for asked in ["0", "100", "nan", "-1"] {
+        let quality = format!("--quality={asked}");
+        fail(&["encode", &input, &coded, &quality, "--backend", "cpu"], 2, &["dB is not possible"]);
+    }
+}
+
+#[test]
 fn smaller_pictures_come_out_of_the_same_file() {
     let folder = Folder::new("smaller");
     let (input, coded) = (folder.file("a.y4m", &y4m(97, 131, "420jpeg", 2)), folder.path("a.duet"));

@@ -159,6 +159,10 @@ pub(crate) struct RateArgs {
     /// Most bytes a frame may take in the file
     #[arg(long, value_name = "N")]
     pub(crate) bytes_per_frame: Option<usize>,
+    /// PSNR of luma in decibels: each frame reaches it with as few bytes as a search finds, 0.1 dB above at most where it
+    /// has blocks enough
+    #[arg(long, value_name = "DB")]
+    pub(crate) quality: Option<f64>,
     /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave
     #[arg(long, value_name = "X")]
     pub(crate) step: Option<f64>,

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::coded::ReceivedFrame;
+use common::coded::{CodedFrame, ReceivedFrame};
 use common::container::{self, ContainerReader};
 use common::frame::{Chroma, FrameSize};
 use common::params::{Profile, StreamParams};
-use kernels::{Error, Picture, PictureRef, Target};
+use kernels::quality::QualityEncoder;
+use kernels::{BackendInfo, Encoder, Error, Picture, PictureRef, Target};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, PICTURES, Reader, Writer};
@@ -45,16 +46,15 @@ pub(crate) fn encode(
         (None, own) => own,
     };
     let params = picture::stream_params(&info, chroma, codec);
-    let mut encoder = kernels::open_encoder(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut encoder = Coder::open(&params, rate, compute)?;
     let mut bytes = Vec::new();
     container::write_header(&params, &mut bytes)?;
     let mut file = Output::create(output)?;
     let (mut frames, mut total) = (0_u64, 0);
     while let Some(data) = reader.next()? {
         // `bytes` holds the file's head before the first frame, so that frame pays for it.
-        let target = target(rate, params.size, bytes.len() + FRAME_LENGTH_BYTES);
         let picture = PictureRef::new(info.format, info.size, &data)?;
-        let frame = encoder.encode(picture, target).map_err(|error| explain(error, rate, bytes.len()))?;
+        let frame = encoder.encode(picture, rate, bytes.len() + FRAME_LENGTH_BYTES)?;
         container::write_frame(&frame, &mut bytes)?;
         file.append(&bytes)?;
         total += bytes.len();
@@ -66,8 +66,62 @@ pub(crate) fn encode(
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (size, backend) = (params.size, encoder.backend());
     let (name, device) = (backend.name, &backend.device);
-    let count = count(frames);
-    Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
+    let (count, quality) = (count(frames), encoder.quality());
+    Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel{quality}, {name}: {device}\n"))
+}
+
+/// Codes to a size or step, or to a quality.
+enum Coder {
+    Encoder(Box<dyn Encoder>),
+    /// With the least PSNR of a frame so far.
+    Quality(QualityEncoder, f64),
+}
+
+impl Coder {
+    fn open(params: &StreamParams, rate: Rate, compute: &ComputeArgs) -> Result<Self, Error> {
+        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        Ok(match rate {
+            Rate::Quality(_) => Self::Quality(QualityEncoder::open(params, choice, device)?, f64::INFINITY),
+            _ => Self::Encoder(kernels::open_encoder(params, choice, device)?),
+        })
+    }
+
+    /// Codes a frame that costs `overhead_bytes` in the file besides its coded size.
+    fn encode(&mut self, picture: PictureRef<'_>, rate: Rate, overhead_bytes: usize) -> Result<CodedFrame> {
+        let size = picture.size();
+        let target = match (&mut *self, rate) {
+            (Self::Quality(encoder, least), Rate::Quality(decibels)) => {
+                let reached = encoder.encode(picture, decibels)?;
+                *least = least.min(reached.psnr_db);
+                return Ok(reached.frame);
+            }
+            (_, Rate::BitsPerPixel(bpp)) => Target::Bytes(bytes_per_frame(bpp, size).saturating_sub(overhead_bytes)),
+            (_, Rate::BytesPerFrame(bytes)) => Target::Bytes(bytes.saturating_sub(overhead_bytes)),
+            (_, Rate::Step(step)) => Target::Step(step),
+            (_, Rate::Lossless | Rate::Quality(_)) => Target::Lossless,
+        };
+        match self {
+            Self::Encoder(encoder) => {
+                encoder.encode(picture, target).map_err(|error| explain(error, rate, overhead_bytes))
+            }
+            Self::Quality(..) => bail!("this encoder was opened for a quality"),
+        }
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        match self {
+            Self::Encoder(encoder) => encoder.backend(),
+            Self::Quality(encoder, _) => encoder.backend(),
+        }
+    }
+
+    /// What there is to say about quality.
+    fn quality(&self) -> String {
+        match self {
+            Self::Encoder(_) => String::new(),
+            Self::Quality(_, least) => format!(", luma of every frame at least {least:.2} dB"),
+        }
+    }
 }
 
 /// Decodes the file `input` into the clip or picture `output`.
@@ -112,26 +166,16 @@ pub(crate) fn count(frames: u64) -> String {
     if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
 }
 
-/// The encoder's target for a frame that costs `overhead_bytes` besides its coded size.
-fn target(rate: Rate, size: FrameSize, overhead_bytes: usize) -> Target {
-    match rate {
-        Rate::BitsPerPixel(bpp) => Target::Bytes(bytes_per_frame(bpp, size).saturating_sub(overhead_bytes)),
-        Rate::BytesPerFrame(bytes) => Target::Bytes(bytes.saturating_sub(overhead_bytes)),
-        Rate::Step(step) => Target::Step(step),
-        Rate::Lossless => Target::Lossless,
-    }
-}
-
 /// Whole bytes that a frame may take at `bpp` bits per luma pixel.
 pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
     (bpp * size.pixels() as f64 / 8.0) as usize
 }
 
 /// Says a budget that is too small in the words of the command line.
-fn explain(error: Error, rate: Rate, head_bytes: usize) -> anyhow::Error {
+fn explain(error: Error, rate: Rate, overhead_bytes: usize) -> anyhow::Error {
     match (&error, rate) {
         (Error::BudgetTooSmall { smallest_bytes, .. }, Rate::BitsPerPixel(_) | Rate::BytesPerFrame(_)) => {
-            let least = smallest_bytes + head_bytes + FRAME_LENGTH_BYTES;
+            let least = smallest_bytes + overhead_bytes;
             anyhow::anyhow!("the frame does not fit: a frame of this size takes at least {least} bytes in the file")
         }
         _ => error.into(),

@@ -27,6 +27,8 @@ pub(crate) enum Rate {
     BitsPerPixel(f64),
     /// Bytes of each frame in the file.
     BytesPerFrame(usize),
+    /// PSNR of luma, decibels.
+    Quality(f64),
     /// Quantiser step.
     Step(StepIndex),
     /// Every sample as it is.
@@ -154,12 +156,15 @@ fn filter_bank(path: &Path) -> Result<FilterBank> {
 
 /// The rate asked for.
 pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
-    let RateArgs { bpp, bytes_per_frame, step, lossless, qmin } = args.rate;
+    let RateArgs { bpp, bytes_per_frame, quality, step, lossless, qmin } = args.rate;
     if qmin.is_some() {
         bail!("--qmin goes with --profile pcwt only: use --step");
     }
     if lossless {
         return Ok(Rate::Lossless);
+    }
+    if let Some(decibels) = quality {
+        return Ok(Rate::Quality(decibels));
     }
     match (bpp, bytes_per_frame, step) {
         (Some(bpp), ..) => Ok(Rate::BitsPerPixel(bits_per_pixel(bpp)?)),
@@ -170,8 +175,8 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
 
 /// How many bits of every coefficient the profile pcwt leaves out.
 pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
-    let RateArgs { bpp, bytes_per_frame, step, lossless: _, qmin } = args.rate;
-    if bpp.is_some() || bytes_per_frame.is_some() || step.is_some() {
+    let RateArgs { bpp, bytes_per_frame, quality, step, lossless: _, qmin } = args.rate;
+    if bpp.is_some() || bytes_per_frame.is_some() || quality.is_some() || step.is_some() {
         bail!("--profile pcwt has no rate control: ask for --lossless, its default, or --qmin");
     }
     if args.chroma.is_some() || args.weights.is_some() {
