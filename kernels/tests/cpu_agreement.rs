@@ -190,6 +190,17 @@ fn large_planes_agree() {
     }
 }
 
+/// Tasks that wait for others lie on one another on a thread's stack: the more threads, the more of them.
+#[test]
+fn many_threads_need_little_stack() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(16).stack_size(256 << 10).build().unwrap();
+    pool.install(|| {
+        for seed in [40, 60] {
+            check((1920, 1080), PixelFormat::I420, Chroma::C420, CodecParams::default(), step(seed));
+        }
+    });
+}
+
 #[test]
 fn any_number_of_threads_agrees() {
     for threads in [1, 2, 3, 7, 16] {
