@@ -15,40 +15,22 @@ typedef struct {
     __global const uchar *bytes;
     // How many bytes have not been shifted in; less than none if a block is cut short.
     int left;
-    // The last `held` of them, the very last one on top.
-    uint window;
-    int held;
     uint state;
 } Rans;
 
-// The byte that comes `after` others that have not been shifted in.
+// The last but `after` of the bytes that have not been shifted in.
 INLINE uint byte_after(const Rans *rans, int after)
 {
     int at = rans->left - after - 1;
-    return at >= 0 ? rans->bytes[at] : 0;
-}
-
-// Shifts 0 to 3 bytes in, all of which the window holds, and fills the window when it may hold too few for the next time.
-INLINE void shift_in(Rans *rans, int count)
-{
-    ulong both = (((ulong)rans->state << 32) | rans->window) << (8 * count);
-    rans->state = (uint)(both >> 32);
-    rans->window = (uint)both;
-    rans->left -= count;
-    rans->held -= count;
-    if (rans->held < 2) {
-        uint two = (byte_after(rans, rans->held) << 8) | byte_after(rans, rans->held + 1);
-        rans->window |= two << (16 - 8 * rans->held);
-        rans->held += 2;
-    }
+    uint byte = rans->bytes[max(at, 0)];
+    return at >= 0 ? byte : 0;
 }
 
 INLINE Rans start_rans(__global const uchar *bytes, int size)
 {
-    Rans rans = {bytes, size, 0, 4, 0};
-    for (int i = 0; i < 4; i++)
-        rans.window |= byte_after(&rans, i) << (24 - 8 * i);
-    shift_in(&rans, 3);
+    Rans rans = {bytes, size, 0};
+    rans.state = (byte_after(&rans, 0) << 16) | (byte_after(&rans, 1) << 8) | byte_after(&rans, 2);
+    rans.left -= 3;
     return rans;
 }
 
@@ -56,37 +38,33 @@ INLINE Rans start_rans(__global const uchar *bytes, int size)
 #define START(entry) ((int)((entry) & 0xffff))
 #define END(entry) (START(entry) + (int)((entry) >> 16))
 
+// Takes the next symbol. The way from one state to the next has no branch but for rare symbols; the bytes that may be
+// shifted in are fetched before it is known whether they are.
 INLINE int get_symbol(Rans *rans, int context, __global const uint4 *restrict table)
 {
-    int slot = rans->state & ((1 << PROBABILITY_BITS) - 1);
+    uint bytes = (byte_after(rans, 0) << 8) | byte_after(rans, 1);
+    int slot = rans->state & ((1 << PROBABILITY_BITS) - 1), symbol = 0;
     __global const uint4 *row = table + context * (SYMBOLS / 4);
     uint4 four = row[0];
-    int symbol = 0;
-    // Most symbols are among the first four.
-    while (slot >= END(four.w) && symbol < SYMBOLS - 4) {
-        symbol += 4;
-        four = row[symbol / 4];
+    if (slot >= END(four.w)) {
+        do {
+            symbol += 4;
+            four = row[symbol / 4];
+        } while (slot >= END(four.w) && symbol < SYMBOLS - 4);
     }
     bool y = slot >= START(four.y), z = slot >= START(four.z), w = slot >= START(four.w);
     uint entry = w ? four.w : z ? four.z : y ? four.y : four.x;
     uint state = (entry >> 16) * (rans->state >> PROBABILITY_BITS) + (uint)(slot - START(entry));
-    rans->state = state;
-    shift_in(rans, (state < (1u << 16)) + (state < (1u << 8)));
+    int count = (state < (1u << 16)) + (state < (1u << 8));
+    rans->state = (state << (8 * count)) | (bytes >> (16 - 8 * count));
+    rans->left -= count;
     return symbol + y + z + w;
 }
 
 INLINE int get_value(Rans *rans, int context, __global const uint4 *restrict table)
 {
-    // One place for both symbols of an escaped value: short code stays near the processor.
-    int value = 0, symbol;
-    bool escaped;
-    do {
-        symbol = get_symbol(rans, context, table);
-        value += symbol;
-        escaped = symbol == ESCAPE_SYMBOL && context != ESCAPE;
-        context = ESCAPE;
-    } while (escaped);
-    return value;
+    int symbol = get_symbol(rans, context, table);
+    return symbol < ESCAPE_SYMBOL ? symbol : symbol + get_symbol(rans, ESCAPE, table);
 }
 
 #define GET(context) get_value(&rans, (context), table)
@@ -115,6 +93,7 @@ INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block
     int peak = GET(PEAK + block.class);
     if (peak < 1 || peak > MAX_LENGTH)
         return false;
+    bool good = true;
     int first_context = quad_row(peak, block.diagonal);
     for (int y = 0; y < rows; y++) {
         int drop = 0;
@@ -123,8 +102,8 @@ INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block
             int up = y > 0 ? peak - quads[QUAD_AT(y - 1, x)] : left;
             left = x > 0 ? left : up;
             drop = GET(first_context + clamp(left + up, 0, QUAD_SUMS - 1));
-            if (drop > peak)
-                return false;
+            good = good && drop <= peak;
+            drop = min(drop, peak);
             quads[QUAD_AT(y, x)] = (uchar)(peak - drop);
         }
     }
@@ -145,10 +124,9 @@ INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block
                 int drop_2 = GET(coefficient_context(context, quad, 3 + reached, before_3, below));
                 reached |= drop_2 == 0;
                 int drop_3 = reached ? GET(coefficient_context(context, quad, 5, right, below)) : 0;
-                if (max(max(drop_0, drop_1), max(drop_2, drop_3)) > quad)
-                    return false;
-                length_0 = quad - drop_0, length_1 = quad - drop_1;
-                length_2 = quad - drop_2, length_3 = quad - drop_3;
+                good = good && max(max(drop_0, drop_1), max(drop_2, drop_3)) <= quad;
+                length_0 = max(quad - drop_0, 0), length_1 = max(quad - drop_1, 0);
+                length_2 = max(quad - drop_2, 0), length_3 = max(quad - drop_3, 0);
                 at[0] = (uchar)length_0;
                 at[1] = (uchar)length_1;
                 at[LENGTH_PITCH] = (uchar)length_2;
@@ -161,7 +139,7 @@ INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block
     }
     work->raw_len = rans.left;
     work->state = rans.state;
-    return rans.left >= 0;
+    return good && rans.left >= 0;
 }
 
 // Reads signs and low bits of the coefficients in rows `from` to `to` of quads, which start at bit `bit`, and turns

@@ -151,6 +151,19 @@ INLINE int write_raw_bits(__local Encoding *work, Block block, int from, int to,
     return 32 * word + bits;
 }
 
+// Codes a symbol behind the first `end` bytes of a slot; `state` is the state before and after.
+INLINE int code_symbol(__global uchar *restrict slot, int end, uint2 entry, uint *state)
+{
+    uint frequency = entry.x & 0x1fff, limit = frequency << PROBABILITY_BITS, before = *state;
+    slot[end] = (uchar)before;
+    slot[end + 1] = (uchar)(before >> 8);
+    int bytes = (before >= limit) + ((before >> 8) >= limit);
+    before >>= 8 * bytes;
+    uint quotient = mul_hi(before, entry.y) >> (entry.x >> 13 & 0xf);
+    *state = before + quotient * ((1u << PROBABILITY_BITS) - frequency) + (entry.x >> 17);
+    return end + bytes;
+}
+
 // Entries that are on their way while others are used.
 #define AHEAD 4
 
@@ -161,6 +174,8 @@ INLINE int code_symbols(__global uchar *restrict slot, int end, __local const us
 {
     uint leading = 1u << payload;
     uint state = leading | (last & (leading - 1));
+    for (; count % AHEAD > 0; count--)
+        end = code_symbol(slot, end, table[symbols[count - 1]], &state);
     uint2 next[AHEAD];
 #pragma unroll
     for (int k = 0; k < AHEAD; k++)
@@ -173,18 +188,8 @@ INLINE int code_symbols(__global uchar *restrict slot, int end, __local const us
             next[k] = table[symbols[max(i - AHEAD - k, 0)]];
         }
 #pragma unroll
-        for (int k = 0; k < AHEAD; k++) {
-            if (k > i)
-                break;
-            uint frequency = now[k].x & 0x1fff, limit = frequency << PROBABILITY_BITS;
-            slot[end] = (uchar)state;
-            slot[end + 1] = (uchar)(state >> 8);
-            int bytes = (state >= limit) + ((state >> 8) >= limit);
-            state >>= 8 * bytes;
-            end += bytes;
-            uint quotient = mul_hi(state, now[k].y) >> (now[k].x >> 13 & 0xf);
-            state += quotient * ((1u << PROBABILITY_BITS) - frequency) + (now[k].x >> 17);
-        }
+        for (int k = 0; k < AHEAD; k++)
+            end = code_symbol(slot, end, now[k], &state);
     }
     slot[end] = (uchar)state;
     slot[end + 1] = (uchar)(state >> 8);
