@@ -10,7 +10,7 @@
 //   which division is a multiplication.
 // NDRange: quad_encode (groups, passes) for the `count` blocks from `first` on, BLOCKS_PER_GROUP to a group; pass 0
 //   codes them at `step` into area `area`, pass 1 at `step_1` into `area_1`. quad_gather (blocks).
-// LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
+// BLOCK_LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
 //   rows of quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
 
 // Magnitude in parts of a step, at most 255.
@@ -57,7 +57,7 @@ typedef struct {
     // Sum of all bit-lengths: of ones alone, how many.
     int ones;
     // Raw bits, symbols of quads and symbols of coefficients that each lane has; the places of its first ones are sums.
-    int counts[LANES][3];
+    int counts[BLOCK_LANES][3];
     // Of all lanes together.
     int raw_bits, symbol_count;
 } Encoding;
@@ -202,11 +202,11 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
                            float inverse, int lane)
 {
     __local uchar *lengths = work->lengths, *quads = work->quads;
-    for (int i = lane; i < LENGTH_PITCH; i += LANES)
+    for (int i = lane; i < LENGTH_PITCH; i += BLOCK_LANES)
         lengths[i] = lengths[i * LENGTH_PITCH] = 0;
-    for (int i = lane; i < QUAD_PITCH; i += LANES)
+    for (int i = lane; i < QUAD_PITCH; i += BLOCK_LANES)
         quads[QUADS * QUAD_PITCH + i] = quads[i * QUAD_PITCH + QUADS] = 0;
-    for (int i = lane; i < RAW_WORDS; i += LANES)
+    for (int i = lane; i < RAW_WORDS; i += BLOCK_LANES)
         work->of.values.raw[i] = 0;
     if (lane == 0)
         work->peak = work->ones = 0;
@@ -214,7 +214,7 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
 #pragma unroll 2
     for (int y = 0; y < SIDE; y++) {
         int width = y < block.height ? block.width : 0;
-        for (int x = lane; x < SIDE; x += LANES) {
+        for (int x = lane; x < SIDE; x += BLOCK_LANES) {
             float coefficient = x < width ? bands[(size_t)y * pitch + x] : 0.0f;
             work->of.values.quantised[y * SIDE + x] = as_int(coefficient);
             lengths[LENGTH_AT(y, x)] = (uchar)parts_of(coefficient, inverse);
@@ -222,14 +222,14 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
     }
     SYNC;
     for (int y = 0; y < QUADS; y++) {
-        for (int x = lane; x < QUADS; x += LANES) {
+        for (int x = lane; x < QUADS; x += BLOCK_LANES) {
             __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             quads[QUAD_AT(y, x)] = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
         }
     }
     SYNC;
     for (int y = 0; y < QUADS; y++) {
-        for (int x = lane; x < QUADS; x += LANES) {
+        for (int x = lane; x < QUADS; x += BLOCK_LANES) {
             __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             int4 four = (int4)(at[0], at[1], at[LENGTH_PITCH], at[LENGTH_PITCH + 1]);
             int2 pairs = max(four.xz, four.yw);
@@ -251,7 +251,7 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
     SYNC;
     int peak = 0, ones = 0;
     for (int y = 0; y < QUADS; y++) {
-        for (int x = lane; x < QUADS; x += LANES) {
+        for (int x = lane; x < QUADS; x += BLOCK_LANES) {
             __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
             uchar quad = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
             quads[QUAD_AT(y, x)] = quad;
@@ -271,10 +271,10 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
                                       __global uint *restrict sizes)
 {
     __local Encoding group[BLOCKS_PER_GROUP];
-    __local Encoding *work = group + get_local_id(0) / LANES;
-    int lane = get_local_id(0) % LANES;
+    __local Encoding *work = group + get_local_id(0) / BLOCK_LANES;
+    int lane = get_local_id(0) % BLOCK_LANES;
     bool second = get_group_id(1) > 0;
-    int index = get_group_id(0) * BLOCKS_PER_GROUP + get_local_id(0) / LANES;
+    int index = get_group_id(0) * BLOCKS_PER_GROUP + get_local_id(0) / BLOCK_LANES;
     // What a group has too much codes nothing.
     bool there = index < count;
     int number = first + min(index, count - 1);
@@ -284,14 +284,14 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
     quantise_block(work, bands + (size_t)block.y * pitch + block.x, pitch, block, inverse, lane);
 
-    int rows = (block.height + 1) / 2, share = (rows + LANES - 1) / LANES;
+    int rows = (block.height + 1) / 2, share = (rows + BLOCK_LANES - 1) / BLOCK_LANES;
     int from = min(lane * share, rows), to = min(from + share, rows);
     int peak = work->peak, place = 0, quads_before = 0, before = 0, bits = 0;
     // A detail block of a few ones is not worth its bytes.
     if (peak == 1 && block.class > 0 && work->ones <= SPARSE_ONES)
         peak = 0;
     int leading = put(ONLY_COUNT, 0, PEAK + block.class, peak);
-    if (LANES > 1) {
+    if (BLOCK_LANES > 1) {
         if (peak > 0) {
             work->counts[lane][0] = count_raw_bits(work->lengths, block, from, to);
             work->counts[lane][1] = list_quads(ONLY_COUNT, 0, work, block, from, to);
@@ -299,7 +299,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
         }
         SYNC;
         if (peak > 0) {
-            for (int i = 0; i < LANES; i++) {
+            for (int i = 0; i < BLOCK_LANES; i++) {
                 place += work->counts[i][1];
                 bits += i < lane ? work->counts[i][0] : 0;
                 quads_before += i < lane ? work->counts[i][1] : 0;
@@ -309,7 +309,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     }
     if (peak > 0)
         bits = write_raw_bits(work, block, from, to, bits);
-    if (lane == LANES - 1)
+    if (lane == BLOCK_LANES - 1)
         work->raw_bits = bits;
     SYNC;
     int number_in_area = (second ? area_1 : area) * all + number;
@@ -320,7 +320,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     if (peak > 0) {
         __local const uchar *raw = (__local const uchar *)work->of.values.raw;
         last = raw[end] | ((uint)raw[end + 1] << 8) | ((uint)raw[end + 2] << 16);
-        for (int i = lane; i < end; i += LANES)
+        for (int i = lane; i < end; i += BLOCK_LANES)
             slot[i] = raw[i];
     }
     SYNC;
@@ -329,10 +329,10 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
         if (lane == 0)
             put(symbols, 0, PEAK + block.class, peak);
         int quads_end = list_quads(symbols, leading + quads_before, work, block, from, to);
-        place = LANES > 1 ? leading + place + before : quads_end;
+        place = BLOCK_LANES > 1 ? leading + place + before : quads_end;
         place = list_coefficients(symbols, place, work, block, from, to);
     }
-    if (lane == LANES - 1)
+    if (lane == BLOCK_LANES - 1)
         work->symbol_count = place;
     SYNC;
     if (lane == 0 && there) {

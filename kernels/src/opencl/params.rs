@@ -68,7 +68,7 @@ pub(super) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     integer("STRIP", tuning.strip);
     integer("BLOCK_LSIZE", tuning.block_group_size);
     integer("BLOCKS_PER_GROUP", tuning.blocks_per_group);
-    integer("LANES", tuning.lanes());
+    integer("BLOCK_LANES", tuning.lanes());
     integer("SIDE", BLOCK_SIDE);
     integer("SLOT_BYTES", SLOT_BYTES);
     integer("MAX_SYMBOLS", MAX_SYMBOLS);
