@@ -286,7 +286,9 @@ impl Device {
         let sources = sources.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
         let program =
             cl::create_program_with_source(&**context, &sources).map_err(failed("clCreateProgramWithSource"))?;
-        cl::build_program(&program, Some(&[self.id]), &text(options)?, None, None).map_err(failed("clBuildProgram"))?;
+        // Compilers count their warnings on stderr, where users would wonder at them.
+        let options = text(&format!("{options} -w"))?;
+        cl::build_program(&program, Some(&[self.id]), &options, None, None).map_err(failed("clBuildProgram"))?;
         let program = Arc::new(Handle::from(program));
         limits::check(self.id, &program)?;
         opened.programs.push((key, program.clone()));
