@@ -146,7 +146,7 @@ fn golden_container_head() {
     let mut bytes = Vec::new();
     write_header(&params(), &mut bytes).unwrap();
     assert_eq!(hex(&bytes[..6]), "445545540200");
-    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 1));
+    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 2));
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
