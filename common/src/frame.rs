@@ -68,7 +68,7 @@ impl std::fmt::Display for FrameSize {
     }
 }
 
-/// Order of the samples of one picture in memory, 8 bits each, rows without gaps.
+/// Order of the samples of one picture in memory, rows without gaps; a byte each, or two ([`BitDepth`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PixelFormat {
     /// R G B, 3 bytes a pixel.
@@ -88,7 +88,7 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// Bytes of one picture of `size` in this format.
+    /// Bytes of one picture of `size` in this format with samples of 8 bits.
     pub const fn bytes(self, size: FrameSize) -> usize {
         let half = size.halved().pixels();
         match self {
@@ -97,6 +97,39 @@ impl PixelFormat {
             Self::Nv12 | Self::I420 => size.pixels() + 2 * half,
             Self::Grey8 => size.pixels(),
         }
+    }
+}
+
+/// Bits of a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BitDepth {
+    /// 0 to 255, a byte.
+    #[default]
+    Eight,
+    /// 0 to 1023, two bytes, the low one first. In files only, and coded without loss only.
+    Ten,
+}
+
+impl BitDepth {
+    /// How many.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Ten => 10,
+        }
+    }
+
+    /// Bytes that a sample takes in memory.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Eight => 1,
+            Self::Ten => 2,
+        }
+    }
+
+    /// The largest sample.
+    pub const fn max(self) -> u16 {
+        (1 << self.bits()) - 1
     }
 }
 
@@ -168,7 +201,7 @@ pub enum Matrix {
     Bt709,
 }
 
-/// Span of the 8-bit samples.
+/// Span of the samples; of 10 bits, four times the numbers (and up to 1023).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Range {
     /// Luma 16 to 235, chroma 16 to 240.

@@ -1,6 +1,6 @@
 //! Parameters of a video stream: chosen at the sender, carried to the receiver in the welcome.
 
-use crate::frame::{Chroma, ColourSpace, FrameSize};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
 use crate::units::FrameRate;
 pub use crate::weights::Weights;
 
@@ -26,6 +26,8 @@ pub struct CodecParams {
     pub profile: Profile,
     /// Filter bank.
     pub wavelet: Wavelet,
+    /// Bits of a sample; ten with the CDF 5/3 only.
+    pub depth: BitDepth,
     /// Depth of the decomposition.
     pub levels: Levels,
     /// Extension at the ends of each row and column.
@@ -41,6 +43,7 @@ impl Default for CodecParams {
         Self {
             profile: Profile::Quad,
             wavelet: Wavelet::Cdf97,
+            depth: BitDepth::Eight,
             levels: Levels::Full,
             boundary: Boundary::Symmetric,
             padding: Padding::Smooth,

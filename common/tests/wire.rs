@@ -3,7 +3,7 @@
 
 use common::coded::{CodedFrame, FrameHeader, StepIndex};
 use common::container::{ContainerReader, write_frame, write_header};
-use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
 use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet, Weights};
 use common::pyramid::BlockLayout;
 use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
@@ -186,7 +186,7 @@ fn long_messages_and_reasons_are_refused_or_cut() {
 #[test]
 fn every_field_of_the_parameters_is_checked() {
     let good = params().to_bytes();
-    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 2), (22, 3), (23, 2), (24, 2)] {
+    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 3), (22, 3), (23, 2), (24, 2)] {
         let mut bytes = good;
         bytes[at] = wrong;
         assert!(StreamParams::from_bytes(&bytes).is_err(), "byte {at}");
@@ -200,8 +200,10 @@ fn rgb_is_lossless_and_live_streams_are_not() {
     assert!(StreamParams::from_bytes(&rgb.to_bytes()).is_err());
     let lossless = StreamParams { codec: CodecParams { wavelet: Wavelet::Cdf53, ..rgb.codec }, ..rgb };
     assert_eq!(StreamParams::from_bytes(&lossless.to_bytes()), Ok(lossless));
+    let deep = StreamParams { codec: CodecParams { depth: BitDepth::Ten, ..lossless.codec }, ..lossless };
+    assert_eq!(StreamParams::from_bytes(&deep.to_bytes()), Ok(deep));
     let mut reader = ControlReader::default();
-    for (params, is_live) in [(params(), true), (lossless, false)] {
+    for (params, is_live) in [(params(), true), (lossless, false), (deep, false)] {
         let mut bytes = Vec::new();
         encode(&ControlMessage::Welcome { params, start_frame: FrameId(3) }, Role::Sender, &mut bytes);
         reader.push(&bytes);

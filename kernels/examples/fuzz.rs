@@ -1,5 +1,6 @@
-//! Feeds coded frames that were changed at random, and random bytes, to the reference and the processor decoder, and
-//! stops at the first frame on which they differ or one of them fails. Runs with the toolchain of the project.
+//! Feeds coded frames that were changed at random, and random bytes, to the reference and the processor decoder, lossy ones and
+//! lossless ones of 10 bits, also as streams whose parameters were changed, and stops at the first frame on which they differ
+//! or one of them fails. Runs with the toolchain of the project.
 //!
 //! ```text
 //! fuzz [SECONDS [SEED]]
@@ -9,25 +10,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
+use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
+use common::params::{CodecParams, StreamParams, Wavelet};
 use common::units::FrameRate;
 use kernels::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
+use noise::Random;
+
+mod noise;
 
 /// Sizes with whole, cut and odd blocks.
 const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
 
-/// Knuth's linear congruential generator.
-struct Random(u64);
+/// One frame in so many is decoded as a stream of other parameters.
+const HEADS_EVERY: usize = 64;
+const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 32) as usize) % below.max(1)
-    }
-}
-
-/// Everything for one size of picture.
+/// Everything for one size and depth of picture.
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn Encoder>,
@@ -40,12 +38,18 @@ fn main() -> anyhow::Result<()> {
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
     let mut random = Random(seed);
-    let mut streams = SIZES.iter().map(|&size| open(size)).collect::<anyhow::Result<Vec<_>>>()?;
-    let (start, mut frames, mut damaged) = (Instant::now(), 0_u64, 0);
+    let depths = [BitDepth::Eight, BitDepth::Ten];
+    let both = SIZES.iter().flat_map(|&size| depths.map(|depth| (size, depth)));
+    let mut streams = both.map(|(size, depth)| open(size, depth)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (start, mut frames, mut damaged, mut heads) = (Instant::now(), 0_u64, 0, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
         let at = random.next(streams.len());
         let stream = &mut streams[at];
         let frame = mutate(stream, &mut random)?;
+        if random.next(HEADS_EVERY) == 0 {
+            let params = other_params(&stream.params, &mut random);
+            heads += u64::from(decode_as(&params, &frame).with_context(|| format!("seed {seed}, frame {frames}"))?);
+        }
         for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures) {
             decoder.decode(&frame, picture)?;
         }
@@ -54,37 +58,41 @@ fn main() -> anyhow::Result<()> {
         ensure!(a == b && counts[0] == counts[1], "seed {seed}, frame {frames}: {frame:?}");
         (frames, damaged) = (frames + 1, damaged.max(counts[0]));
     }
-    println!("seed {seed}: {frames} frames, up to {damaged} damaged blocks in one stream, no difference");
+    println!(
+        "seed {seed}: {frames} frames, up to {damaged} damaged blocks in one stream, {heads} of other parameters, no difference"
+    );
     Ok(())
 }
 
-fn open((width, height): (u32, u32)) -> anyhow::Result<Stream> {
+fn open((width, height): (u32, u32), depth: BitDepth) -> anyhow::Result<Stream> {
     let params = StreamParams {
         size: FrameSize::new(width, height)?,
         frame_rate: FrameRate::new(30, 1).context("frame rate")?,
         chroma: Chroma::C420,
         colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
+        codec: match depth {
+            BitDepth::Eight => CodecParams::default(),
+            BitDepth::Ten => CodecParams { wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
+        },
     };
-    let decoder = |choice| open_decoder(&params, choice, None);
-    let picture = || Picture::for_stream(params.chroma, params.size);
+    let [reference, cpu] = BACK_ENDS.map(|choice| open_decoder(&params, choice, None));
     Ok(Stream {
         encoder: open_encoder(&params, BackendChoice::Cpu, None)?,
-        decoders: [decoder(BackendChoice::Reference)?, decoder(BackendChoice::Cpu)?],
-        pictures: [picture(), picture()],
+        decoders: [reference?, cpu?],
+        pictures: BACK_ENDS.map(|_| Picture::decoded_from(&params)),
         params,
     })
 }
 
 /// A coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFrame> {
-    let mut picture = Picture::new(PixelFormat::I420, stream.params.size);
-    let (roughness, slope) = (1 + random.next(255), random.next(5));
-    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
-        *sample = (random.next(roughness) + slope * at) as u8;
-    }
-    let step = StepIndex::new(random.next(100) as u8).unwrap_or(StepIndex::MIN);
-    let coded: CodedFrame = stream.encoder.encode(picture.as_ref(), Target::Step(step))?;
+    let mut picture = Picture::decoded_from(&stream.params);
+    random.fill(&mut picture);
+    let target = match stream.params.codec.wavelet {
+        Wavelet::Cdf97 => Target::Step(StepIndex::new(random.next(100) as u8).unwrap_or(StepIndex::MIN)),
+        Wavelet::Cdf53 => Target::Lossless,
+    };
+    let coded: CodedFrame = stream.encoder.encode(picture.as_ref(), target)?;
     let header = match random.next(4) {
         0 => FrameHeader {
             step: StepIndex::new(random.next(209) as u8).unwrap_or(StepIndex::MAX),
@@ -109,4 +117,27 @@ fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFr
         received.insert(index, &bytes);
     }
     Ok(received)
+}
+
+/// Parameters as bytes with some changed, behind the size.
+fn other_params(params: &StreamParams, random: &mut Random) -> Vec<u8> {
+    let mut bytes = params.to_bytes().to_vec();
+    for _ in 0..=random.next(3) {
+        let at = 8 + random.next(bytes.len() - 8);
+        let values = if random.next(4) == 0 { 256 } else { 4 };
+        bytes[at] = random.next(values) as u8;
+    }
+    bytes
+}
+
+/// Decodes a frame as one of the stream of these parameters, on both back ends alike; whether there can be such a stream.
+fn decode_as(params: &[u8], frame: &ReceivedFrame) -> anyhow::Result<bool> {
+    let Ok(params) = StreamParams::from_bytes(params) else { return Ok(false) };
+    let [a, b] = BACK_ENDS.map(|choice| {
+        let mut picture = Picture::decoded_from(&params);
+        let mut decoder = open_decoder(&params, choice, None)?;
+        decoder.decode(frame, &mut picture).map(|()| picture)
+    });
+    ensure!(a == b, "{params:?}: {:?}, {:?}, {frame:?}", a.err(), b.err());
+    Ok(true)
 }

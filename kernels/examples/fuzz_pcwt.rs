@@ -8,11 +8,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
 use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use common::units::FrameRate;
 use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, Error, Picture};
+use noise::Random;
+
+mod noise;
 
 /// Sizes with whole, cut and odd groups.
 const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
@@ -23,17 +26,7 @@ const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::
 /// Qmin and the peaks of three channels.
 const HEAD_BYTES: usize = 4;
 
-/// Knuth's linear congruential generator.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 32) as usize) % below.max(1)
-    }
-}
-
-/// Everything for one size of picture.
+/// Everything for one size and kind of picture.
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn PcwtEncoder>,
@@ -48,9 +41,9 @@ fn main() -> anyhow::Result<()> {
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
     let mut random = Random(seed);
-    let chromas = [Chroma::Rgb, Chroma::C420];
-    let both = SIZES.iter().flat_map(|&size| chromas.map(|chroma| (size, chroma)));
-    let mut streams = both.map(|(size, chroma)| open(size, chroma)).collect::<anyhow::Result<Vec<_>>>()?;
+    let kinds = [(Chroma::Rgb, BitDepth::Eight), (Chroma::C420, BitDepth::Eight), (Chroma::Rgb, BitDepth::Ten)];
+    let all = SIZES.iter().flat_map(|&size| kinds.map(|(chroma, depth)| open(size, chroma, depth)));
+    let mut streams = all.collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut decoded) = (Instant::now(), 0_u64, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
         let at = random.next(streams.len());
@@ -73,23 +66,23 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn open((width, height): (u32, u32), chroma: Chroma) -> anyhow::Result<Stream> {
+fn open((width, height): (u32, u32), chroma: Chroma, depth: BitDepth) -> anyhow::Result<Stream> {
     let params = StreamParams {
         size: FrameSize::new(width, height)?,
         frame_rate: FrameRate::new(30, 1).context("frame rate")?,
         chroma,
         colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams { profile: Profile::Pcwt, wavelet: Wavelet::Cdf53, ..CodecParams::default() },
+        codec: CodecParams { profile: Profile::Pcwt, wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
     };
     let decoders = BACK_ENDS.map(|choice| open_pcwt_decoder(&params, choice, None));
     let mut encoder = open_pcwt_encoder(&params, BackendChoice::Cpu, None)?;
     // Nothing is left of it but the head.
-    let empty = encoder.encode(Picture::for_stream(chroma, params.size).as_ref(), QMIN_MAX)?;
+    let empty = encoder.encode(Picture::decoded_from(&params).as_ref(), QMIN_MAX)?;
     Ok(Stream {
         encoder,
         groups: (empty.len() - HEAD_BYTES) / 2,
         decoders: decoders.into_iter().collect::<Result<_, _>>()?,
-        pictures: vec![Picture::for_stream(chroma, params.size); BACK_ENDS.len()],
+        pictures: vec![Picture::decoded_from(&params); BACK_ENDS.len()],
         params,
     })
 }
@@ -97,12 +90,8 @@ fn open((width, height): (u32, u32), chroma: Chroma) -> anyhow::Result<Stream> {
 /// A coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made to fit again
 /// most times, so that groups of any bytes are met.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<Vec<u8>> {
-    let format = if stream.params.chroma == Chroma::Rgb { PixelFormat::Rgb8 } else { PixelFormat::I420 };
-    let mut picture = Picture::new(format, stream.params.size);
-    let (roughness, slope) = (1 + random.next(255), random.next(5));
-    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
-        *sample = (random.next(roughness) + slope * at) as u8;
-    }
+    let mut picture = Picture::decoded_from(&stream.params);
+    random.fill(&mut picture);
     let mut bytes = stream.encoder.encode(picture.as_ref(), random.next(4) as u8)?;
     match random.next(8) {
         0 => bytes.truncate(random.next(bytes.len())),

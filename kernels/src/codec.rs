@@ -4,7 +4,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::params::{Profile, StreamParams, Wavelet};
+use common::frame::BitDepth;
+use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
@@ -28,7 +29,7 @@ pub trait Encoder: Send {
 
 /// Turns received frames into pictures. All its memory is allocated when it is opened.
 pub trait Decoder: Send {
-    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::for_stream`]).
+    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]).
     ///
     /// A missing or damaged coarse block (one of the first [`common::pyramid::BlockLayout::coarse_blocks`])
     /// keeps the coefficients of the frame before; any other is zero.
@@ -168,7 +169,7 @@ pub fn open_encoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Encoder>, Error> {
-    check_profile(params)?;
+    check(params)?;
     if params.codec.wavelet == Wavelet::Cdf53 {
         let transform = open_transform(&TransformParams::from(params), choice, device)?;
         return Ok(Box::new(LosslessEncoder::new(params, transform)));
@@ -206,7 +207,7 @@ pub fn open_smaller_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<Box<dyn Decoder>, Error> {
-    check_profile(params)?;
+    check(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     if params.codec.wavelet == Wavelet::Cdf53 {
         let transform = TransformParams::without_finest(params, dropped_levels);
@@ -223,10 +224,13 @@ pub fn open_smaller_decoder(
     })
 }
 
-fn check_profile(params: &StreamParams) -> Result<(), Error> {
-    match params.codec.profile {
-        Profile::Quad => Ok(()),
-        Profile::Pcwt => Err(Error::WrongProfile { wanted: "quad" }),
+/// Whether this is a stream of the profile `quad`, of samples that its wavelet takes.
+fn check(params: &StreamParams) -> Result<(), Error> {
+    let CodecParams { profile, wavelet, depth, .. } = params.codec;
+    match (profile, wavelet, depth) {
+        (Profile::Pcwt, ..) => Err(Error::WrongProfile { wanted: "quad" }),
+        (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(Error::DepthNotLossy { depth }),
+        (Profile::Quad, ..) => Ok(()),
     }
 }
 

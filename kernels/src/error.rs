@@ -1,6 +1,6 @@
 //! What can go wrong in this crate, one variant per cause.
 
-use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
@@ -60,6 +60,28 @@ pub enum Error {
         wanted: PixelFormat,
         /// Format of the picture given.
         given: PixelFormat,
+    },
+    /// A picture of another depth than the stream's, or than the transform's, which is 8 bits.
+    #[error("samples of {wanted} bits are wanted here, these have {given}", wanted = wanted.bits(), given = given.bits())]
+    PictureDepth {
+        /// Bits of the stream's samples.
+        wanted: BitDepth,
+        /// Bits of the samples given.
+        given: BitDepth,
+    },
+    /// Samples of more than 8 bits in a stream that quantises.
+    #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
+    DepthNotLossy {
+        /// Their depth.
+        depth: BitDepth,
+    },
+    /// A sample that its depth does not have.
+    #[error("a sample is {found}: with {bits} bits it can be at most {max}", bits = depth.bits(), max = depth.max())]
+    SampleTooLarge {
+        /// The largest sample of the picture.
+        found: u16,
+        /// Depth of the picture.
+        depth: BitDepth,
     },
     /// A picture of a lossless stream whose samples the stream's chroma sampling does not keep.
     #[error("a {format:?} picture cannot be kept exactly as {chroma:?}")]

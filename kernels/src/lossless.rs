@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::cpu::IntegerCoder;
 use crate::reference::quad::{self, Damaged, Shape};
-use crate::reference::{check_decode, check_picture, rct, rows, store};
+use crate::reference::{check_decode, check_size, rct, rows, store};
 use crate::{
     BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform, Values,
 };
@@ -76,7 +76,7 @@ impl Encoder for LosslessEncoder {
         if target != Target::Lossless {
             return Err(Error::WrongTarget { stream: "lossless" });
         }
-        check_picture(picture, self.params.size)?;
+        check_size(picture, self.params.size, self.params.codec.depth)?;
         let start = Instant::now();
         let planes = Values::I32(rct::planes(picture, self.params.chroma)?);
         let squares = self.transform.forward_planes(&planes)?;
@@ -158,7 +158,7 @@ impl LosslessDecoder {
 impl Decoder for LosslessDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
-        check_decode(frame, out, self.params.chroma, &self.layout)?;
+        check_decode(frame, out, &self.params, &self.layout)?;
         self.damaged += self.decode_blocks(frame);
         let squares = self.squares.squares_mut::<i32>(self.layout.pyramids())?;
         for (block, values) in self.layout.blocks().iter().zip(&self.blocks) {

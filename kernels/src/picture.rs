@@ -1,6 +1,7 @@
-//! Pictures of 8-bit samples, borrowed and owned.
+//! Pictures, borrowed and owned.
 
-use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
+use common::params::StreamParams;
 
 use crate::Error;
 
@@ -8,19 +9,25 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 pub struct PictureRef<'a> {
     format: PixelFormat,
+    depth: BitDepth,
     size: FrameSize,
     data: &'a [u8],
 }
 
 impl<'a> PictureRef<'a> {
-    /// A picture whose samples are `data`; [`Error::PictureLength`] unless it has exactly the bytes that
+    /// A picture whose samples of 8 bits are `data`; [`Error::PictureLength`] unless it has exactly the bytes that
     /// `format` and `size` take.
     pub fn new(format: PixelFormat, size: FrameSize, data: &'a [u8]) -> Result<Self, Error> {
-        let wanted_bytes = format.bytes(size);
+        Self::with_depth(format, BitDepth::Eight, size, data)
+    }
+
+    /// A picture of samples of `depth`; errors as [`Self::new`].
+    pub fn with_depth(format: PixelFormat, depth: BitDepth, size: FrameSize, data: &'a [u8]) -> Result<Self, Error> {
+        let wanted_bytes = depth.bytes() * format.bytes(size);
         if data.len() != wanted_bytes {
             return Err(Error::PictureLength { format, size, wanted_bytes, given_bytes: data.len() });
         }
-        Ok(Self { format, size, data })
+        Ok(Self { format, depth, size, data })
     }
 
     /// The same picture; `format` is its own, said again so that the compiler knows it too.
@@ -35,12 +42,17 @@ impl<'a> PictureRef<'a> {
         self.format
     }
 
+    /// Bits of a sample.
+    pub fn depth(&self) -> BitDepth {
+        self.depth
+    }
+
     /// Size in pixels.
     pub fn size(&self) -> FrameSize {
         self.size
     }
 
-    /// The samples, [`PixelFormat::bytes`] of them.
+    /// The samples, [`BitDepth::bytes`] times [`PixelFormat::bytes`] bytes.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -50,30 +62,46 @@ impl<'a> PictureRef<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     format: PixelFormat,
+    depth: BitDepth,
     size: FrameSize,
     data: Vec<u8>,
 }
 
 impl Picture {
-    /// A picture of `format` and `size` with every sample 0.
+    /// A picture of `format` and `size` with every sample 0, of 8 bits.
     pub fn new(format: PixelFormat, size: FrameSize) -> Self {
-        Self { format, size, data: vec![0; format.bytes(size)] }
+        Self::with_depth(format, BitDepth::Eight, size)
     }
 
-    /// The picture that a stream of `chroma` and `size` decodes into, every sample 0.
+    /// A picture of samples of `depth`, every one 0.
+    pub fn with_depth(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Self {
+        Self { format, depth, size, data: vec![0; depth.bytes() * format.bytes(size)] }
+    }
+
+    /// The picture that a stream of `chroma` and `size` with samples of 8 bits decodes into, every sample 0.
     pub fn for_stream(chroma: Chroma, size: FrameSize) -> Self {
         Self::new(chroma.picture_format(), size)
     }
 
-    /// A picture whose samples are `data`; errors as [`PictureRef::new`].
+    /// The picture that any stream decodes into, every sample 0.
+    pub fn decoded_from(params: &StreamParams) -> Self {
+        Self::with_depth(params.chroma.picture_format(), params.codec.depth, params.size)
+    }
+
+    /// A picture whose samples of 8 bits are `data`; errors as [`PictureRef::new`].
     pub fn from_data(format: PixelFormat, size: FrameSize, data: Vec<u8>) -> Result<Self, Error> {
         PictureRef::new(format, size, &data)?;
-        Ok(Self { format, size, data })
+        Ok(Self { format, depth: BitDepth::Eight, size, data })
     }
 
     /// Order of the samples.
     pub fn format(&self) -> PixelFormat {
         self.format
+    }
+
+    /// Bits of a sample.
+    pub fn depth(&self) -> BitDepth {
+        self.depth
     }
 
     /// Size in pixels.
@@ -98,7 +126,7 @@ impl Picture {
 
     /// A borrowed view.
     pub fn as_ref(&self) -> PictureRef<'_> {
-        PictureRef { format: self.format, size: self.size, data: &self.data }
+        PictureRef { format: self.format, depth: self.depth, size: self.size, data: &self.data }
     }
 }
 
@@ -114,5 +142,7 @@ mod tests {
         assert!(PictureRef::new(PixelFormat::I420, size, &[0; 17]).is_ok());
         let error = PictureRef::new(PixelFormat::I420, size, &[0; 18]).unwrap_err();
         assert_eq!(error.to_string(), "a I420 picture of 3x3 pixels takes 17 bytes, not 18");
+        assert!(PictureRef::with_depth(PixelFormat::I420, BitDepth::Ten, size, &[0; 34]).is_ok());
+        assert!(PictureRef::with_depth(PixelFormat::I420, BitDepth::Ten, size, &[0; 17]).is_err());
     }
 }

@@ -48,7 +48,7 @@ impl QualityEncoder {
         Ok(Self {
             encoder: open_encoder(params, choice, device)?,
             decoder: open_decoder(params, choice, device)?,
-            decoded: Picture::for_stream(params.chroma, params.size),
+            decoded: Picture::decoded_from(params),
             guess: FIRST_GUESS,
         })
     }

@@ -148,7 +148,7 @@ fn files() {
     let wide = home.write("wide.y4m", b"YUV4MPEG2 W16385 H1 F30:1\n");
     home.check(&with_peer(&format!("y4m:{wide}"), &[]), 2, "16384");
     let deep = home.write("deep.y4m", b"YUV4MPEG2 W16 H16 F30:1 C420p10\n");
-    home.check(&with_peer(&format!("y4m:{deep}"), &[]), 2, "420p10");
+    home.check(&with_peer(&format!("y4m:{deep}"), &[]), 2, "10 bits");
     let fast = home.write("fast.y4m", b"YUV4MPEG2 W16 H16 F1001:1\n");
     home.check(&with_peer(&format!("y4m:{fast}"), &[]), 2, "frame rate");
     let cut = home.write("cut.y4m", b"YUV4MPEG2 W16 H");

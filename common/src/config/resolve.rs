@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::ConfigError;
 use super::public_key::PublicKey;
 use super::raw;
-use crate::frame::{Chroma, FrameSize};
+use crate::frame::{BitDepth, Chroma, FrameSize};
 use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 use crate::protection::Protection;
 use crate::units::{Bitrate, FrameRate};
@@ -248,6 +248,7 @@ fn codec(raw: &raw::Codec) -> Result<CodecParams, ConfigError> {
     Ok(CodecParams {
         profile: choice("codec.profile", &raw.profile, &[("quad", Profile::Quad)])?,
         wavelet: choice("codec.wavelet", &raw.wavelet, &[("cdf97", Wavelet::Cdf97)])?,
+        depth: BitDepth::Eight,
         levels,
         boundary: choice(
             "codec.boundary",

@@ -6,10 +6,11 @@
 //!                                                 18 u8 range    21 u8 levels   24 u8 weights
 //! ```
 //!
-//! The small ones are 0, 1, .. in the order of their enums' variants; `levels` is 255 for full, else the limit.
+//! The small ones are 0, 1, .. in the order of their enums' variants, and wavelet 2 is the CDF 5/3 of samples of 10 bits instead of
+//! 8; `levels` is 255 for full, else the limit.
 
 use super::DecodeError;
-use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
 use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet, Weights};
 use crate::units::FrameRate;
 
@@ -46,9 +47,10 @@ impl StreamParams {
             Profile::Quad => 0,
             Profile::Pcwt => 1,
         };
-        bytes[20] = match self.codec.wavelet {
-            Wavelet::Cdf97 => 0,
-            Wavelet::Cdf53 => 1,
+        bytes[20] = match (self.codec.wavelet, self.codec.depth) {
+            (Wavelet::Cdf97, _) => 0,
+            (Wavelet::Cdf53, BitDepth::Eight) => 1,
+            (Wavelet::Cdf53, BitDepth::Ten) => 2,
         };
         bytes[21] = match self.codec.levels {
             Levels::Full => LEVELS_FULL,
@@ -76,6 +78,16 @@ impl StreamParams {
             bytes.try_into().map_err(|_| DecodeError::Malformed("stream parameters are not 25 bytes long"))?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let unknown = DecodeError::Malformed;
+        let (wavelet, depth) = match bytes[20] {
+            0 => (Wavelet::Cdf97, BitDepth::Eight),
+            1 => (Wavelet::Cdf53, BitDepth::Eight),
+            2 => (Wavelet::Cdf53, BitDepth::Ten),
+            _ => {
+                return Err(unknown(
+                    "unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3, 2 CDF 5/3 of samples of 10 bits",
+                ));
+            }
+        };
         Ok(Self {
             size: FrameSize::new(u32_at(0), u32_at(4))?,
             frame_rate: FrameRate::new(u32_at(8), u32_at(12))
@@ -84,7 +96,7 @@ impl StreamParams {
                 0 => Chroma::Grey,
                 1 => Chroma::C420,
                 2 => Chroma::C444,
-                3 if bytes[20] == 0 => return Err(unknown("RGB is coded with the CDF 5/3 only")),
+                3 if wavelet == Wavelet::Cdf97 => return Err(unknown("RGB is coded with the CDF 5/3 only")),
                 3 => Chroma::Rgb,
                 _ => return Err(unknown("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4, 3 RGB")),
             },
@@ -103,15 +115,14 @@ impl StreamParams {
             codec: CodecParams {
                 profile: match bytes[19] {
                     0 => Profile::Quad,
-                    1 if bytes[20] == 0 => return Err(unknown("the profile pcwt is coded with the CDF 5/3 only")),
+                    1 if wavelet == Wavelet::Cdf97 => {
+                        return Err(unknown("the profile pcwt is coded with the CDF 5/3 only"));
+                    }
                     1 => Profile::Pcwt,
                     _ => return Err(unknown("unknown coefficient code: known are 0 quad, 1 pcwt")),
                 },
-                wavelet: match bytes[20] {
-                    0 => Wavelet::Cdf97,
-                    1 => Wavelet::Cdf53,
-                    _ => return Err(unknown("unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3")),
-                },
+                wavelet,
+                depth,
                 levels: match bytes[21] {
                     LEVELS_FULL => Levels::Full,
                     levels => Levels::AtMost(levels),

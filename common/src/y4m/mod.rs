@@ -1,7 +1,7 @@
 //! YUV4MPEG2 (Y4M): one header line, then for each picture a line `FRAME` and its planes.
 //!
-//! Pictures have 8-bit samples: 4:2:0 (any siting), 4:4:4 or luma alone. Of the header, size (`W`, `H`), rate (`F`),
-//! sampling (`C`) and range (`XCOLORRANGE`) count.
+//! Pictures are 4:2:0 (any siting), 4:4:4 or luma alone, of 8 bits or, as `C420p10`, `C444p10` and `Cmono10`, of 10, which take
+//! two bytes, the low one first. Of the header, size (`W`, `H`), rate (`F`), sampling (`C`) and range (`XCOLORRANGE`) count.
 //!
 //! The format has no word for the matrix. The rule is that of video without colour information: BT.709 from
 //! [`BT709_LINES_MIN`] lines on, else BT.601. Where a stream has the other matrix, [`Y4mWriter`] adds the comment
@@ -13,7 +13,7 @@ mod writer;
 pub use reader::{Y4mError, Y4mReader};
 pub use writer::Y4mWriter;
 
-use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, PixelFormat, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, PixelFormat, Range};
 use crate::params::StreamParams;
 use crate::units::FrameRate;
 
@@ -35,6 +35,8 @@ pub struct Y4mHeader {
     pub rate: Option<FrameRate>,
     /// How chroma is sampled.
     pub chroma: Chroma,
+    /// Bits of a sample.
+    pub depth: BitDepth,
     /// What the samples mean.
     pub colour: ColourSpace,
 }
@@ -47,14 +49,14 @@ impl Y4mHeader {
 
     /// Bytes of a picture.
     pub const fn picture_bytes(&self) -> usize {
-        self.format().bytes(self.size)
+        self.depth.bytes() * self.format().bytes(self.size)
     }
 }
 
 impl From<&StreamParams> for Y4mHeader {
     fn from(params: &StreamParams) -> Self {
-        let StreamParams { size, frame_rate, chroma, colour, .. } = *params;
-        Self { size, rate: Some(frame_rate), chroma, colour }
+        let StreamParams { size, frame_rate, chroma, colour, codec } = *params;
+        Self { size, rate: Some(frame_rate), chroma, depth: codec.depth, colour }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Y4mHeader, default_matrix, matrix_name, range_name};
-use crate::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
 use crate::units::FrameRate;
 
 /// Longest header line, bytes.
@@ -38,7 +38,7 @@ pub struct Y4mReader<R> {
 }
 
 impl<R: BufRead> Y4mReader<R> {
-    /// Reads the header: 8-bit 4:2:0, 4:4:4 or grey pictures of 1x1 to 16384x16384.
+    /// Reads the header: 4:2:0, 4:4:4 or grey pictures of 8 or 10 bits of 1x1 to 16384x16384.
     pub fn new(mut input: R) -> Result<Self, Y4mError> {
         let line = match read_line(&mut input)? {
             Line::Whole(line) => String::from_utf8(line).map_err(|_| Y4mError::NoHeader)?,
@@ -107,17 +107,21 @@ fn parse(line: &str) -> Result<Y4mHeader, Y4mError> {
         return Err(Y4mError::Header("its header does not name width and height".to_owned()));
     };
     let size = FrameSize::new(width, height).map_err(|error| Y4mError::Header(error.to_string()))?;
-    let chroma = match sampling {
-        "420" | "420jpeg" | "420mpeg2" | "420paldv" => Chroma::C420,
-        "444" => Chroma::C444,
-        "mono" => Chroma::Grey,
+    let (chroma, depth) = match sampling {
+        "420" | "420jpeg" | "420mpeg2" | "420paldv" => (Chroma::C420, BitDepth::Eight),
+        "444" => (Chroma::C444, BitDepth::Eight),
+        "mono" => (Chroma::Grey, BitDepth::Eight),
+        "420p10" => (Chroma::C420, BitDepth::Ten),
+        "444p10" => (Chroma::C444, BitDepth::Ten),
+        "mono10" => (Chroma::Grey, BitDepth::Ten),
         other => {
-            let message = format!("its colour space is `C{other}`: only C420, C444 and Cmono with 8 bits can be used");
+            let message =
+                format!("its colour space is `C{other}`: only C420, C444 and Cmono with 8 or 10 bits can be used");
             return Err(Y4mError::Header(message));
         }
     };
     let colour = ColourSpace { matrix: matrix.unwrap_or(default_matrix(size)), range };
-    Ok(Y4mHeader { size, rate, chroma, colour })
+    Ok(Y4mHeader { size, rate, chroma, depth, colour })
 }
 
 /// Width or height; a number beyond `u32` counts as its largest.
@@ -173,6 +177,7 @@ mod tests {
             size: FrameSize::new(3, 1).unwrap(),
             rate: FrameRate::new(30_000, 1001),
             chroma: Chroma::C420,
+            depth: BitDepth::Eight,
             colour: ColourSpace::BT601_LIMITED,
         };
         assert_eq!(*reader.header(), expected);
@@ -216,7 +221,7 @@ mod tests {
             ("YUV4MPEG2 W4\n", "width and height"),
             ("YUV4MPEG2 W-4 H4\n", "width and height"),
             ("YUV4MPEG2 W H4\n", "width and height"),
-            ("YUV4MPEG2 W4 H4 C420p10\n", "`C420p10`"),
+            ("YUV4MPEG2 W4 H4 C420p12\n", "`C420p12`"),
             ("YUV4MPEG2 W4 H4 C422\n", "`C422`"),
             ("YUV4MPEG2 W4 H4 C444alpha\n", "`C444alpha`"),
             ("YUV4MPEG2 W4 H4 F0:1\n", "`0:1`"),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Y4mHeader, default_matrix, matrix_name, range_name};
-use crate::frame::Chroma;
+use crate::frame::{BitDepth, Chroma};
 
 /// Writes pictures as a Y4M stream.
 #[derive(Debug)]
@@ -17,12 +17,15 @@ impl<W: Write> Y4mWriter<W> {
     pub fn new(mut output: W, header: &Y4mHeader) -> io::Result<Self> {
         let (width, height) = (header.size.width(), header.size.height());
         let (numerator, denominator) = header.rate.map_or((0, 0), |rate| (rate.numerator(), rate.denominator()));
-        let sampling = match header.chroma {
-            Chroma::Grey => "mono",
-            Chroma::C444 => "444",
+        let sampling = match (header.chroma, header.depth) {
+            (Chroma::Grey, BitDepth::Eight) => "mono",
+            (Chroma::Grey, BitDepth::Ten) => "mono10",
+            (Chroma::C444, BitDepth::Eight) => "444",
+            (Chroma::C444, BitDepth::Ten) => "444p10",
             // A chroma sample made by Duet is the mean of 2x2 pixels and lies in their middle.
-            Chroma::C420 => "420jpeg",
-            Chroma::Rgb => {
+            (Chroma::C420, BitDepth::Eight) => "420jpeg",
+            (Chroma::C420, BitDepth::Ten) => "420p10",
+            (Chroma::Rgb, _) => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "Y4M holds no RGB pictures"));
             }
         };
@@ -63,7 +66,8 @@ mod tests {
     use crate::y4m::Y4mReader;
 
     fn header(height: u32, chroma: Chroma, colour: ColourSpace) -> Y4mHeader {
-        Y4mHeader { size: FrameSize::new(3, height).unwrap(), rate: FrameRate::new(30_000, 1001), chroma, colour }
+        let (size, rate) = (FrameSize::new(3, height).unwrap(), FrameRate::new(30_000, 1001));
+        Y4mHeader { size, rate, chroma, depth: BitDepth::Eight, colour }
     }
 
     #[test]
@@ -83,7 +87,7 @@ mod tests {
                     for range in [Range::Limited, Range::Full] {
                         let mut header = header(height, chroma, ColourSpace { matrix, range });
                         if range == Range::Full {
-                            header.rate = None;
+                            (header.rate, header.depth) = (None, BitDepth::Ten);
                         }
                         let mut writer = Y4mWriter::new(Vec::new(), &header).unwrap();
                         let picture: Vec<_> = (0..header.picture_bytes()).map(|index| index as u8).collect();

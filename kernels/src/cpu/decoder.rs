@@ -101,7 +101,7 @@ impl CpuDecoder {
 
 impl Decoder for CpuDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
-        check_decode(frame, out, self.params.chroma, &self.layout)?;
+        check_decode(frame, out, &self.params, &self.layout)?;
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| self.decode_checked(frame, out));
         Ok(())

@@ -153,7 +153,7 @@ impl OpenClDecoder {
 
 impl Decoder for OpenClDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
-        check_decode(frame, out, self.params.chroma, &self.layout)?;
+        check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.

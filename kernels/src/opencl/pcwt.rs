@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::frame::Channel;
+use common::frame::{BitDepth, Channel};
 use common::params::StreamParams;
 use common::pyramid::Pyramid;
 
@@ -26,8 +26,8 @@ const BAND: usize = 9;
 /// Ints of a group's description.
 const GROUP: usize = 5;
 
-/// The kernels of both.
-pub(super) fn program(device: &Device) -> Result<Program, Error> {
+/// The kernels of both, for samples of `depth`.
+pub(super) fn program(device: &Device, depth: BitDepth) -> Result<Program, Error> {
     let sources = [
         include_str!("../../cl/pcwt.cl"),
         include_str!("../../cl/pcwt_encode.cl"),
@@ -35,7 +35,8 @@ pub(super) fn program(device: &Device) -> Result<Program, Error> {
         include_str!("../../cl/rct.cl"),
     ];
     let options = format!(
-        "-D PCWT_LSIZE={LSIZE} -D MAX_LENGTH={MAX_LENGTH} -D SLOT_WORDS={SLOT_WORDS} -D BAND={BAND} -D GROUP={GROUP}"
+        "-D PCWT_LSIZE={LSIZE} -D MAX_LENGTH={MAX_LENGTH} -D SLOT_WORDS={SLOT_WORDS} -D BAND={BAND} -D GROUP={GROUP} -D SAMPLE_BITS={}",
+        depth.bits()
     );
     device.build(&sources, &options)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::frame::Chroma;
+use common::frame::{BitDepth, Chroma};
 use common::params::StreamParams;
 
 use super::device::Device;
@@ -36,7 +36,8 @@ impl OpenClPcwtDecoder {
             memory.buffers::<u32>(&[tree.groups.len()]);
             memory.pinned::<u32>(&[tree.groups.len()]);
             // Most often more than the groups take, and the picture.
-            let bytes = [2 * pyramid.plane().pixels(), 3 * pyramid.plane().pixels()];
+            let (pixels, sample) = (pyramid.plane().pixels(), params.codec.depth.bytes());
+            let bytes = [2 * pixels, 3 * sample * pixels];
             memory.buffers::<u8>(&bytes);
             memory.pinned::<u8>(&bytes);
         })?;
@@ -49,13 +50,14 @@ impl OpenClPcwtDecoder {
         channels: Vec<ChannelTree>,
         reason: String,
     ) -> Result<Self, Error> {
-        let program = program(device)?;
-        let coders = channels.iter().map(|channel| Coder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
+        let (depth, program) = (params.codec.depth, program(device, params.codec.depth)?);
+        let coders =
+            channels.iter().map(|channel| Coder::new(channel, &program, depth)).collect::<Result<Vec<_>, _>>()?;
         let Some(first) = channels.first() else {
             return Err(Error::Device { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
         };
         let rgb = params.chroma == Chroma::Rgb;
-        let samples = params.chroma.picture_format().bytes(params.size);
+        let samples = depth.bytes() * params.chroma.picture_format().bytes(params.size);
         let picture = first.queue.buffer(if rgb { samples } else { 0 })?;
         let picture_host = first.queue.pinned(samples)?;
         let merge = kernel(&program, "rct_merge", &[])?;
@@ -80,7 +82,7 @@ impl OpenClPcwtDecoder {
             channel.transform.run_inverse(&channel.queue, &mut Vec::new())?;
             if !rgb {
                 channel.launch(&coder.to_bytes, channel.width, channel.height)?;
-                let len = channel.width * channel.height;
+                let len = coder.samples.len();
                 channel.queue.download(&coder.samples, &mut coder.samples_host, len)?;
             }
             ends.push(channel.queue.download(&coder.damaged, &mut coder.damaged_host, 1)?);
@@ -106,8 +108,8 @@ impl OpenClPcwtDecoder {
             return Ok(());
         }
         let mut rest = data;
-        for (channel, coder) in self.channels.iter().zip(&self.coders) {
-            let (own, others) = rest.split_at_mut(channel.width * channel.height);
+        for coder in &self.coders {
+            let (own, others) = rest.split_at_mut(coder.samples.len());
             own.copy_from_slice(&coder.samples_host.values()[..own.len()]);
             rest = others;
         }
@@ -117,7 +119,7 @@ impl OpenClPcwtDecoder {
 
 impl PcwtDecoder for OpenClPcwtDecoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
-        check_target(out, self.params.size, self.params.chroma)?;
+        check_target(out, self.params.size, &self.params)?;
         let result = self.run(bytes, out);
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
@@ -153,7 +155,7 @@ const PEAK: u32 = 7;
 const QMIN: u32 = 8;
 
 impl Coder {
-    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, Error> {
+    fn new(channel: &ChannelTree, program: &Program, depth: BitDepth) -> Result<Self, Error> {
         let (queue, groups) = (&channel.queue, channel.tree.groups.len());
         let samples = channel.width * channel.height;
         let (data, ends, damaged) = (queue.buffer(samples)?, queue.buffer(groups)?, queue.buffer(1)?);
@@ -163,7 +165,7 @@ impl Coder {
         let square = [channel.maxima.arg(), channel.transform.bands.arg(), channel.transform.band_pitch.into()];
         let args = [&tables[..], &numbers, &square, &[damaged.arg()]].concat();
         let (plane, pitch) = channel.transform.samples();
-        let bytes: Buffer<u8> = queue.buffer(samples)?;
+        let bytes: Buffer<u8> = queue.buffer(depth.bytes() * samples)?;
         let to_bytes = [plane.arg(), pitch.into(), bytes.arg(), channel.width.into(), channel.height.into()];
         Ok(Self {
             decode: kernel(program, "pcwt_decode", &args)?,
@@ -174,7 +176,7 @@ impl Coder {
             ends,
             damaged_host: queue.pinned(1)?,
             damaged,
-            samples_host: queue.pinned(samples)?,
+            samples_host: queue.pinned(bytes.len())?,
             samples: bytes,
         })
     }

@@ -9,7 +9,7 @@ use super::queue::{Buffer, Event, Pinned, wait};
 use super::source::{self, Convert};
 use super::{backend, device};
 use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
-use crate::reference::{check_picture, rct};
+use crate::reference::{check_size, rct};
 use crate::{BackendInfo, DeviceKind, Error, PictureRef};
 
 /// Most groups of work-items that look for the largest maximum.
@@ -44,8 +44,9 @@ impl OpenClPcwtEncoder {
     ) -> Result<Self, Error> {
         let device = device::find(device)?;
         let channels = params.chroma.channels();
-        let capacities: Vec<_> =
-            channels.iter().map(|&channel| source::capacity(params.size, params.chroma, channel)).collect();
+        let depth = params.codec.depth;
+        let capacity = |&channel| depth.bytes() * source::capacity(params.size, params.chroma, channel);
+        let capacities: Vec<_> = channels.iter().map(capacity).collect();
         let channels = ChannelTree::all(&device, params, |tree, pyramid, memory| {
             let groups = tree.groups.len();
             memory.buffers::<u32>(&[groups * SLOT_WORDS, groups, groups]);
@@ -54,7 +55,7 @@ impl OpenClPcwtEncoder {
             memory.buffers::<u8>(&bytes);
             memory.pinned::<u8>(&bytes);
         })?;
-        let program = program(&device)?;
+        let program = program(&device, depth)?;
         // One work-item after another on a processor, side by side on a graphics card.
         let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
         let joining = joining.unwrap_or(suited);
@@ -76,7 +77,9 @@ impl OpenClPcwtEncoder {
             let channel = &self.channels[index];
             let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
             if source.owner == index {
-                uploads.push(self.coders[index].upload(channel, &picture.data()[source.bytes.clone()])?);
+                let sample = picture.depth().bytes();
+                let bytes = sample * source.bytes.start..sample * source.bytes.end;
+                uploads.push(self.coders[index].upload(channel, &picture.data()[bytes])?);
             } else if let Some(event) = uploads.get(source.owner) {
                 channel.queue.wait_for(std::slice::from_ref(event))?;
                 uploads.push(event.clone());
@@ -96,8 +99,8 @@ impl OpenClPcwtEncoder {
 
 impl PcwtEncoder for OpenClPcwtEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
-        check_picture(picture, self.params.size)?;
-        rct::check_exact(picture.format(), self.params.chroma)?;
+        check_size(picture, self.params.size, self.params.codec.depth)?;
+        rct::check_exact(picture, self.params.chroma)?;
         if qmin > QMIN_MAX {
             return Err(PcwtError::Qmin { found: qmin }.into());
         }

@@ -3,7 +3,7 @@
 use super::PcwtError;
 use super::tree::Tree;
 
-/// Most bits of a magnitude that the coder takes. Samples of 8 bits give at most 13.
+/// Most bits of a magnitude that the coder takes. Samples of 8 bits give at most 13, those of 10 two more.
 pub(crate) const MAX_LENGTH: u8 = 20;
 /// Most bit planes that can be left out: what is left still fits an i32 when it is decoded.
 pub const QMIN_MAX: u8 = 10;

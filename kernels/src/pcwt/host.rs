@@ -4,7 +4,7 @@ use common::params::StreamParams;
 use common::pyramid::Pyramid;
 
 use super::{CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, parse, trees, write};
-use crate::reference::{check_picture, check_target, pcwt, rct};
+use crate::reference::{check_size, check_target, pcwt, rct};
 use crate::transform::Transform;
 use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams, Values, cpu, open_transform};
 
@@ -58,7 +58,7 @@ impl HostEncoder {
 
 impl PcwtEncoder for HostEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
-        check_picture(picture, self.params.size)?;
+        check_size(picture, self.params.size, self.params.codec.depth)?;
         if qmin > QMIN_MAX {
             return Err(PcwtError::Qmin { found: qmin }.into());
         }
@@ -98,7 +98,7 @@ impl HostDecoder {
 
 impl PcwtDecoder for HostDecoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
-        check_target(out, self.params.size, self.params.chroma)?;
+        check_target(out, self.params.size, &self.params)?;
         let frame = parse(bytes, &self.trees)?;
         let coder = Coder::of(self.transform.backend());
         let squares = self.squares.squares_mut::<i32>(&self.pyramids)?;

@@ -32,7 +32,7 @@ pub trait PcwtEncoder: Send {
 
 /// Turns frames of the profile `pcwt` into pictures.
 pub trait PcwtDecoder: Send {
-    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::for_stream`]); [`Error::Pcwt`] if
+    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]); [`Error::Pcwt`] if
     /// `bytes` is something that no encoder makes, and then `out` holds anything.
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error>;
 

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use common::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize};
+use common::frame::{BitDepth, FrameSize};
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
@@ -145,7 +145,7 @@ impl ReferenceDecoder {
 impl Decoder for ReferenceDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
-        check_decode(frame, out, self.params.chroma, &self.layout)?;
+        check_decode(frame, out, &self.params, &self.layout)?;
         for (index, block) in self.layout.blocks().iter().enumerate() {
             let shape = Shape::from(block);
             let mut quantised = vec![0; shape.width * shape.height];
@@ -205,18 +205,26 @@ fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) ->
     channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, boundary)).collect()
 }
 
-/// [`Error::PictureSize`] unless the picture has the stream's size.
+/// [`Error::PictureSize`] unless the picture has the stream's size, [`Error::PictureDepth`] unless its samples have 8 bits.
 pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), Error> {
+    check_size(picture, size, BitDepth::Eight)
+}
+
+/// [`check_picture`] for samples of `depth`.
+pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), Error> {
     if picture.size() != size {
         return Err(Error::PictureSize { wanted: size, given: picture.size() });
+    }
+    if picture.depth() != depth {
+        return Err(Error::PictureDepth { wanted: depth, given: picture.depth() });
     }
     Ok(())
 }
 
-/// An error unless pictures of `size` and `chroma` decode to such ones.
-pub(crate) fn check_target(out: &Picture, size: FrameSize, chroma: Chroma) -> Result<(), Error> {
-    check_picture(out.as_ref(), size)?;
-    let wanted = chroma.picture_format();
+/// An error unless pictures of `size` of a stream decode to such ones.
+pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), Error> {
+    check_size(out.as_ref(), size, stream.codec.depth)?;
+    let wanted = stream.chroma.picture_format();
     if out.format() != wanted {
         return Err(Error::PictureFormat { wanted, given: out.format() });
     }
@@ -227,10 +235,10 @@ pub(crate) fn check_target(out: &Picture, size: FrameSize, chroma: Chroma) -> Re
 pub(crate) fn check_decode(
     frame: &ReceivedFrame,
     out: &Picture,
-    chroma: Chroma,
+    stream: &StreamParams,
     layout: &BlockLayout,
 ) -> Result<(), Error> {
-    check_target(out, layout.picture_size(), chroma)?;
+    check_target(out, layout.picture_size(), stream)?;
     let (wanted, given) = (layout.frame_blocks(), frame.block_count());
     if wanted != given {
         return Err(Error::BlockCount { wanted, given });

@@ -1,7 +1,7 @@
 //! Test pictures: smooth shapes, edges and noise, the same for the same seed.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part")]
 
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::params::{CodecParams, StreamParams};
 use common::units::FrameRate;
 use kernels::Picture;
@@ -27,4 +27,15 @@ pub fn picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
         *sample = (100.0 + wave + disc + noise) as u8;
     }
     picture
+}
+
+/// [`picture`] with two more bits of noise.
+pub fn deep_picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
+    let coarse = picture(format, size, seed);
+    let mut deep = Picture::with_depth(format, BitDepth::Ten, size);
+    for (at, (to, &from)) in deep.data_mut().as_chunks_mut::<2>().0.iter_mut().zip(coarse.data()).enumerate() {
+        let noise = (at as u32 ^ seed).wrapping_mul(2_654_435_761) >> 30;
+        *to = (u16::from(from) * 4 + noise as u16).to_le_bytes();
+    }
+    deep
 }

@@ -201,3 +201,73 @@ fn the_profile_pcwt_keeps_every_sample_or_leaves_bits_out() {
         assert!(before == after, "{backend}");
     }
 }
+
+/// A Y4M of two frames whose samples of 10 bits take all values.
+fn deep_y4m(width: usize, height: usize, sampling: &str, samples: usize) -> Vec<u8> {
+    let mut bytes = format!("YUV4MPEG2 W{width} H{height} F25:1 Ip A1:1 C{sampling} XYSCSS=X\n").into_bytes();
+    for frame in 0..2 {
+        bytes.extend(b"FRAME\n");
+        bytes.extend((0..samples).flat_map(|at| ((at * 37 + at * at / 50 + frame) as u16 % 1024).to_le_bytes()));
+    }
+    bytes
+}
+
+#[test]
+fn samples_of_ten_bits_come_back() {
+    let folder = Folder::new("deep");
+    let coded = folder.path("a.duet");
+    for options in [&["--lossless"][..], &["--profile", "pcwt"]] {
+        for backend in BACKENDS {
+            for (sampling, samples) in [("420p10", 67 * 45 + 2 * 34 * 23), ("444p10", 3 * 67 * 45), ("mono10", 67 * 45)]
+            {
+                let clip = deep_y4m(67, 45, sampling, samples);
+                let (input, output) = (folder.file("a.y4m", &clip), folder.path("b.y4m"));
+                succeed(&[&["encode", &input, &coded, "--backend", backend], options].concat());
+                succeed(&["decode", &coded, &output, "--backend", backend]);
+                let [before, after] = [clip, fs::read(&output).unwrap()].map(|clip| y4m_samples(&clip, 2 * samples));
+                assert!(after.0.contains(&format!(" C{sampling} ")), "{}", after.0);
+                assert!(before.1 == after.1, "{sampling} {options:?} {backend}");
+            }
+            for (name, magic, channels) in [("c.ppm", "P6", 3), ("c.pgm", "P5", 1)] {
+                let mut picture = format!("{magic}\n67 45\n1023\n").into_bytes();
+                picture
+                    .extend((0..67 * 45 * channels).flat_map(|at: usize| ((at * at / 7 % 1024) as u16).to_be_bytes()));
+                let (input, output) = (folder.file(name, &picture), folder.path(&format!("d{name}")));
+                succeed(&[&["encode", &input, &coded, "--backend", backend], options].concat());
+                succeed(&["decode", &coded, &output, "--backend", backend]);
+                assert!(fs::read(&output).unwrap() == picture, "{name} {options:?} {backend}");
+            }
+        }
+    }
+}
+
+#[test]
+fn samples_of_ten_bits_are_refused_where_they_cannot_be() {
+    let folder = Folder::new("deep-refused");
+    let coded = folder.path("a.duet");
+    let clip = folder.file("a.y4m", &deep_y4m(8, 8, "mono10", 64));
+    fail(&["encode", &clip, &coded], 2, &["10 bits are coded without loss only"]);
+    fail(&["encode", &clip, &coded, "--quality", "40"], 2, &["10 bits are coded without loss only"]);
+    fail(&["forward", &clip, &folder.path("a.npy")], 2, &["samples of 8 bits are wanted here, these have 10"]);
+    succeed(&["encode", &clip, &coded, "--lossless", "--backend", "cpu"]);
+    let still = folder.file("a.pgm", &[&b"P5\n2 1\n1023\n"[..], &[0, 1, 3, 255]].concat());
+    succeed(&["encode", &still, &coded, "--lossless", "--backend", "cpu"]);
+    for output in ["b.png", "b.ppm"] {
+        fail(&["decode", &coded, &folder.path(output)], 2, &["10 bits cannot be written here", ".pgm or .y4m"]);
+    }
+    let large = folder.file("b.pgm", &[&b"P5\n2 1\n1023\n"[..], &[0, 1, 4, 1]].concat());
+    fail(&["encode", &large, &coded, "--lossless"], 2, &["a sample is 1025: with 10 bits it can be at most 1023"]);
+    let twelve = folder.file("c.pgm", b"P5\n1 1\n4095\nab");
+    let sixteen = folder.file("d.pgm", b"P5\n1 1\n65535\nab");
+    for input in [twelve, sixteen] {
+        succeed(&["encode", &input, &coded, "--backend", "cpu"]);
+        for options in [["--lossless", "--no-tune"], ["--profile", "pcwt"]] {
+            fail(&[&["encode", &input, &coded][..], &options].concat(), 2, &["samples of more than 8 bits"]);
+        }
+    }
+    for (text, says) in
+        [("P5\n2 1\n1023\nabc", "ends in the middle"), ("P2\n1 1\n1023\n7\n", "binary"), ("P6\n0 1\n1023\n", "0x1")]
+    {
+        fail(&["encode", &folder.file("e.ppm", text.as_bytes()), &coded, "--lossless"], 2, &[says]);
+    }
+}

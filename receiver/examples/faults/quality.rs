@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::units::FrameRate;
 use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::SourceSpec;
@@ -110,7 +110,8 @@ pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> 
     let info = source.info();
     let size: FrameSize = info.size;
     let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
-    let header = Y4mHeader { size, rate: Some(frame_rate), chroma: Chroma::C420, colour: info.colour };
+    let header =
+        Y4mHeader { size, rate: Some(frame_rate), chroma: Chroma::C420, depth: BitDepth::Eight, colour: info.colour };
     let mut writer = Y4mWriter::new(File::create(to)?, &header)?;
     let mut lumas = Vec::new();
     while let Some(frame) = source.next(Vec::new())?.filter(|_| lumas.len() < CLIP_PICTURES) {

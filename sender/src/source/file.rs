@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
-use common::frame::{ColourSpace, PixelFormat};
+use common::frame::{BitDepth, ColourSpace, PixelFormat};
 use common::units::{FrameRate, Timestamp};
 use common::y4m::{Y4mError, Y4mReader};
 use shell::clock;
@@ -34,6 +34,12 @@ pub(super) fn open(
             let reader =
                 Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))?;
             let header = reader.header();
+            if header.depth != BitDepth::Eight {
+                return Err(failed(
+                    path,
+                    &format!("its samples have {} bits: a live stream's have 8", header.depth.bits()),
+                ));
+            }
             let info =
                 SourceInfo { size: header.size, frame_rate: rate(header.rate), colour: header.colour, is_live: false };
             let player = frames_end(info.frame_rate);

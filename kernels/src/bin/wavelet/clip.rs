@@ -34,6 +34,9 @@ pub(crate) fn encode(
     Kind::of(output, &[Kind::Duet])?;
     let mut reader = Reader::open(input)?;
     let info = reader.info();
+    if rate == Rate::Lossless {
+        reader.check_exact(input)?;
+    }
     let own = picture::own_chroma(info.format);
     let chroma = match (coding.chroma, own) {
         (None, _) if rate == Rate::Lossless => picture::exact_chroma(info.format),
@@ -53,7 +56,7 @@ pub(crate) fn encode(
     let (mut frames, mut total) = (0_u64, 0);
     while let Some(data) = reader.next()? {
         // `bytes` holds the file's head before the first frame, so that frame pays for it.
-        let picture = PictureRef::new(info.format, info.size, &data)?;
+        let picture = info.picture(&data)?;
         let frame = encoder.encode(picture, rate, bytes.len() + FRAME_LENGTH_BYTES)?;
         container::write_frame(&frame, &mut bytes)?;
         file.append(&bytes)?;
@@ -145,7 +148,7 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     let (dropped, backend) = (usize::from(drop_levels), options::backend(compute.backend));
     let mut decoder = kernels::open_smaller_decoder(&params, dropped, backend, compute.device.as_deref())?;
     let params = StreamParams { size: params.size.halved_times(dropped), ..params };
-    let mut picture = Picture::for_stream(params.chroma, params.size);
+    let mut picture = Picture::decoded_from(&params);
     let mut writer = Writer::create(output, picture::decoded_info(&params))?;
     let mut frames = 0_u64;
     while let Some(frame) = container.next_frame().with_context(unusable)? {

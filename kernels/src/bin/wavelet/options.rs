@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use common::coded::StepIndex;
-use common::frame::{Chroma, FrameSize};
+use common::frame::{BitDepth, Chroma, FrameSize};
 use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, Weights};
 use kernels::bank::FilterBank;
 use kernels::pcwt::QMIN_MAX;
@@ -114,6 +114,7 @@ pub(crate) fn codec_params(args: &TransformArgs, rate: Rate, weights: Option<Wei
     Ok(CodecParams {
         profile: Profile::Quad,
         wavelet,
+        depth: BitDepth::Eight,
         levels: options.levels,
         boundary: options.boundary,
         padding: options.padding,

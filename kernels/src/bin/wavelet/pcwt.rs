@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use common::container::{self, ContainerReader};
 use common::params::{CodecParams, Profile, StreamParams};
+use kernels::Picture;
 use kernels::pcwt::{open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{Picture, PictureRef};
 
 use crate::args::{CodingArgs, ComputeArgs, TransformArgs};
 use crate::clip::count;
@@ -33,6 +33,7 @@ pub(crate) fn encode(
     Kind::of(output, &[Kind::Duet])?;
     let mut reader = Reader::open(input)?;
     let info = reader.info();
+    reader.check_exact(input)?;
     let params = stream_params(&info, transform)?;
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     let mut encoder = open_pcwt_encoder(&params, choice, device)?;
@@ -41,7 +42,7 @@ pub(crate) fn encode(
     let mut file = Output::create(output)?;
     let (mut frames, mut total) = (0_u64, 0);
     while let Some(data) = reader.next()? {
-        let frame = encoder.encode(PictureRef::new(info.format, info.size, &data)?, qmin)?;
+        let frame = encoder.encode(info.picture(&data)?, qmin)?;
         container::write_frame_bytes(&frame, &mut bytes)?;
         file.append(&bytes)?;
         total += bytes.len();
@@ -68,7 +69,7 @@ pub(crate) fn decode(
     let params = *container.params();
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     let mut decoder = open_pcwt_decoder(&params, choice, device)?;
-    let mut picture = Picture::for_stream(params.chroma, params.size);
+    let mut picture = Picture::decoded_from(&params);
     let mut writer = Writer::create(output, picture::decoded_info(&params))?;
     let mut frames = 0_u64;
     while let Some(frame) = container.next_frame_bytes().with_context(unusable)? {

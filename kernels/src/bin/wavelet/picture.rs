@@ -21,6 +21,7 @@ pub(crate) fn exact_chroma(format: PixelFormat) -> Chroma {
 
 /// The parameters of a stream of a file's pictures.
 pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecParams) -> StreamParams {
+    let codec = CodecParams { depth: info.depth, ..codec };
     StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
 }
 
@@ -29,6 +30,7 @@ pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
     PictureInfo {
         size: params.size,
         format: params.chroma.picture_format(),
+        depth: params.codec.depth,
         colour: params.colour,
         frame_rate: params.frame_rate,
     }

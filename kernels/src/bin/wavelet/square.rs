@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::frame::Chroma;
+use common::frame::{BitDepth, Chroma};
 use common::units::FrameRate;
+use kernels::Values;
 use kernels::reference::sample::Sample;
-use kernels::{PictureRef, Values};
 
 use crate::args::{ComputeArgs, TransformArgs};
 use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy};
@@ -27,7 +27,7 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     let chroma = if picture::own_chroma(info.format) == Chroma::Grey { Chroma::Grey } else { Chroma::C444 };
     let params = options.params(info.size, chroma);
     let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
-    let squares = transform.forward(PictureRef::new(info.format, info.size, &data)?)?;
+    let squares = transform.forward(info.picture(&data)?)?;
     let pyramids = params.pyramids();
     let (side, levels) = pyramids.first().map(|pyramid| (pyramid.side(), pyramid.levels())).context("no channel")?;
     npy::write(output, &squares, (side, side))?;
@@ -53,7 +53,8 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
         let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
-        let info = PictureInfo { size, format: params.chroma.picture_format(), colour, frame_rate };
+        let info =
+            PictureInfo { size, format: params.chroma.picture_format(), depth: BitDepth::Eight, colour, frame_rate };
         let mut writer = Writer::create(output, info)?;
         writer.write(&bytes(&planes))?;
         writer.finish()?;

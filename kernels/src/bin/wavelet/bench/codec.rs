@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use common::coded::ReceivedFrame;
 use common::wire::run::coded_size;
-use kernels::{Picture, PictureRef, Target};
+use kernels::{Picture, Target};
 
 use super::{Axes, Limit, Subject, Table, medians, ms, open_decoder, open_encoder};
 use crate::args::{BenchArgs, ComputeArgs};
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let params = subject.params();
         let mut encoder = open_encoder(&params, compute)?;
         let mut decoder = open_decoder(&params, compute)?;
-        let picture = PictureRef::new(subject.info.format, params.size, &subject.data)?;
-        let mut out = Picture::for_stream(params.chroma, params.size);
+        let picture = subject.info.picture(&subject.data)?;
+        let mut out = Picture::decoded_from(&params);
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
         let [upload, transform, code, encode, encode_device, decode, inverse, decode_device] =

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use kernels::Picture;
 use kernels::opencl::{Joining, OpenClPcwtEncoder};
 use kernels::pcwt::{PcwtEncoder, open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{Picture, PictureRef};
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     for subject in Subject::all(args)? {
         let params = pcwt::stream_params(&subject.info, transform)?;
-        let picture = PictureRef::new(subject.info.format, params.size, &subject.data)?;
+        let picture = subject.info.picture(&subject.data)?;
         let on_device = open_pcwt_encoder(&params, choice, device)?.backend().name == "opencl";
         let joinings = if on_device { &[Some(Joining::Serial), Some(Joining::Atomic)][..] } else { &[None] };
         for &joining in joinings {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
                 None => open_pcwt_encoder(&params, choice, device)?,
             };
             let mut decoder = open_pcwt_decoder(&params, choice, device)?;
-            let mut out = Picture::for_stream(params.chroma, params.size);
+            let mut out = Picture::decoded_from(&params);
             let mut bytes = 0;
             let [encode, decode] = medians(Limit::of(args), || {
                 let start = Instant::now();

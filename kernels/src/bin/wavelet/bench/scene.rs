@@ -1,7 +1,7 @@
 //! A synthetic picture with smooth areas, edges, every frequency and noise.
 
 use anyhow::{Context, Result};
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
 
 use crate::io::PictureInfo;
@@ -9,7 +9,13 @@ use crate::io::PictureInfo;
 /// What [`i420`] makes.
 pub(crate) fn info(size: FrameSize) -> Result<PictureInfo> {
     let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
-    Ok(PictureInfo { size, format: PixelFormat::I420, colour: ColourSpace::BT709_LIMITED, frame_rate })
+    Ok(PictureInfo {
+        size,
+        format: PixelFormat::I420,
+        depth: BitDepth::Eight,
+        colour: ColourSpace::BT709_LIMITED,
+        frame_rate,
+    })
 }
 
 /// A 4:2:0 picture: gradients, a zone plate, a disc and noise like a camera's.

@@ -6,8 +6,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
+use kernels::{Error, PictureRef};
 
 pub(crate) mod npy;
 mod rgb;
@@ -19,9 +20,17 @@ mod y4m;
 pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
+    pub(crate) depth: BitDepth,
     /// What Y, Cb and Cr mean, or will mean after conversion from RGB.
     pub(crate) colour: ColourSpace,
     pub(crate) frame_rate: FrameRate,
+}
+
+impl PictureInfo {
+    /// A picture of the file.
+    pub(crate) fn picture<'a>(&self, data: &'a [u8]) -> Result<PictureRef<'a>, Error> {
+        PictureRef::with_depth(self.format, self.depth, self.size, data)
+    }
 }
 
 /// Kind of a file, by its ending.
@@ -65,7 +74,7 @@ pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y
 
 /// The pictures of a file, one after another.
 pub(crate) enum Reader {
-    Still(PictureInfo, Option<Vec<u8>>),
+    Still(still::Still),
     Y4m(y4m::Reader),
 }
 
@@ -74,14 +83,14 @@ impl Reader {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         match Kind::of(path, &PICTURES)? {
             Kind::Y4m => Ok(Self::Y4m(y4m::Reader::open(path)?)),
-            _ => still::read(path).map(|(info, data)| Self::Still(info, Some(data))),
+            _ => still::read(path).map(Self::Still),
         }
     }
 
     /// What every picture has in common.
     pub(crate) fn info(&self) -> PictureInfo {
         match self {
-            Self::Still(info, _) => *info,
+            Self::Still(still) => still.info,
             Self::Y4m(reader) => reader.info(),
         }
     }
@@ -91,10 +100,21 @@ impl Reader {
         matches!(self, Self::Still(..))
     }
 
+    /// An error if the file, which lies at `path`, has finer samples than its pictures here.
+    pub(crate) fn check_exact(&self, path: &Path) -> Result<()> {
+        if matches!(self, Self::Still(still) if still.is_rounded) {
+            let name = path.display();
+            bail!(
+                "{name} has samples of more than 8 bits: without loss, those of 8 bits are coded, and from .ppm, .pgm and .y4m those of 10"
+            );
+        }
+        Ok(())
+    }
+
     /// The next picture's bytes; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         match self {
-            Self::Still(_, data) => Ok(data.take()),
+            Self::Still(still) => Ok(still.data.take()),
             Self::Y4m(reader) => reader.next(),
         }
     }
@@ -117,7 +137,7 @@ impl Writer {
         match Kind::of(path, &PICTURES)? {
             Kind::Y4m => Ok(Self::Y4m(y4m::Writer::create(path, info)?)),
             kind => {
-                still::check(path, kind, info.format)?;
+                still::check(path, kind, &info)?;
                 Ok(Self::Still { path: path.to_owned(), kind, info, written: false })
             }
         }

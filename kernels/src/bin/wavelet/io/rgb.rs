@@ -51,7 +51,7 @@ fn converter(colour: ColourSpace) -> impl Fn([u8; 3]) -> [u8; 3] {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
-    use common::frame::FrameSize;
+    use common::frame::{BitDepth, FrameSize};
     use common::units::FrameRate;
 
     #[test]
@@ -72,6 +72,7 @@ mod tests {
         let info = PictureInfo {
             size: FrameSize::new(3, 1).unwrap(),
             format: PixelFormat::I420,
+            depth: BitDepth::Eight,
             colour: ColourSpace::BT709_LIMITED,
             frame_rate: FrameRate::new(30, 1).unwrap(),
         };

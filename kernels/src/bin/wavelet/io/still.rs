@@ -1,15 +1,15 @@
 //! Single pictures: PNG, PPM, PGM.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use anyhow::{Context, Result, bail, ensure};
+use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
 use image::codecs::png::PngEncoder;
-use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
-use image::{DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageReader, Limits};
+use image::codecs::pnm::{PnmDecoder, PnmEncoder, PnmSubtype, SampleEncoding};
+use image::{ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits};
 
 use super::{Kind, PictureInfo, rgb};
 
@@ -18,8 +18,17 @@ const DECODED_BYTES_MAX: u64 = 2 << 30;
 /// Nominal rate of pictures that have none.
 pub(super) const NOMINAL_RATE: Option<FrameRate> = FrameRate::new(30, 1);
 
-/// Reads the picture at `path` as 8-bit grey or RGB; transparency is dropped.
-pub(crate) fn read(path: &Path) -> Result<(PictureInfo, Vec<u8>)> {
+/// A picture that was read.
+pub(crate) struct Still {
+    pub(crate) info: PictureInfo,
+    /// Until it is taken.
+    pub(crate) data: Option<Vec<u8>>,
+    /// Whether the file has samples of more bits, of which 8 are left.
+    pub(crate) is_rounded: bool,
+}
+
+/// Reads the picture at `path` as grey or RGB, of 10 bits if it is a PPM or PGM of so many, else of 8; transparency is dropped.
+pub(crate) fn read(path: &Path) -> Result<Still> {
     let name = path.display();
     let mut reader = ImageReader::open(path)
         .and_then(ImageReader::with_guessed_format)
@@ -28,32 +37,87 @@ pub(crate) fn read(path: &Path) -> Result<(PictureInfo, Vec<u8>)> {
     limits.max_alloc = Some(DECODED_BYTES_MAX);
     reader.limits(limits);
     let cannot = || format!("{name} cannot be read as a picture");
+    if reader.format() == Some(ImageFormat::Pnm)
+        && let Some(still) = read_deep(path)?
+    {
+        return Ok(still);
+    }
     let decoder = reader.into_decoder().with_context(cannot)?;
     let (width, height) = decoder.dimensions();
     let size = FrameSize::new(width, height).with_context(|| format!("{name} cannot be used"))?;
-    let grey = !decoder.color_type().has_color();
+    let colour = decoder.color_type();
+    let is_rounded = colour.bytes_per_pixel() > colour.channel_count();
     let picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
-    let frame_rate = NOMINAL_RATE.with_context(cannot)?;
-    let info = |format| PictureInfo { size, format, colour: ColourSpace::BT709_LIMITED, frame_rate };
-    Ok(match grey {
-        true => (info(PixelFormat::Grey8), picture.into_luma8().into_raw()),
-        false => (info(PixelFormat::Rgb8), picture.into_rgb8().into_raw()),
-    })
+    let (format, data) = match colour.has_color() {
+        false => (PixelFormat::Grey8, picture.into_luma8().into_raw()),
+        true => (PixelFormat::Rgb8, picture.into_rgb8().into_raw()),
+    };
+    Ok(Still { info: info(format, BitDepth::Eight, size)?, data: Some(data), is_rounded })
 }
 
-/// Whether a picture of `format` can become a file of `kind`.
-pub(crate) fn check(path: &Path, kind: Kind, format: PixelFormat) -> Result<()> {
-    if kind == Kind::Pgm && format != PixelFormat::Grey8 {
-        bail!("{}: a .pgm file holds grey pictures only: write this one to .png or .ppm", path.display());
+fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Result<PictureInfo> {
+    let frame_rate = NOMINAL_RATE.context("no frame rate")?;
+    Ok(PictureInfo { size, format, depth, colour: ColourSpace::BT709_LIMITED, frame_rate })
+}
+
+/// The PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
+fn read_deep(path: &Path) -> Result<Option<Still>> {
+    let name = path.display();
+    let cannot = || format!("{name} cannot be read as a picture");
+    let file = File::open(path).with_context(|| format!("{name} cannot be opened"))?;
+    let decoder = PnmDecoder::new(BufReader::new(file)).with_context(cannot)?;
+    let depth = BitDepth::Ten;
+    if decoder.header().maximal_sample() != u32::from(depth.max()) {
+        return Ok(None);
     }
-    Ok(())
+    let format = match (decoder.color_type(), decoder.subtype().sample_encoding()) {
+        (ColorType::L16, SampleEncoding::Binary) => PixelFormat::Grey8,
+        (ColorType::Rgb16, SampleEncoding::Binary) => PixelFormat::Rgb8,
+        _ => bail!("{name}: of pictures with 10 bits, binary grey and RGB ones without transparency can be used"),
+    };
+    let (mut samples, header) = decoder.into_inner();
+    let size = FrameSize::new(header.width(), header.height()).with_context(|| format!("{name} cannot be used"))?;
+    let (bytes, mut data) = (depth.bytes() * format.bytes(size), Vec::new());
+    // Grows as bytes come, so that a header alone cannot ask for memory.
+    samples.by_ref().take(bytes as u64).read_to_end(&mut data).with_context(cannot)?;
+    ensure!(data.len() == bytes, "{name} ends in the middle of the picture");
+    data.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse());
+    Ok(Some(Still { info: info(format, depth, size)?, data: Some(data), is_rounded: false }))
+}
+
+/// Whether a picture of `info` can become a file of `kind`.
+pub(crate) fn check(path: &Path, kind: Kind, info: &PictureInfo) -> Result<()> {
+    let name = path.display();
+    match (kind, info.depth, info.format) {
+        (Kind::Pgm, BitDepth::Eight, format) if format != PixelFormat::Grey8 => {
+            bail!("{name}: a .pgm file holds grey pictures only: write this one to .png or .ppm")
+        }
+        (_, BitDepth::Eight, _) | (Kind::Pgm, _, PixelFormat::Grey8) | (Kind::Ppm, _, PixelFormat::Rgb8) => Ok(()),
+        (_, BitDepth::Ten, format) => {
+            let ending = match format {
+                PixelFormat::Grey8 => ".pgm or .y4m",
+                PixelFormat::Rgb8 => ".ppm",
+                _ => ".y4m",
+            };
+            bail!("{name}: samples of 10 bits cannot be written here: write this picture to {ending}")
+        }
+    }
 }
 
 /// Writes a planar or RGB picture as `kind`.
 pub(crate) fn write(path: &Path, kind: Kind, info: &PictureInfo, data: &[u8]) -> Result<()> {
     let name = path.display();
     let (width, height) = (info.size.width() as u32, info.size.height() as u32);
-    let file = BufWriter::new(File::create(path).with_context(|| format!("{name} cannot be created"))?);
+    let mut file = BufWriter::new(File::create(path).with_context(|| format!("{name} cannot be created"))?);
+    if info.depth == BitDepth::Ten {
+        // The high byte first.
+        let samples: Vec<u8> = data.as_chunks::<2>().0.iter().flat_map(|&[low, high]| [high, low]).collect();
+        let magic = if info.format == PixelFormat::Grey8 { "P5" } else { "P6" };
+        let written = write!(file, "{magic}\n{width} {height}\n{}\n", info.depth.max())
+            .and_then(|()| file.write_all(&samples))
+            .and_then(|()| file.flush());
+        return written.with_context(|| format!("{name} cannot be written"));
+    }
     let grey = info.format == PixelFormat::Grey8 && kind != Kind::Ppm;
     let rgb;
     let (samples, colour) = if grey {

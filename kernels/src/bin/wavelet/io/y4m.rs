@@ -26,7 +26,13 @@ impl Reader {
         let reader = Y4mReader::new(BufReader::with_capacity(1 << 20, file)).with_context(name)?;
         let header = reader.header();
         let frame_rate = header.rate.or(NOMINAL_RATE).with_context(name)?;
-        let info = PictureInfo { size: header.size, format: header.format(), colour: header.colour, frame_rate };
+        let info = PictureInfo {
+            size: header.size,
+            format: header.format(),
+            depth: header.depth,
+            colour: header.colour,
+            frame_rate,
+        };
         Ok(Self { path: path.to_owned(), reader, info })
     }
 
@@ -58,7 +64,8 @@ impl Writer {
             PixelFormat::I420 => Chroma::C420,
             _ => bail!("{}: a .y4m file holds no RGB pictures: write this one to .png or .ppm", path.display()),
         };
-        let header = Y4mHeader { size: info.size, rate: Some(info.frame_rate), chroma, colour: info.colour };
+        let PictureInfo { size, depth, colour, frame_rate, .. } = info;
+        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, depth, colour };
         let output = Output::create(path)?;
         let writer = Y4mWriter::new(output, &header).with_context(|| cannot_write(path))?;
         Ok(Self { path: path.to_owned(), writer })
