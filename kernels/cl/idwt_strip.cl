@@ -1,73 +1,73 @@
 // One level of the inverse CDF 9/7 in both directions, in one pass over the coefficients: idwt.cl for processors.
 //
-// Maths and shapes: as in idwt.cl.
+// Maths and shapes: as in idwt.cl, w > 1 and h > 1.
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs.
 // A work-item slides down its segment: each step takes one low and one high row of coefficients, feeds the columns'
-//   lifting (state D2, S1, D1, S0) and lifts the two rows of samples that come out along the row, eight pairs at a time.
+//   lifting, whose state is four rows (D2, S1, D1, S0) in the first-level cache, and lifts the two rows of samples that come
+//   out in registers, four pairs of both at a time.
 
-// Copies a row of a strip of a band from one vector before the strip on: of the vector before the last two pairs, of the
-// one behind the first three. Coefficient `x` of the band is at position 2 x + `parity` of a row of `w`.
-void copy_band(__local float *restrict to, __global const float *band, int pitch, int band_w, int band_h, int parity, int x,
-               int y, int w, int h, float scale)
+// Vectors of a row in `edges`: one before it and at most three behind, since bands are no narrower than the samples need.
+#define BAND_EDGES (8 * LANES)
+
+// The row of a band where position `y` of a column is found, in vectors of eight coefficients, of which coefficient `c` is at
+// position 2 c + `parity` of the row; `edges` gets those that are not wholly inside.
+INLINE Row band_row(__global const float *restrict band, int pitch, int band_w, int band_h, int parity,
+                    float *restrict edges, int y, int w, int h, int first, int vectors)
 {
-    int at = mapped(y, h), end = STRIP + LANES + 3;
-    if (at < 0 || at / 2 >= band_h) {
-        for (int c = LANES - 2; c < end; c++)
-            to[c] = 0.0f;
-        return;
+    int at = mapped(y, h);
+    if (at < 0 || at / 2 >= band_h)
+        return row_of_zeros(edges, vectors);
+    Row row = row_inside(at / 2, first, band_w, vectors);
+    for (int i = row.from == 0 ? 0 : LANES; i < LANES * (1 + vectors - row.to); i++) {
+        int c = first + (i < LANES ? i - LANES : i - LANES + LANES * row.to);
+        int position = mapped(2 * c + parity, w);
+        bool is_there = position >= 0 && position / 2 < band_w;
+        edges[i] = is_there ? band[(size_t)row.y * pitch + position / 2] : 0.0f;
     }
-    __global const float *row = band + (size_t)(at / 2) * pitch;
-    int first = x - LANES, from = max(LANES - 2, -first), until = clamp(band_w - first, from, end);
-    for (int c = LANES - 2; c < from; c++) {
-        int i = mapped(2 * (first + c) + parity, w);
-        to[c] = i >= 0 && i / 2 < band_w ? row[i / 2] * scale : 0.0f;
-    }
-    for (int c = from; c < until; c++)
-        to[c] = row[first + c] * scale;
-    for (int c = until; c < end; c++) {
-        int i = mapped(2 * (first + c) + parity, w);
-        to[c] = i >= 0 && i / 2 < band_w ? row[i / 2] * scale : 0.0f;
-    }
+    return row;
+}
+
+// Vector `t` of a row of a band. `inside`: known to be.
+INLINE float8 coefficients(__global const float *restrict band, int pitch, const float *restrict edges, Row row,
+                           int first, int t, bool inside)
+{
+    if (inside || (t >= row.from && t < row.to))
+        return vload8(0, band + (size_t)row.y * pitch + first + LANES * t);
+    return vload8(EDGE(row, t), edges);
 }
 
 // One step of the columns' lifting of eight columns: takes low and high coefficients n and gives sample rows 2n-2 and 2n-3.
-INLINE void unlift_columns(__local float *state, float8 low, float8 high, int n, int ns, int nd, float8 *even,
+INLINE void unlift_columns(float8 *restrict state, float8 low, float8 high, int n, int ns, int nd, float8 *even,
                            float8 *odd)
 {
-    float8 d2 = vload8(0, state), s1 = vload8(0, state + STRIP_LINE);
-    float8 d1 = vload8(0, state + 2 * STRIP_LINE), s0 = vload8(0, state + 3 * STRIP_LINE);
+    float8 d2 = state[0], s1 = state[1], d1 = state[2], s0 = state[3];
     float8 s1_n = KEEP(n, ns, fma((float8)-DELTA, d2 + high, low));
     float8 d1_n = KEEP(n - 1, nd, fma((float8)-GAMMA, s1 + s1_n, d2));
     float8 s0_n = KEEP(n - 1, ns, fma((float8)-BETA, d1 + d1_n, s1));
     *odd = fma((float8)-ALPHA, s0 + s0_n, d1);
     *even = s0_n;
-    vstore8(high, 0, state);
-    vstore8(s1_n, 0, state + STRIP_LINE);
-    vstore8(d1_n, 0, state + 2 * STRIP_LINE);
-    vstore8(s0_n, 0, state + 3 * STRIP_LINE);
+    state[0] = high;
+    state[1] = s1_n;
+    state[2] = d1_n;
+    state[3] = s0_n;
 }
 
-// What lifting along a row carries from one vector to the next.
+// What lifting along two rows carries from one vector to the next.
 typedef struct {
     float8 d2, s1, d1, s0;
 } Back;
 
-// Takes eight pairs of coefficients from index `c` + 2 on (of a row of one sample: from `c` on) and gives the pairs of samples from index `c` on.
-INLINE void unlift_row(Back *before, float8 s, float8 d, int first, int c, int w, float8 *even, float8 *odd)
+// Takes four pairs of coefficients of both rows from pair `at` on, low ones `s` and high ones `d`, and gives the samples of
+// pairs at - 2 to at + 1.
+INLINE void unlift_rows(Back *before, float8 s, float8 d, int at, int ns, int nd, float8 *even, float8 *odd)
 {
-    if (w == 1) {
-        *even = s;
-        *odd = (float8)(0.0f);
-        return;
-    }
-    int ns = (w + 1) / 2, nd = w / 2;
-    float8 d2 = d * KAPPA, d2_back = ONE_BACK(before->d2, d2);
-    float8 s1 = KEEP8(first + c + 2, ns, fma((float8)-DELTA, d2_back + d2, s * KAPPA_INVERSE));
-    float8 s1_back = ONE_BACK(before->s1, s1);
-    float8 d1 = KEEP8(first + c + 1, nd, fma((float8)-GAMMA, s1_back + s1, d2_back));
-    float8 d1_back = ONE_BACK(before->d1, d1);
-    float8 s0 = KEEP8(first + c + 1, ns, fma((float8)-BETA, d1_back + d1, s1_back));
-    float8 s0_back = ONE_BACK(before->s0, s0);
+    float8 d2 = d * KAPPA, d2_back = one_back(before->d2, d2);
+    float8 s1 = KEEP8(at, ns, fma((float8)-DELTA, d2_back + d2, s * KAPPA_INVERSE));
+    float8 s1_back = one_back(before->s1, s1);
+    float8 d1 = KEEP8(at - 1, nd, fma((float8)-GAMMA, s1_back + s1, d2_back));
+    float8 d1_back = one_back(before->d1, d1);
+    float8 s0 = KEEP8(at - 1, ns, fma((float8)-BETA, d1_back + d1, s1_back));
+    float8 s0_back = one_back(before->s0, s0);
     *even = s0_back;
     *odd = fma((float8)-ALPHA, s0_back + s0, d1_back);
     before->d2 = d2;
@@ -76,71 +76,93 @@ INLINE void unlift_row(Back *before, float8 s, float8 d, int first, int c, int w
     before->s0 = s0;
 }
 
-// Writes the first `count` samples of eight pairs.
-INLINE void put_pairs(float8 even, float8 odd, __global float *to, int count)
+// Samples of the upper and of the lower row.
+#define UPPER(even, odd)                                                                                               \
+    ((float8)((even).s0, (odd).s0, (even).s1, (odd).s1, (even).s2, (odd).s2, (even).s3, (odd).s3))
+#define LOWER(even, odd)                                                                                               \
+    ((float8)((even).s4, (odd).s4, (even).s5, (odd).s5, (even).s6, (odd).s6, (even).s7, (odd).s7))
+
+// Writes the first `count` of eight samples.
+INLINE void put_samples(TARGET_PARAMS, int x, int y, float8 v, int count)
 {
-    float8 front = (float8)(even.s0, odd.s0, even.s1, odd.s1, even.s2, odd.s2, even.s3, odd.s3);
-    float8 back = (float8)(even.s4, odd.s4, even.s5, odd.s5, even.s6, odd.s6, even.s7, odd.s7);
-    if (count >= 2 * LANES) {
-        vstore8(front, 0, to);
-        vstore8(back, 1, to);
+    if (count >= LANES) {
+        eight_to(TARGET, x, y, v);
         return;
     }
-    float values[2 * LANES];
-    vstore8(front, 0, values);
-    vstore8(back, 1, values);
+    float values[LANES];
+    vstore8(v, 0, values);
     for (int i = 0; i < count; i++)
-        to[i] = values[i];
+        sample_to(TARGET, x + i, y, values[i]);
 }
 
-GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low_w, int low_h,
-                               __global const float *bands, int band_pitch, int half_side, int high_w, int high_h, int w,
-                               int h, __global float *out, int out_pitch, int out_w, int out_h, int rows)
+GROUP __kernel void idwt_level(__global const float *restrict low, int low_pitch, int low_w, int low_h,
+                               __global const float *restrict bands, int band_pitch, int half_side, int high_w,
+                               int high_h, int w, int h, TARGET_PARAMS, int out_w, int out_h, int rows)
 {
-    __local float ll[STRIP_LINE], hl[STRIP_LINE], lh[STRIP_LINE], hh[STRIP_LINE];
-    __local float low_state[4 * STRIP_LINE], high_state[4 * STRIP_LINE];
-    int x = (int)get_group_id(0) * STRIP, first = x - LANES;
+    // Of eight low columns, then of eight high ones, and so on, from one vector before the strip on.
+    float8 state[(STRIP_VECTORS + 1) * 8];
+    float edges_ll[BAND_EDGES], edges_hl[BAND_EDGES], edges_lh[BAND_EDGES], edges_hh[BAND_EDGES];
+    // Coefficients are taken two pairs ahead of the samples that they give.
+    int x = (int)get_group_id(0) * STRIP, first = x + 2;
     int top = (int)get_group_id(1) * rows, bottom = min(top + rows, (out_h + 1) / 2);
-    int column_ns = (h + 1) / 2, column_nd = h / 2;
-    int ahead = w == 1 ? 0 : 2;
-    int vectors = (min(STRIP, (out_w + 1) / 2 - x) + LANES - 1) / LANES;
+    int row_ns = (w + 1) / 2, row_nd = w / 2, column_ns = (h + 1) / 2, column_nd = h / 2;
+    int columns = min(2 * STRIP, out_w - 2 * x), end = 2 * x + columns;
+    int vectors = (columns + 2 * LANES - 1) / (2 * LANES);
     __global const float *right = bands + half_side, *below = bands + (size_t)half_side * band_pitch;
+    __global const float *corner = below + half_side;
 
-    for (int c = 0; c < STRIP_LINE; c++)
-        ll[c] = hl[c] = lh[c] = hh[c] = 0.0f;
-    for (int c = 0; c < 4 * STRIP_LINE; c++)
-        low_state[c] = high_state[c] = 0.0f;
-    for (int n = h == 1 ? bottom + 1 : top - 2; n <= bottom + 1; n++) {
-        // A single row has been scaled along the row alone.
-        int row = h == 1 ? 0 : 2 * n;
-        copy_band(ll, low, low_pitch, low_w, low_h, 0, x, row, w, h, h == 1 ? 1.0f : KAPPA_INVERSE);
-        copy_band(hl, right, band_pitch, high_w, low_h, 1, x, row, w, h, h == 1 ? 1.0f : KAPPA_INVERSE);
-        if (h > 1) {
-            copy_band(lh, below, band_pitch, low_w, high_h, 0, x, row + 1, w, h, KAPPA);
-            copy_band(hh, below + half_side, band_pitch, high_w, high_h, 1, x, row + 1, w, h, KAPPA);
-        }
-        int odd_row = h == 1 ? -1 : 2 * n - 3, even_row = h == 1 ? 0 : 2 * n - 2;
+    for (int i = 0; i < 8 * (vectors + 1); i++)
+        state[i] = 0.0f;
+    for (int n = top - 2; n <= bottom + 1; n++) {
+        Row ll = band_row(low, low_pitch, low_w, low_h, 0, edges_ll, 2 * n, w, h, first, vectors);
+        Row hl = band_row(right, band_pitch, high_w, low_h, 1, edges_hl, 2 * n, w, h, first, vectors);
+        Row lh = band_row(below, band_pitch, low_w, high_h, 0, edges_lh, 2 * n + 1, w, h, first, vectors);
+        Row hh = band_row(corner, band_pitch, high_w, high_h, 1, edges_hh, 2 * n + 1, w, h, first, vectors);
+        int odd_row = 2 * n - 3, even_row = 2 * n - 2;
         bool has_odd = odd_row >= 2 * top && odd_row < out_h;
         bool has_even = even_row >= 2 * top && even_row < 2 * bottom && even_row < out_h;
-        __global float *to_odd = out + (size_t)max(odd_row, 0) * out_pitch + 2 * x;
-        __global float *to_even = out + (size_t)max(even_row, 0) * out_pitch + 2 * x;
-        Back a, b;
-        a.d2 = a.s1 = a.d1 = a.s0 = b.d2 = b.s1 = b.d1 = b.s0 = (float8)(0.0f);
-        for (int t = -1; t < vectors; t++) {
-            int c = (t + 1) * LANES;
-            float8 even_s = vload8(0, ll + c + ahead), even_d = vload8(0, hl + c + ahead), odd_s, odd_d, even, odd;
-            if (h > 1) {
-                unlift_columns(low_state + c, even_s, vload8(0, lh + c + ahead), n, column_ns, column_nd, &even_s, &odd_s);
-                unlift_columns(high_state + c, even_d, vload8(0, hh + c + ahead), n, column_ns, column_nd, &even_d, &odd_d);
-            }
-            unlift_row(&a, even_s, even_d, first, c, w, &even, &odd);
-            if (t >= 0 && has_even)
-                put_pairs(even, odd, to_even + 2 * t * LANES, out_w - 2 * x - 2 * t * LANES);
-            if (!has_odd)
-                continue;
-            unlift_row(&b, odd_s, odd_d, first, c, w, &even, &odd);
-            if (t >= 0)
-                put_pairs(even, odd, to_odd + 2 * t * LANES, out_w - 2 * x - 2 * t * LANES);
+        // Vectors of which all is there, on both sides.
+        int whole = min(min(min(ll.to, hl.to), min(lh.to, hh.to)), columns / (2 * LANES));
+        whole = has_odd && has_even && max(max(ll.from, hl.from), max(lh.from, hh.from)) <= 0 ? whole : 0;
+        Back back;
+        back.d2 = back.s1 = back.d1 = back.s0 = (float8)(0.0f);
+        float8 even_s, even_d, odd_s, odd_d, even, odd;
+#define UNLIFT(t, inside)                                                                                              \
+    unlift_columns(state + 8 * (t) + 8,                                                                                \
+                   coefficients(low, low_pitch, edges_ll, ll, first, t, inside) * KAPPA_INVERSE,                       \
+                   coefficients(below, band_pitch, edges_lh, lh, first, t, inside) * KAPPA, n, column_ns, column_nd,   \
+                   &even_s, &odd_s);                                                                                   \
+    unlift_columns(state + 8 * (t) + 12,                                                                               \
+                   coefficients(right, band_pitch, edges_hl, hl, first, t, inside) * KAPPA_INVERSE,                    \
+                   coefficients(corner, band_pitch, edges_hh, hh, first, t, inside) * KAPPA, n, column_ns, column_nd,  \
+                   &even_d, &odd_d)
+#define UNLIFT_FOUR(HALF, at) unlift_rows(&back, HALF(even_s, odd_s), HALF(even_d, odd_d), at, row_ns, row_nd, &even, &odd)
+        UNLIFT(-1, false);
+        UNLIFT_FOUR(LAST_FOUR, first - 4);
+        int t = 0;
+        for (; t < whole; t++) {
+            int at = first + t * LANES, column = 2 * (x + t * LANES);
+            UNLIFT(t, true);
+            UNLIFT_FOUR(FIRST_FOUR, at);
+            eight_to(TARGET, column, even_row, UPPER(even, odd));
+            eight_to(TARGET, column, odd_row, LOWER(even, odd));
+            UNLIFT_FOUR(LAST_FOUR, at + 4);
+            eight_to(TARGET, column + LANES, even_row, UPPER(even, odd));
+            eight_to(TARGET, column + LANES, odd_row, LOWER(even, odd));
+        }
+        for (; t < vectors; t++) {
+            int at = first + t * LANES, column = 2 * (x + t * LANES);
+            UNLIFT(t, false);
+            UNLIFT_FOUR(FIRST_FOUR, at);
+            if (has_even)
+                put_samples(TARGET, column, even_row, UPPER(even, odd), end - column);
+            if (has_odd)
+                put_samples(TARGET, column, odd_row, LOWER(even, odd), end - column);
+            UNLIFT_FOUR(LAST_FOUR, at + 4);
+            if (has_even)
+                put_samples(TARGET, column + LANES, even_row, UPPER(even, odd), end - column - LANES);
+            if (has_odd)
+                put_samples(TARGET, column + LANES, odd_row, LOWER(even, odd), end - column - LANES);
         }
     }
 }

@@ -26,10 +26,11 @@ pub(super) const SLAB: [&str; 5] = [
     include_str!("../../cl/idwt.cl"),
 ];
 /// Sliding windows for single work-items.
-pub(super) const STRIP: [&str; 6] = [
+pub(super) const STRIP: [&str; 7] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
+    include_str!("../../cl/source.cl"),
     include_str!("../../cl/strip.cl"),
     include_str!("../../cl/dwt_strip.cl"),
     include_str!("../../cl/idwt_strip.cl"),

@@ -1,4 +1,5 @@
-//! The slab scheme: rows in local memory, columns by a window that slides down a strip (`cl/dwt.cl`, `cl/idwt.cl`).
+//! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/dwt.cl`, `cl/idwt.cl`)
+//! or, on processors, in registers (`cl/dwt_strip.cl`, `cl/idwt_strip.cl`).
 
 use super::device::Device;
 use super::kernel::{Program, kernel};
@@ -42,7 +43,9 @@ impl Slab {
 
 impl<T> LevelKernels<T> for Slab {
     fn takes(&self, size: &LevelSize) -> bool {
-        !size.is_odd_ring(self.boundary)
+        // On processors two rows go side by side, in vectors that go across.
+        let lone = self.tuning.group_size == 1 && (size.w == 1 || size.h == 1);
+        !lone && !size.is_odd_ring(self.boundary)
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {

@@ -152,6 +152,7 @@ mod tests {
         for tuning in [
             Tuning { groups_per_unit: 64, min_segment: 1, ..Tuning::CPU },
             Tuning { groups_per_unit: 1, min_segment: 4096, strip: 16, ..Tuning::CPU },
+            Tuning { groups_per_unit: 2, min_segment: 5, strip: 60, ..Tuning::CPU },
             Tuning { scheme: Scheme::Separable, ..Tuning::CPU },
             Tuning { group_size: 32, strip: 28, min_segment: 6, ..Tuning::GPU },
         ] {

@@ -49,11 +49,11 @@ macro_rules! settings {
 
 settings! {
     /// Groups wanted for each compute unit; more make segments shorter.
-    groups_per_unit: usize = 1..=64, cpu: 8 => [1, 2, 4, 16], gpu: 4 => [2, 4, 8, 16, 32];
+    groups_per_unit: usize = 1..=64, cpu: 4 => [1, 2, 8, 16], gpu: 4 => [2, 4, 8, 16, 32];
     /// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
     min_segment: usize = 1..=4096, cpu: 24 => [12, 24, 48, 96], gpu: 24 => [6, 12, 24, 48];
     /// Column pairs that one group of the transform writes.
-    strip: usize = 16..=1024, cpu: 64 => [128, 256], gpu: 60 => [28, 60, 124, 252];
+    strip: usize = 16..=1024, cpu: 1024 => [256, 512], gpu: 60 => [28, 60, 124, 252];
     /// Work-items in a group of the transform.
     group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
     /// Scheme of the streams' transform.
