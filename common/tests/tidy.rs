@@ -89,7 +89,7 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
 #[test]
 fn every_kernel_file_states_its_contract_and_has_a_reference() {
     // Text that other kernels share, and the stem of its reference where that has another name.
-    let shared = ["address", "boundary", "common", "integer", "lift", "lifting", "strip", "tile"];
+    let shared = ["address", "boundary", "common", "integer", "lift", "lifting", "source", "strip", "tile"];
     let twins = [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt")];
     let kernels = files("kernels/cl", "cl");
     assert!(!kernels.is_empty(), "no kernels found");
