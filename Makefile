@@ -49,9 +49,10 @@ bench-device: ## the same for the first OpenCL device, with the program as it is
 	$(TARGET)/release/wavelet bench all --backend opencl --seconds 0.5
 
 .PHONY: bench-rivals
-bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH (checkouts in $OPENJPEG, $OPENJPH)
+bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH, and the coder on PICTURES against OpenJPH
 	@.ci/setup demo
 	kernels/benches/rivals/run.py
+	@if [ -n "$(PICTURES)" ]; then kernels/benches/rivals/codec.py $(PICTURES); fi
 
 .PHONY: bench-pcwt
 bench-pcwt: ## bytes and times of the profile pcwt against JPEG XR (libjxr-tools) on PICTURES

@@ -1,26 +1,47 @@
-//! Times the transform of this crate on the planes that `run.py` gives to all programs.
+//! Times the transform and the coder of this crate on what `run.py` gives to all programs.
 //!
-//! `rivals PLANES SIDE RUNS THREADS`: PLANES holds three square planes of float32. Prints the milliseconds of each run,
-//! a line for each direction.
+//! ```text
+//! rivals transform PLANES SIDE RUNS THREADS
+//! rivals codec PICTURE WIDTH HEIGHT BYTES encode|decode RUNS THREADS
+//! ```
+//!
+//! PLANES holds three square planes of float32, PICTURE a 4:2:0 picture of 8 bits. Prints the milliseconds of each run, of the
+//! transform a line for each direction.
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use common::frame::{Chroma, FrameSize};
-use common::params::{Boundary, Levels, Padding};
+use anyhow::{Context, Result, bail, ensure};
+use common::coded::ReceivedFrame;
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use common::units::FrameRate;
+use common::wire::run::coded_size;
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
-use kernels::{BackendChoice, Error, Values, open_transform};
+use kernels::{BackendChoice, Error, Picture, Target, Values, open_decoder, open_encoder, open_transform};
 
 fn main() -> Result<()> {
     // `cargo bench` adds `--bench`.
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-    let [path, side, runs, threads] = &args[..] else {
+    let Some((threads, args)) = args.split_last() else {
         println!("kernels/benches/rivals/run.py runs this: make bench-rivals");
         return Ok(());
     };
-    let (side, runs): (u32, usize) = (side.parse()?, runs.parse()?);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.parse()?).build()?;
+    pool.install(|| match &args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["transform", path, side, runs] => transform(path, side.parse()?, runs.parse()?),
+        ["codec", path, width, height, bytes, direction, runs] => {
+            let size = FrameSize::new(width.parse()?, height.parse()?)?;
+            let picture = Picture::from_data(PixelFormat::I420, size, std::fs::read(path)?)?;
+            codec(&picture, bytes.parse()?, *direction == "encode", runs.parse()?)
+        }
+        _ => {
+            bail!("transform PLANES SIDE RUNS THREADS, or codec PICTURE WIDTH HEIGHT BYTES encode|decode RUNS THREADS")
+        }
+    })
+}
+
+fn transform(path: &str, side: u32, runs: usize) -> Result<()> {
     let planes = read(path, side as usize)?;
     let params = TransformParams {
         size: FrameSize::new(side, side)?,
@@ -32,13 +53,42 @@ fn main() -> Result<()> {
         element: Element::F32,
         scheme: None,
     };
-    pool.install(|| {
-        let mut transform = open_transform(&params, BackendChoice::Cpu, None)?;
-        let mut squares = transform.forward_planes(&planes)?;
-        let mut back = transform.inverse(&squares)?;
-        print("forward", runs, || transform.forward_planes_into(&planes, &mut squares))?;
-        print("inverse", runs, || transform.inverse_into(&squares, &mut back))
-    })
+    let mut transform = open_transform(&params, BackendChoice::Cpu, None)?;
+    let mut squares = transform.forward_planes(&planes)?;
+    let mut back = transform.inverse(&squares)?;
+    print("forward", runs, || transform.forward_planes_into(&planes, &mut squares))?;
+    print("inverse", runs, || transform.inverse_into(&squares, &mut back))
+}
+
+/// Codes a picture within `bytes`, again and again, as the encoder of a stream does, or decodes it.
+fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<()> {
+    let params = StreamParams {
+        size: picture.size(),
+        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    };
+    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
+    let mut decoder = open_decoder(&params, BackendChoice::Cpu, None)?;
+    let target = Target::Bytes(bytes);
+    let frame = encoder.encode(picture.as_ref(), target)?;
+    let received = ReceivedFrame::from(&frame);
+    let mut out = Picture::decoded_from(&params);
+    decoder.decode(&received, &mut out)?;
+    println!("bytes {}", coded_size(&frame));
+    println!("psnr {:.3}", psnr(&picture.data()[..picture.size().pixels()], out.data()));
+    if encodes {
+        print("times", runs, || encoder.encode(picture.as_ref(), target).map(drop))
+    } else {
+        print("times", runs, || decoder.decode(&received, &mut out))
+    }
+}
+
+/// Of 8-bit samples against as many of `decoded`, decibels.
+fn psnr(samples: &[u8], decoded: &[u8]) -> f64 {
+    let squares = samples.iter().zip(decoded).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
+    10.0 * (255.0_f64.powi(2) * samples.len() as f64 / squares.sum::<f64>()).log10()
 }
 
 fn read(path: &str, side: usize) -> Result<Values> {

@@ -31,15 +31,15 @@ def main():
     args.build.mkdir(parents=True, exist_ok=True)
 
     ours = build_ours()
-    programs = {"Duet, 1 thread": [ours, "1"], "Duet, 2 threads": [ours, "2"]}
+    programs = {f"Duet, {count} thread{'s' * (count > 1)}": ([ours, "transform"], [str(count)]) for count in (1, 2)}
     for name, checkout, build in [
         ("OpenJPEG", args.openjpeg, build_openjpeg),
-        ("OpenJPH", args.openjph, build_openjph),
+        ("OpenJPH", args.openjph, lambda *paths: build_openjph(*paths, "openjph_transform.cpp")),
     ]:
         if checkout is None or not Path(checkout).is_dir():
             print(f"{name} is left out: no checkout at --{name.lower()} {checkout or '(not given)'}")
         else:
-            programs[name] = [build(Path(checkout), args.build)]
+            programs[name] = ([build(Path(checkout), args.build)], [])
     wavelets = import_pywavelets()
 
     import numpy
@@ -49,9 +49,9 @@ def main():
     planes.tofile(path)
     times = {}
     for number in range(args.rounds):
-        for name, (program, *rest) in programs.items():
+        for name, (program, rest) in programs.items():
             output = subprocess.run(
-                [program, path, str(args.side), str(args.runs), *rest], check=True, capture_output=True, text=True
+                [*program, path, str(args.side), str(args.runs), *rest], check=True, capture_output=True, text=True
             ).stdout
             for line in output.splitlines():
                 direction, *values = line.split()
@@ -85,12 +85,12 @@ def build_openjpeg(checkout, build):
     return program
 
 
-def build_openjph(checkout, build):
+def build_openjph(checkout, build, source):
     build = build / "openjph"
-    options = ["-DOJPH_BUILD_EXECUTABLES=OFF", "-DOJPH_ENABLE_TIFF_SUPPORT=OFF"]
+    options = ["-DOJPH_BUILD_EXECUTABLES=OFF", "-DOJPH_ENABLE_TIFF_SUPPORT=OFF", "-DCMAKE_CXX_FLAGS=-w"]
     library = cmake(checkout, build, "openjph", options)
-    program = build / "rival"
-    compile_against("c++", HERE / "openjph.cpp", [checkout / "src/core/openjph", checkout / "src/core"], library, program)
+    program = build / Path(source).stem
+    compile_against("c++", HERE / source, [checkout / "src/core/openjph", checkout / "src/core"], library, program)
     return program
 
 
