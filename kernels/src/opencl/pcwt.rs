@@ -1,17 +1,20 @@
-//! What the OpenCL encoder and decoder of the profile `pcwt` share: the program, and a channel's trees and transform on the device.
+//! What the OpenCL encoder and decoder of the profile `pcwt` share: the program, memory on both sides, and the channels' trees and
+//! transforms on the device.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use common::frame::{BitDepth, Channel};
 use common::params::StreamParams;
 use common::pyramid::Pyramid;
+use ocl::core::OclPrm;
 
 use super::channel::constant;
 use super::choice::Schemes;
 use super::device::Device;
 use super::kernel::{Kernel, Program};
 use super::memory::Memory;
-use super::queue::{Buffer, Queue};
+use super::queue::{Buffer, Event, Pinned, Queue};
 use super::transform::ChannelTransform;
 use crate::pcwt::{Band, GROUP_SIDE, Group, MAX_LENGTH, Tree};
 use crate::{Error, TransformParams};
@@ -41,6 +44,70 @@ pub(super) fn program(device: &Device, depth: BitDepth) -> Result<Program, Error
     device.build(&sources, &options)
 }
 
+/// Device memory, and pinned host memory of the same size from and to which it is copied.
+pub(super) struct Staged<T: OclPrm> {
+    pub(super) device: Buffer<T>,
+    pub(super) host: Pinned<T>,
+}
+
+impl<T: OclPrm> Staged<T> {
+    pub(super) fn new(queue: &Queue, len: usize) -> Result<Self, Error> {
+        Ok(Self { device: queue.buffer(len)?, host: queue.pinned(len)? })
+    }
+
+    /// Makes room for `len` values; whether that took other memory, in which nothing is yet.
+    pub(super) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool, Error> {
+        let is_short = len > self.device.len();
+        if is_short {
+            *self = Self::new(queue, len + len / 4)?;
+        }
+        Ok(is_short)
+    }
+
+    /// Starts copying `values`, at least one and no more than there is room for, to the device.
+    pub(super) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event, Error> {
+        self.host.values_mut()[..values.len()].copy_from_slice(values);
+        queue.upload(&self.host, &self.device, values.len())
+    }
+
+    /// Starts copying the first `len` values to the host.
+    pub(super) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event, Error> {
+        queue.download(&self.device, &mut self.host, len)
+    }
+}
+
+/// All channels of a stream. Whoever owns them with memory that their queues use names them first, so that they go first.
+pub(super) struct Channels(Vec<ChannelTree>);
+
+impl Channels {
+    /// What a frame came to. Nothing of a failed one still uses the staging memory when the next one fills it.
+    pub(super) fn after<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            self.settle();
+        }
+        result
+    }
+
+    fn settle(&self) {
+        self.iter().for_each(|channel| channel.queue.settle());
+    }
+}
+
+impl Deref for Channels {
+    type Target = [ChannelTree];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        // Nothing may use the staging memory any more.
+        self.settle();
+    }
+}
+
 /// A channel's trees, as cl/pcwt.cl has them, and its transform.
 pub(super) struct ChannelTree {
     pub(super) channel: Channel,
@@ -61,7 +128,7 @@ impl ChannelTree {
         device: &Arc<Device>,
         params: &StreamParams,
         more: impl Fn(&Tree, &Pyramid, &mut Memory),
-    ) -> Result<Vec<Self>, Error> {
+    ) -> Result<Channels, Error> {
         let transform = TransformParams::from(params);
         let mut memory = Memory::default();
         let mut plans = Vec::new();
@@ -89,7 +156,7 @@ impl ChannelTree {
                 tree,
             })
         };
-        plans.into_iter().map(open).collect()
+        Ok(Channels(plans.into_iter().map(open).collect::<Result<_, Error>>()?))
     }
 
     /// Runs a kernel with a work-item for every column and row of these.

@@ -7,8 +7,7 @@ use common::params::StreamParams;
 
 use super::device::Device;
 use super::kernel::{Arg, Kernel, Program, kernel, set};
-use super::pcwt::{ChannelTree, program};
-use super::queue::{Buffer, Pinned};
+use super::pcwt::{ChannelTree, Channels, Staged, program};
 use super::{backend, device};
 use crate::pcwt::{PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
@@ -18,12 +17,11 @@ use crate::{BackendInfo, Error, Picture, pcwt};
 pub struct OpenClPcwtDecoder {
     params: StreamParams,
     trees: Vec<pcwt::Tree>,
-    channels: Vec<ChannelTree>,
+    channels: Channels,
     coders: Vec<Coder>,
     /// Planes to RGB, in the first channel's queue.
     merge: Kernel,
-    picture: Buffer<u8>,
-    picture_host: Pinned<u8>,
+    picture: Staged<u8>,
     backend: BackendInfo,
 }
 
@@ -44,12 +42,7 @@ impl OpenClPcwtDecoder {
         Self::with(&device, params, channels, reason)
     }
 
-    fn with(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        channels: Vec<ChannelTree>,
-        reason: String,
-    ) -> Result<Self, Error> {
+    fn with(device: &Arc<Device>, params: &StreamParams, channels: Channels, reason: String) -> Result<Self, Error> {
         let (depth, program) = (params.codec.depth, program(device, params.codec.depth)?);
         let coders =
             channels.iter().map(|channel| Coder::new(channel, &program, depth)).collect::<Result<Vec<_>, _>>()?;
@@ -58,19 +51,18 @@ impl OpenClPcwtDecoder {
         };
         let rgb = params.chroma == Chroma::Rgb;
         let samples = depth.bytes() * params.chroma.picture_format().bytes(params.size);
-        let picture = first.queue.buffer(if rgb { samples } else { 0 })?;
-        let picture_host = first.queue.pinned(samples)?;
+        let picture = Staged::new(&first.queue, if rgb { samples } else { 0 })?;
         let merge = kernel(&program, "rct_merge", &[])?;
         if let (true, [luma, blue, red]) = (rgb, &channels[..]) {
             let planes = [luma, blue, red].map(|channel| channel.transform.samples().0.arg());
             let pitch = luma.transform.samples().1;
-            let out = [pitch.into(), picture.arg(), luma.width.into(), luma.height.into()];
+            let out = [pitch.into(), picture.device.arg(), luma.width.into(), luma.height.into()];
             for (index, arg) in planes.into_iter().chain(out).enumerate() {
                 set(&merge, index as u32, arg)?;
             }
         }
         let backend = backend(device, reason);
-        Ok(Self { params: *params, trees: trees(params), channels, coders, merge, picture, picture_host, backend })
+        Ok(Self { params: *params, trees: trees(params), channels, coders, merge, picture, backend })
     }
 
     fn run(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
@@ -82,35 +74,35 @@ impl OpenClPcwtDecoder {
             channel.transform.run_inverse(&channel.queue, &mut Vec::new())?;
             if !rgb {
                 channel.launch(&coder.to_bytes, channel.width, channel.height)?;
-                let len = coder.samples.len();
-                channel.queue.download(&coder.samples, &mut coder.samples_host, len)?;
+                let len = coder.samples.device.len();
+                coder.samples.download(&channel.queue, len)?;
             }
-            ends.push(channel.queue.download(&coder.damaged, &mut coder.damaged_host, 1)?);
+            ends.push(coder.damaged.download(&channel.queue, 1)?);
             channel.queue.flush()?;
         }
         let data = out.data_mut();
         if let (true, Some(first)) = (rgb, self.channels.first()) {
             first.queue.wait_for(&ends)?;
             first.launch(&self.merge, first.width, first.height)?;
-            first.queue.download(&self.picture, &mut self.picture_host, data.len())?;
+            self.picture.download(&first.queue, data.len())?;
         }
         self.channels.iter().try_for_each(|channel| channel.queue.finish())?;
         for (channel, (coder, tree)) in self.coders.iter().zip(&self.trees).enumerate() {
             let of = tree.groups.len();
-            if let Some(group) = coder.damaged_host.values().first().and_then(|&left| of.checked_sub(left as usize))
+            if let Some(group) = coder.damaged.host.values().first().and_then(|&left| of.checked_sub(left as usize))
                 && group < of
             {
                 return Err(PcwtError::Group { channel, group, of }.into());
             }
         }
         if rgb {
-            data.copy_from_slice(&self.picture_host.values()[..data.len()]);
+            data.copy_from_slice(&self.picture.host.values()[..data.len()]);
             return Ok(());
         }
         let mut rest = data;
         for coder in &self.coders {
-            let (own, others) = rest.split_at_mut(coder.samples.len());
-            own.copy_from_slice(&coder.samples_host.values()[..own.len()]);
+            let (own, others) = rest.split_at_mut(coder.samples.device.len());
+            own.copy_from_slice(&coder.samples.host.values()[..own.len()]);
             rest = others;
         }
         Ok(())
@@ -121,11 +113,7 @@ impl PcwtDecoder for OpenClPcwtDecoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
         check_target(out, self.params.size, &self.params)?;
         let result = self.run(bytes, out);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            self.channels.iter().for_each(|channel| channel.queue.settle());
-        }
-        result
+        self.channels.after(result)
     }
 
     fn backend(&self) -> &BackendInfo {
@@ -135,16 +123,12 @@ impl PcwtDecoder for OpenClPcwtDecoder {
 
 /// Memory and kernels that decode one channel.
 struct Coder {
-    data: Buffer<u8>,
-    data_host: Pinned<u8>,
-    ends: Buffer<u32>,
-    ends_host: Pinned<u32>,
-    damaged: Buffer<i32>,
-    damaged_host: Pinned<i32>,
+    data: Staged<u8>,
+    ends: Staged<u32>,
+    damaged: Staged<i32>,
     decode: Kernel,
     to_bytes: Kernel,
-    samples: Buffer<u8>,
-    samples_host: Pinned<u8>,
+    samples: Staged<u8>,
 }
 
 /// Positions of arguments of `pcwt_decode`.
@@ -158,25 +142,21 @@ impl Coder {
     fn new(channel: &ChannelTree, program: &Program, depth: BitDepth) -> Result<Self, Error> {
         let (queue, groups) = (&channel.queue, channel.tree.groups.len());
         let samples = channel.width * channel.height;
-        let (data, ends, damaged) = (queue.buffer(samples)?, queue.buffer(groups)?, queue.buffer(1)?);
+        let (data, ends, damaged) = (Staged::new(queue, samples)?, Staged::new(queue, groups)?, Staged::new(queue, 1)?);
         let zero = Arg::Int(0);
-        let tables = [data.arg(), ends.arg(), channel.bands.arg(), channel.groups.arg()];
+        let tables = [data.device.arg(), ends.device.arg(), channel.bands.arg(), channel.groups.arg()];
         let numbers = [zero, zero, groups.into(), zero, zero];
         let square = [channel.maxima.arg(), channel.transform.bands.arg(), channel.transform.band_pitch.into()];
-        let args = [&tables[..], &numbers, &square, &[damaged.arg()]].concat();
+        let args = [&tables[..], &numbers, &square, &[damaged.device.arg()]].concat();
         let (plane, pitch) = channel.transform.samples();
-        let bytes: Buffer<u8> = queue.buffer(depth.bytes() * samples)?;
-        let to_bytes = [plane.arg(), pitch.into(), bytes.arg(), channel.width.into(), channel.height.into()];
+        let bytes: Staged<u8> = Staged::new(queue, depth.bytes() * samples)?;
+        let to_bytes = [plane.arg(), pitch.into(), bytes.device.arg(), channel.width.into(), channel.height.into()];
         Ok(Self {
             decode: kernel(program, "pcwt_decode", &args)?,
             to_bytes: kernel(program, "rct_bytes", &to_bytes)?,
-            data_host: queue.pinned(samples)?,
             data,
-            ends_host: queue.pinned(groups)?,
             ends,
-            damaged_host: queue.pinned(1)?,
             damaged,
-            samples_host: queue.pinned(bytes.len())?,
             samples: bytes,
         })
     }
@@ -184,18 +164,14 @@ impl Coder {
     /// Queues everything up to the coefficients.
     fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), Error> {
         let (queue, tree, len) = (&channel.queue, &channel.tree, received.data.len());
-        if len > self.data.len() {
-            let capacity = len + len / 4;
-            (self.data, self.data_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            set(&self.decode, DATA, self.data.arg())?;
+        if self.data.grow(queue, len)? {
+            set(&self.decode, DATA, self.data.device.arg())?;
         }
-        self.data_host.values_mut()[..len].copy_from_slice(received.data);
-        self.ends_host.values_mut()[..tree.groups.len()].copy_from_slice(&received.ends);
         if len > 0 {
-            queue.upload(&self.data_host, &self.data, len)?;
+            self.data.upload(queue, received.data)?;
         }
-        queue.upload(&self.ends_host, &self.ends, tree.groups.len())?;
-        queue.clear(&self.damaged)?;
+        self.ends.upload(queue, &received.ends)?;
+        queue.clear(&self.damaged.device)?;
         set(&self.decode, PEAK, Arg::Int(received.peak.into()))?;
         set(&self.decode, QMIN, Arg::Int(qmin.into()))?;
         for level in &tree.levels {
@@ -204,12 +180,5 @@ impl Coder {
             channel.launch(&self.decode, level.groups.len(), 1)?;
         }
         Ok(())
-    }
-}
-
-impl Drop for OpenClPcwtDecoder {
-    fn drop(&mut self) {
-        // Nothing may use the staging memory any more.
-        self.channels.iter().for_each(|channel| channel.queue.settle());
     }
 }

@@ -2,10 +2,9 @@
 
 use common::params::StreamParams;
 
-use super::channel::constant;
 use super::kernel::{Arg, Kernel, Program, kernel, set};
-use super::pcwt::{ChannelTree, LSIZE, SLOT_WORDS, program};
-use super::queue::{Buffer, Event, Pinned, wait};
+use super::pcwt::{ChannelTree, Channels, LSIZE, SLOT_WORDS, Staged, program};
+use super::queue::{Buffer, Event, wait};
 use super::source::{self, Convert};
 use super::{backend, device};
 use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
@@ -27,7 +26,7 @@ pub enum Joining {
 /// Encoder on an OpenCL device.
 pub struct OpenClPcwtEncoder {
     params: StreamParams,
-    channels: Vec<ChannelTree>,
+    channels: Channels,
     coders: Vec<Coder>,
     backend: BackendInfo,
 }
@@ -84,7 +83,7 @@ impl OpenClPcwtEncoder {
                 channel.queue.wait_for(std::slice::from_ref(event))?;
                 uploads.push(event.clone());
             }
-            self.coders[index].load(channel, &source.convert, &self.coders[source.owner].bytes)?;
+            self.coders[index].load(channel, &source.convert, &self.coders[source.owner].bytes.device)?;
             self.coders[index].start(channel, qmin)?;
         }
         let both = || self.channels.iter();
@@ -105,11 +104,7 @@ impl PcwtEncoder for OpenClPcwtEncoder {
             return Err(PcwtError::Qmin { found: qmin }.into());
         }
         let result = self.run(picture, qmin);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            self.channels.iter().for_each(|channel| channel.queue.settle());
-        }
-        result
+        self.channels.after(result)
     }
 
     fn backend(&self) -> &BackendInfo {
@@ -119,23 +114,18 @@ impl PcwtEncoder for OpenClPcwtEncoder {
 
 /// Memory and kernels that code one channel.
 struct Coder {
-    bytes: Buffer<u8>,
-    bytes_host: Pinned<u8>,
+    bytes: Staged<u8>,
     samples: Kernel,
     rgb: Kernel,
     maxima: Kernel,
-    peak: Buffer<i32>,
-    peak_host: Pinned<i32>,
+    peak: Staged<i32>,
     find_peak: Kernel,
     encode: Kernel,
     joining: Joining,
-    sizes: Buffer<u32>,
-    sizes_host: Pinned<u32>,
-    places: Buffer<u32>,
-    places_host: Pinned<u32>,
+    sizes: Staged<u32>,
+    places: Staged<u32>,
     gather: Kernel,
-    gathered: Buffer<u8>,
-    gathered_host: Pinned<u8>,
+    gathered: Staged<u8>,
     /// Bytes of all groups.
     total: usize,
     running: Option<Event>,
@@ -156,33 +146,29 @@ impl Coder {
         let (queue, tree) = (&channel.queue, &channel.tree);
         let count = tree.groups.len();
         let square = || [channel.transform.bands.arg(), channel.transform.band_pitch.into()];
-        let (peak, sizes, places) = (constant(queue, &[0])?, queue.buffer(count)?, queue.buffer(count)?);
+        let (peak, sizes, places) = (Staged::new(queue, 1)?, Staged::new(queue, count)?, Staged::new(queue, count)?);
         let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
-        let gathered = queue.buffer(capacity.max(4096))?;
+        let gathered = Staged::new(queue, capacity.max(4096))?;
         let zero = Arg::Int(0);
         let maxima_args = [&square()[..], &[channel.bands.arg(), zero, zero, zero, channel.maxima.arg()]].concat();
         let peak_count = tree.levels.first().map_or(0, |level| level.elements.len());
-        let tables = [channel.bands.arg(), channel.groups.arg(), channel.maxima.arg(), peak.arg(), zero];
-        let out = [slots.arg(), sizes.arg(), count.into()];
+        let tables = [channel.bands.arg(), channel.groups.arg(), channel.maxima.arg(), peak.device.arg(), zero];
+        let out = [slots.arg(), sizes.device.arg(), count.into()];
         let (name, out) = match joining {
             Joining::Serial => ("pcwt_encode_serial", &out[..]),
             Joining::Atomic => ("pcwt_encode", &out[..2]),
         };
+        let gather_args = [slots.arg(), sizes.device.arg(), places.device.arg(), gathered.device.arg()];
         Ok(Self {
-            bytes: queue.buffer(capacity)?,
-            bytes_host: queue.pinned(capacity)?,
+            bytes: Staged::new(queue, capacity)?,
             samples: kernel(program, "rct_samples", &[])?,
             rgb: kernel(program, "rct_split", &[])?,
             maxima: kernel(program, "pcwt_maxima", &maxima_args)?,
-            find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.arg()])?,
+            find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.device.arg()])?,
             encode: kernel(program, name, &[&square()[..], &tables, out].concat())?,
             joining,
-            sizes_host: queue.pinned(count)?,
-            places_host: queue.pinned(count)?,
-            gather: kernel(program, "pcwt_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?,
-            gathered_host: queue.pinned(gathered.len())?,
+            gather: kernel(program, "pcwt_gather", &gather_args)?,
             gathered,
-            peak_host: queue.pinned(1)?,
             peak,
             sizes,
             places,
@@ -194,8 +180,7 @@ impl Coder {
 
     /// Starts the transfer of a part of the picture.
     fn upload(&mut self, channel: &ChannelTree, part: &[u8]) -> Result<Event, Error> {
-        self.bytes_host.values_mut()[..part.len()].copy_from_slice(part);
-        let event = channel.queue.upload(&self.bytes_host, &self.bytes, part.len())?;
+        let event = self.bytes.upload(&channel.queue, part)?;
         channel.queue.flush()?;
         Ok(event)
     }
@@ -234,7 +219,7 @@ impl Coder {
             let columns = bands.iter().map(|band| band.columns).max().unwrap_or(0);
             channel.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
         }
-        queue.clear(&self.peak)?;
+        queue.clear(&self.peak.device)?;
         let coarsest = tree.levels.first().map_or(0, |level| level.elements.len());
         channel.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
         set(&self.encode, ENCODE_QMIN, qmin)?;
@@ -244,8 +229,8 @@ impl Coder {
             Joining::Atomic => count * LSIZE,
         };
         channel.launch(&self.encode, items, 1)?;
-        queue.download(&self.sizes, &mut self.sizes_host, count)?;
-        queue.download(&self.peak, &mut self.peak_host, 1)?;
+        self.sizes.download(queue, count)?;
+        self.peak.download(queue, 1)?;
         queue.flush()
     }
 
@@ -253,40 +238,34 @@ impl Coder {
     fn fetch(&mut self, channel: &ChannelTree) -> Result<(), Error> {
         let (queue, count) = (&channel.queue, channel.tree.groups.len());
         let mut total = 0;
-        for (place, size) in self.places_host.values_mut().iter_mut().zip(self.sizes_host.values()).take(count) {
-            *place = total;
-            total += size;
-        }
+        let sizes = self.sizes.host.values().iter().take(count);
+        let places: Vec<u32> = sizes
+            .map(|size| {
+                total += size;
+                total - size
+            })
+            .collect();
         self.total = total as usize;
         self.running = None;
         if self.total == 0 {
             return Ok(());
         }
-        if self.total > self.gathered.len() {
-            let capacity = self.total + self.total / 4;
-            (self.gathered, self.gathered_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            set(&self.gather, GATHERED, self.gathered.arg())?;
+        if self.gathered.grow(queue, self.total)? {
+            set(&self.gather, GATHERED, self.gathered.device.arg())?;
         }
-        queue.upload(&self.places_host, &self.places, count)?;
+        self.places.upload(queue, &places)?;
         channel.launch(&self.gather, count * LSIZE, 1)?;
-        self.running = Some(queue.download(&self.gathered, &mut self.gathered_host, self.total)?);
+        self.running = Some(self.gathered.download(queue, self.total)?);
         queue.flush()
     }
 
     /// The channel's code, once it has come.
     fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, Error> {
         wait(self.running.as_slice())?;
-        let sizes = &self.sizes_host.values()[..channel.tree.groups.len()];
+        let sizes = &self.sizes.host.values()[..channel.tree.groups.len()];
         // A peak beyond any byte is refused like any that is too large; sizes are those of slots.
-        let peak = self.peak_host.values().first().map_or(0, |&peak| u8::try_from(peak).unwrap_or(u8::MAX));
+        let peak = self.peak.host.values().first().map_or(0, |&peak| u8::try_from(peak).unwrap_or(u8::MAX));
         let lengths = sizes.iter().map(|&size| size as u16).collect();
-        Ok(CodedChannel { peak, lengths, data: self.gathered_host.values()[..self.total].to_vec() })
-    }
-}
-
-impl Drop for OpenClPcwtEncoder {
-    fn drop(&mut self) {
-        // Nothing may read the staging memory any more.
-        self.channels.iter().for_each(|channel| channel.queue.settle());
+        Ok(CodedChannel { peak, lengths, data: self.gathered.host.values()[..self.total].to_vec() })
     }
 }

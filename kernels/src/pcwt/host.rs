@@ -36,8 +36,8 @@ impl Coder {
     }
 }
 
-/// Encoder on the processor.
-pub(super) struct HostEncoder {
+/// Encoder and decoder on the processor.
+pub(super) struct HostCoder {
     params: StreamParams,
     trees: Vec<Tree>,
     pyramids: Vec<Pyramid>,
@@ -45,18 +45,23 @@ pub(super) struct HostEncoder {
     squares: Values,
 }
 
-impl HostEncoder {
-    /// For the pictures of a stream.
+impl HostCoder {
+    /// For the pictures and frames of a stream.
     pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, Error> {
         let transform = TransformParams::from(params);
         let pyramids = transform.pyramids();
-        let squares = Values::I32(squares(&pyramids));
-        let transform = open_transform(&transform, choice, None)?;
-        Ok(Self { params: *params, trees: trees(params), pyramids, transform, squares })
+        let squares = pyramids.iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect();
+        Ok(Self {
+            params: *params,
+            trees: trees(params),
+            transform: open_transform(&transform, choice, None)?,
+            pyramids,
+            squares: Values::I32(squares),
+        })
     }
 }
 
-impl PcwtEncoder for HostEncoder {
+impl PcwtEncoder for HostCoder {
     fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
         check_size(picture, self.params.size, self.params.codec.depth)?;
         if qmin > QMIN_MAX {
@@ -76,27 +81,7 @@ impl PcwtEncoder for HostEncoder {
     }
 }
 
-/// Decoder on the processor.
-pub(super) struct HostDecoder {
-    params: StreamParams,
-    trees: Vec<Tree>,
-    pyramids: Vec<Pyramid>,
-    transform: Box<dyn Transform>,
-    squares: Values,
-}
-
-impl HostDecoder {
-    /// For the frames of a stream.
-    pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, Error> {
-        let transform = TransformParams::from(params);
-        let pyramids = transform.pyramids();
-        let squares = Values::I32(squares(&pyramids));
-        let transform = open_transform(&transform, choice, None)?;
-        Ok(Self { params: *params, trees: trees(params), pyramids, transform, squares })
-    }
-}
-
-impl PcwtDecoder for HostDecoder {
+impl PcwtDecoder for HostCoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
         check_target(out, self.params.size, &self.params)?;
         let frame = parse(bytes, &self.trees)?;
@@ -115,9 +100,4 @@ impl PcwtDecoder for HostDecoder {
     fn backend(&self) -> &BackendInfo {
         self.transform.backend()
     }
-}
-
-/// Zero for every coefficient.
-fn squares(pyramids: &[Pyramid]) -> Vec<Vec<i32>> {
-    pyramids.iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect()
 }

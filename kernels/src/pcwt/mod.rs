@@ -13,7 +13,7 @@ use common::pyramid::Pyramid;
 
 pub use self::frame::QMIN_MAX;
 pub(crate) use self::frame::{CodedChannel, MAX_LENGTH, ReceivedChannel, parse, write};
-use self::host::{HostDecoder, HostEncoder};
+use self::host::HostCoder;
 pub(crate) use self::tree::{Band, GROUP_SIDE, Group, Tree};
 use crate::codec::{Resolved, resolve};
 use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams};
@@ -93,8 +93,8 @@ pub fn open_pcwt_encoder(
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => Box::new(opencl::OpenClPcwtEncoder::open(params, device.as_deref(), reason, None)?),
-        Resolved::Cpu => Box::new(HostEncoder::open(params, BackendChoice::Cpu)?),
-        Resolved::Reference => Box::new(HostEncoder::open(params, BackendChoice::Reference)?),
+        Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
+        Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
     })
 }
 
@@ -108,8 +108,8 @@ pub fn open_pcwt_decoder(
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => Box::new(opencl::OpenClPcwtDecoder::open(params, device.as_deref(), reason)?),
-        Resolved::Cpu => Box::new(HostDecoder::open(params, BackendChoice::Cpu)?),
-        Resolved::Reference => Box::new(HostDecoder::open(params, BackendChoice::Reference)?),
+        Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
+        Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
     })
 }
 
