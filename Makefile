@@ -74,12 +74,15 @@ camera-check: ## stream from a kernel test camera in a virtual machine (download
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
 	@.ci/setup faults
 	cargo build --release --locked -p sender -p receiver --bins
-	cargo run --release --locked -p receiver --example faults -- $(FAULTS)
+	$(PRIORITY) cargo run --release --locked -p receiver --example faults -- $(FAULTS)
+
+# As the services in config/systemd run, if this user may.
+REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)
 
 .PHONY: latency
-latency: ## capture to present of 720p60 with both daemons on this machine, from 20 s of pictures
-	@$(MAKE) --no-print-directory faults FAULTS="L1 --seconds 20"
+latency: ## capture to present of 720p60 with both daemons on this machine, in real time if allowed (REAL_TIME= for not)
+	@$(MAKE) --no-print-directory faults FAULTS="L1 --seconds 20" PRIORITY="$(REAL_TIME)"
 
 .PHONY: throughput
-throughput: ## 200 Mbit/s of video on the loopback, and the processor time of both network threads
-	@$(MAKE) --no-print-directory faults FAULTS="L2 --seconds 20"
+throughput: ## 200 Mbit/s of video on the loopback, likewise, and the processor time of both network threads
+	@$(MAKE) --no-print-directory faults FAULTS="L2 --seconds 20" PRIORITY="$(REAL_TIME)"

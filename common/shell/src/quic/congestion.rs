@@ -3,8 +3,10 @@
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one
 //! opens the window far enough that neither happens: a second of the session's target of the moment, and more on longer
 //! routes. That much fits in before the session itself falls silent, so that what is sent right after a blackout tells at
-//! once that the route is back; a full window would wait for a probe, up to seconds. Isolated loss is ignored; the window
-//! halves only when everything sent for several round trips was lost.
+//! once that the route is back; a full window would wait for a probe, up to seconds. Loss changes nothing, not even that of
+//! everything for several round trips: the session has then cut its target to the coarse bands (its circuit breaker), and the
+//! window with it. A window that is halved again for each such event opens only over several round trips after the peer is
+//! back, and frames wait in it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -42,36 +44,26 @@ impl Demand {
 }
 
 impl ControllerFactory for Demand {
-    fn build(self: Arc<Self>, _: Instant, mtu: u16) -> Box<dyn Controller> {
-        let full = self.window(INITIAL_RTT);
-        Box::new(Passive { demand: (*self).clone(), full, window: full, mtu: u64::from(mtu) })
+    fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn Controller> {
+        let window = self.window(INITIAL_RTT);
+        Box::new(Passive { demand: (*self).clone(), window })
     }
 }
 
 #[derive(Clone, Debug)]
 struct Passive {
     demand: Demand,
-    full: u64,
     window: u64,
-    mtu: u64,
 }
 
 impl Controller for Passive {
-    fn on_ack(&mut self, _: Instant, _: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
-        self.full = self.demand.window(rtt.get());
-        // After a halving the window doubles each round trip; otherwise it follows the round trip at once.
-        self.window = (self.window + bytes).min(self.full);
+    fn on_ack(&mut self, _: Instant, _: Instant, _: u64, _: bool, rtt: &RttEstimator) {
+        self.window = self.demand.window(rtt.get());
     }
 
-    fn on_congestion_event(&mut self, _: Instant, _: Instant, is_persistent_congestion: bool, _: u64) {
-        if is_persistent_congestion {
-            self.window = (self.window / 2).max(4 * self.mtu);
-        }
-    }
+    fn on_congestion_event(&mut self, _: Instant, _: Instant, _: bool, _: u64) {}
 
-    fn on_mtu_update(&mut self, mtu: u16) {
-        self.mtu = u64::from(mtu);
-    }
+    fn on_mtu_update(&mut self, _: u16) {}
 
     fn window(&self) -> u64 {
         self.window
@@ -100,19 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn isolated_loss_changes_nothing_and_silence_halves() {
+    fn no_loss_closes_the_window() {
         let demand = Arc::new(demand(40_000_000, 170_000));
         let now = Instant::now();
         let mut controller = demand.build(now, 1200);
         assert_eq!(controller.window(), 5_000_000);
-        controller.on_congestion_event(now, now, false, 50_000);
-        assert_eq!(controller.window(), 5_000_000);
-        controller.on_congestion_event(now, now, true, 50_000);
-        assert_eq!(controller.window(), 2_500_000);
-        for _ in 0..20 {
-            controller.on_congestion_event(now, now, true, 50_000);
+        for is_persistent_congestion in [false, true, true] {
+            controller.on_congestion_event(now, now, is_persistent_congestion, 50_000);
+            assert_eq!(controller.window(), 5_000_000);
         }
-        assert_eq!(controller.window(), 4800);
     }
 
     #[test]
