@@ -4,7 +4,7 @@ use common::frame::{Channel, Chroma, PixelFormat};
 use rayon::prelude::*;
 
 use super::plane::Plane;
-use super::simd::multiversion;
+use super::simd::{multiversion, truncated};
 use crate::reference::colour::{from_rgb, full, halved};
 use crate::{Picture, PictureRef};
 
@@ -117,7 +117,7 @@ multiversion! {
 #[inline(always)]
 fn finish_row_body(to: &mut [u8], from: &[f32]) {
     for (to, &value) in to.iter_mut().zip(from) {
-        // `Sample::to_byte`, with the limits first: then a conversion to integers is exact and rounds down.
-        *to = (value + 128.5).clamp(0.0, 255.0) as i32 as u8;
+        // `Sample::to_byte`, with the limits first: then rounding towards zero is rounding down.
+        *to = truncated::<0, 255>(value + 128.5) as u8;
     }
 }

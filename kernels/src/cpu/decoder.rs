@@ -18,6 +18,14 @@ use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 /// Pairs of blocks that a thread takes at a time.
 const PAIRS_PER_TASK: usize = 4;
 
+/// What is known of a tile.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    is_zero: bool,
+    /// Whether the bands hold something else where it goes.
+    is_new: bool,
+}
+
 /// Decoder of the processor back end.
 #[derive(Debug)]
 pub(crate) struct CpuDecoder {
@@ -27,6 +35,7 @@ pub(crate) struct CpuDecoder {
     places: Vec<Place>,
     /// The coefficients of every block; those of coarse blocks outlive the frame.
     tiles: Vec<f32>,
+    held: Vec<Held>,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -37,16 +46,19 @@ impl CpuDecoder {
     /// why this back end was chosen.
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let (planes, places) = open_planes(&layout, params);
+        let held = vec![Held { is_zero: true, is_new: false }; places.len()];
         let tiles = vec![0.0; places.len() * TILE];
         let times = DecodeTimes::default();
-        Self { params: *params, layout, planes, places, tiles, damaged: 0, times, backend: backend(reason) }
+        Self { params: *params, layout, planes, places, tiles, held, damaged: 0, times, backend: backend(reason) }
     }
 
     /// Decodes all blocks into `tiles`; returns how many were damaged.
     fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
         let (coarse, dropped) = (self.layout.coarse_blocks(), self.layout.dropped_levels());
-        let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2)).enumerate();
-        let decode = |scratches: &mut Box<[Scratch; 2]>, (pair, (tiles, places)): (usize, (&mut [f32], &[Place]))| {
+        let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2));
+        let pairs = pairs.zip(self.held.par_chunks_mut(2)).enumerate();
+        type Pair<'a> = ((&'a mut [f32], &'a [Place]), &'a mut [Held]);
+        let decode = |scratches: &mut Box<[Scratch; 2]>, (pair, ((tiles, places), held)): (usize, Pair<'_>)| {
             let job = |at: usize| {
                 let index = 2 * pair + at;
                 let BlockState::Coded(bytes) = frame.block(index) else { return None };
@@ -67,12 +79,17 @@ impl CpuDecoder {
             } else if let Some(job) = jobs[1] {
                 damaged[1] = decode_block::decode_one(&mut scratches[1], job, second).is_err();
             }
-            for (at, tile) in [first, second].into_iter().enumerate() {
+            for (at, (tile, held)) in [first, second].into_iter().zip(held).enumerate() {
                 let index = 2 * pair + at;
                 // A damaged block counts as missing.
-                let missing = damaged[at] || frame.block(index) == BlockState::Missing;
-                if frame.block(index) == BlockState::Zero || (missing && index >= coarse) {
+                let is_missing = damaged[at] || frame.block(index) == BlockState::Missing;
+                let is_zero = frame.block(index) == BlockState::Zero || (is_missing && index >= coarse);
+                if is_zero && !held.is_zero {
                     tile.fill(0.0);
+                }
+                held.is_new = if is_zero { !held.is_zero } else { !is_missing };
+                if held.is_new {
+                    held.is_zero = is_zero;
                 }
             }
             damaged.into_iter().map(u64::from).sum::<u64>()
@@ -84,11 +101,13 @@ impl CpuDecoder {
     fn decode_checked(&mut self, frame: &ReceivedFrame, out: &mut Picture) {
         let start = Instant::now();
         self.damaged += self.decode_blocks(frame);
-        let (tiles, places) = (&self.tiles, &self.places);
+        let (tiles, places, held) = (&self.tiles, &self.places, &self.held);
         self.planes.par_iter_mut().enumerate().for_each(|(channel, plane)| {
             let pitch = plane.pitch();
-            for (tile, place) in tiles.chunks_exact(TILE).zip(places).filter(|(_, place)| place.channel == channel) {
-                place.store(tile, plane.bands_mut(), pitch);
+            for ((tile, place), held) in tiles.chunks_exact(TILE).zip(places).zip(held) {
+                if place.channel == channel && held.is_new {
+                    place.store(tile, plane.bands_mut(), pitch);
+                }
             }
         });
         self.times.decode = start.elapsed();

@@ -5,6 +5,7 @@
 
 use common::pyramid::BLOCK_SIDE;
 
+use super::simd::truncated;
 use super::tile::{QUADS, TILE};
 use crate::reference::quantise::{
     BESIDE_ONE, BESIDE_TWO, MAX_MAGNITUDE, PARTS, Quantiser, first_threshold, second_threshold,
@@ -85,7 +86,8 @@ impl Quantised {
             let mut words = [0_u32; BLOCK_SIDE];
             for (word, value) in words.iter_mut().zip(values) {
                 // Multiplying by a power of two is exact, and the product stays below 2^30.
-                let parts = ((value.abs() * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS)) as i32 as u32;
+                let parts = (value.abs() * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS);
+                let parts = truncated::<0, { 1 << 30 }>(parts) as u32;
                 *word = (parts << 1) | (value.to_bits() >> 31);
             }
             for x in 0..QUADS {

@@ -68,6 +68,16 @@ impl Simd {
     }
 }
 
+/// `value` cut to the limits and rounded towards zero, NaN to the lower limit. `as` would round each value on its own, with
+/// branches for what an i32 does not hold; this compiles to vectors.
+#[inline(always)]
+pub(super) fn truncated<const LEAST: i32, const MOST: i32>(value: f32) -> i32 {
+    const { assert!(-(1 << 30) <= LEAST && LEAST <= MOST && MOST <= 1 << 30) };
+    let within = value.max(LEAST as f32).min(MOST as f32);
+    // SAFETY: the limits are below those of an i32 even when they are rounded to f32, and no NaN is left.
+    unsafe { within.to_int_unchecked() }
+}
+
 #[cfg(test)]
 thread_local! {
     /// What [`Simd::force`] asks for.
