@@ -18,32 +18,46 @@ use noise::Random;
 
 mod noise;
 
-/// Sizes with whole, cut and odd blocks.
-const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
+/// Small sizes, of which many are decoded in a second, and larger ones with whole, cut and odd blocks of all kinds.
+const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
+/// One frame in so many is of one of the larger sizes.
+const LARGER_EVERY: usize = 256;
+/// How many of [`SIZES`] are small.
+const SMALL: usize = 4;
+/// One picture in so many is coded anew; others are the last one with other changes.
+const CODED_EVERY: usize = 32;
 
 /// One frame in so many is decoded as a stream of other parameters.
-const HEADS_EVERY: usize = 64;
+const HEADS_EVERY: usize = 1024;
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
 /// Everything for one size and depth of picture.
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn Encoder>,
+    /// The last picture coded.
+    coded: CodedFrame,
     decoders: [Box<dyn Decoder>; 2],
     pictures: [Picture; 2],
 }
 
 fn main() -> anyhow::Result<()> {
+    // On a thread of the pool, so that no frame waits for one to wake up.
+    rayon::scope(|_| run())
+}
+
+fn run() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
     let mut random = Random(seed);
     let depths = [BitDepth::Eight, BitDepth::Ten];
     let both = SIZES.iter().flat_map(|&size| depths.map(|depth| (size, depth)));
-    let mut streams = both.map(|(size, depth)| open(size, depth)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut streams = both.map(|(size, depth)| open(size, depth, &mut random)).collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut damaged, mut heads) = (Instant::now(), 0_u64, 0, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let at = random.next(streams.len());
+        let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
+        let at = (sizes.start + random.next(sizes.len())) * depths.len() + random.next(depths.len());
         let stream = &mut streams[at];
         let frame = mutate(stream, &mut random)?;
         if random.next(HEADS_EVERY) == 0 {
@@ -64,7 +78,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn open((width, height): (u32, u32), depth: BitDepth) -> anyhow::Result<Stream> {
+fn open((width, height): (u32, u32), depth: BitDepth, random: &mut Random) -> anyhow::Result<Stream> {
     let params = StreamParams {
         size: FrameSize::new(width, height)?,
         frame_rate: FrameRate::new(30, 1).context("frame rate")?,
@@ -75,24 +89,34 @@ fn open((width, height): (u32, u32), depth: BitDepth) -> anyhow::Result<Stream> 
             BitDepth::Ten => CodecParams { wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
         },
     };
+    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
     let [reference, cpu] = BACK_ENDS.map(|choice| open_decoder(&params, choice, None));
     Ok(Stream {
-        encoder: open_encoder(&params, BackendChoice::Cpu, None)?,
+        coded: code(&params, &mut *encoder, random)?,
+        encoder,
         decoders: [reference?, cpu?],
         pictures: BACK_ENDS.map(|_| Picture::decoded_from(&params)),
         params,
     })
 }
 
-/// A coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
-fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFrame> {
-    let mut picture = Picture::decoded_from(&stream.params);
+/// A picture of noise, coded.
+fn code(params: &StreamParams, encoder: &mut dyn Encoder, random: &mut Random) -> anyhow::Result<CodedFrame> {
+    let mut picture = Picture::decoded_from(params);
     random.fill(&mut picture);
-    let target = match stream.params.codec.wavelet {
+    let target = match params.codec.wavelet {
         Wavelet::Cdf97 => Target::Step(StepIndex::new(random.next(100) as u8).unwrap_or(StepIndex::MIN)),
         Wavelet::Cdf53 => Target::Lossless,
     };
-    let coded: CodedFrame = stream.encoder.encode(picture.as_ref(), target)?;
+    Ok(encoder.encode(picture.as_ref(), target)?)
+}
+
+/// The coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
+fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFrame> {
+    if random.next(CODED_EVERY) == 0 {
+        stream.coded = code(&stream.params, &mut *stream.encoder, random)?;
+    }
+    let coded = &stream.coded;
     let header = match random.next(4) {
         0 => FrameHeader {
             step: StepIndex::new(random.next(209) as u8).unwrap_or(StepIndex::MAX),

@@ -17,10 +17,16 @@ use noise::Random;
 
 mod noise;
 
-/// Sizes with whole, cut and odd groups.
-const SIZES: [(u32, u32); 4] = [(1, 1), (33, 65), (97, 70), (200, 120)];
+/// Small sizes, of which many are decoded in a second, and larger ones with whole, cut and odd groups.
+const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
+/// One frame in so many is of one of the larger sizes.
+const LARGER_EVERY: usize = 256;
+/// How many of [`SIZES`] are small.
+const SMALL: usize = 4;
+/// One picture in so many is coded anew; others are the last one with other changes.
+const CODED_EVERY: usize = 32;
 /// Launches cost an OpenCL device far more than such a frame, so it gets every so many of them.
-const OPENCL_EVERY: u64 = 32;
+const OPENCL_EVERY: u64 = 2048;
 const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
 
 /// Qmin and the peaks of three channels.
@@ -30,6 +36,8 @@ const HEAD_BYTES: usize = 4;
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn PcwtEncoder>,
+    /// The last picture coded.
+    coded: Vec<u8>,
     decoders: Vec<Box<dyn PcwtDecoder>>,
     pictures: Vec<Picture>,
     /// Groups of all channels.
@@ -37,6 +45,11 @@ struct Stream {
 }
 
 fn main() -> anyhow::Result<()> {
+    // On a thread of the pool, so that no frame waits for one to wake up.
+    rayon::scope(|_| run())
+}
+
+fn run() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
@@ -46,7 +59,8 @@ fn main() -> anyhow::Result<()> {
     let mut streams = all.collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut decoded) = (Instant::now(), 0_u64, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let at = random.next(streams.len());
+        let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
+        let at = (sizes.start + random.next(sizes.len())) * kinds.len() + random.next(kinds.len());
         let stream = &mut streams[at];
         let bytes = mutate(stream, &mut random)?;
         let mut results: Vec<Result<(), Error>> = Vec::new();
@@ -81,18 +95,22 @@ fn open((width, height): (u32, u32), chroma: Chroma, depth: BitDepth) -> anyhow:
     Ok(Stream {
         encoder,
         groups: (empty.len() - HEAD_BYTES) / 2,
+        coded: empty,
         decoders: decoders.into_iter().collect::<Result<_, _>>()?,
         pictures: vec![Picture::decoded_from(&params); BACK_ENDS.len()],
         params,
     })
 }
 
-/// A coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made to fit again
+/// The coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made to fit again
 /// most times, so that groups of any bytes are met.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<Vec<u8>> {
-    let mut picture = Picture::decoded_from(&stream.params);
-    random.fill(&mut picture);
-    let mut bytes = stream.encoder.encode(picture.as_ref(), random.next(4) as u8)?;
+    if random.next(CODED_EVERY) == 0 {
+        let mut picture = Picture::decoded_from(&stream.params);
+        random.fill(&mut picture);
+        stream.coded = stream.encoder.encode(picture.as_ref(), random.next(4) as u8)?;
+    }
+    let mut bytes = stream.coded.clone();
     match random.next(8) {
         0 => bytes.truncate(random.next(bytes.len())),
         1 => bytes.iter_mut().skip(4).for_each(|byte| *byte = random.next(256) as u8),
