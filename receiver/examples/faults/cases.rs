@@ -52,6 +52,8 @@ pub(crate) enum Act {
     Flood,
     /// Breaks the protocol in every way, one connection after the other.
     Abuse,
+    /// The same in the receiver's place.
+    AbuseSender,
 }
 
 /// Pause before a killed daemon runs again, as in the systemd units.
@@ -64,8 +66,10 @@ const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
 pub(crate) enum Route {
     /// Through the relay.
     Relay,
-    /// One dials the other.
+    /// The sender dials the receiver.
     Direct,
+    /// The receiver dials the sender.
+    Reversed,
     /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
     Line { rate: Bitrate, queue: Duration },
 }
@@ -242,11 +246,21 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
             checks::hostile_check,
         ),
         case(
-            "T19",
-            "a peer with the right key breaks every rule",
-            far,
+            "T19a",
+            "a peer with the right key breaks every rule before a receiver",
+            far.clone(),
             during(|span| Fault::Hostile { act: Act::Abuse, span }),
             checks::abuse_check,
         ),
+        Case {
+            route: Route::Reversed,
+            ..case(
+                "T19b",
+                "the same before a sender that listens",
+                far,
+                during(|span| Fault::Hostile { act: Act::AbuseSender, span }),
+                checks::abuse_check,
+            )
+        },
     ]
 }

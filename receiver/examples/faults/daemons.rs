@@ -40,8 +40,9 @@ pub(crate) struct Setup {
     folder: PathBuf,
     stream: Stream,
     keys: [String; 2],
-    /// Where the receiver listens.
+    /// Where the receiver listens, or the sender.
     pub(crate) listen: SocketAddr,
+    sender_listens: bool,
     pub(crate) spaces: Option<Namespaces>,
     pub(crate) quality: Option<Quality>,
     /// Whether the program faketime sets the wall clocks of both.
@@ -61,7 +62,9 @@ impl Setup {
         let keys = [key("sender.pem")?, key("receiver.pem")?];
         let network = format!("[network]\ncontroller = \"{}\"\n", stream.controller);
         std::fs::write(folder.join("sender.toml"), network)?;
-        let needs_spaces = stream.in_namespaces || matches!(case.route, Route::Line { .. });
+        let sender_listens = case.route == Route::Reversed;
+        // In namespaces it is the receiver that listens.
+        let needs_spaces = (stream.in_namespaces && !sender_listens) || matches!(case.route, Route::Line { .. });
         let spaces = needs_spaces.then(|| Namespaces::new(case.route)).transpose()?;
         let listen = match &spaces {
             Some(spaces) => (spaces.receiver, 4_820).into(),
@@ -82,6 +85,7 @@ impl Setup {
             stream,
             keys,
             listen,
+            sender_listens,
             spaces,
             quality,
             fakes_clock,
@@ -116,22 +120,24 @@ impl Setup {
         self.folder.join(name)
     }
 
-    /// Starts the sender for the `number`th time; it dials `to`.
+    /// Starts the sender for the `number`th time; who dials, dials `to`.
     pub(crate) fn sender(&self, number: usize, to: SocketAddr) -> Result<Daemon> {
         let mut command = self.command(0, number);
-        command.args(["--to", &to.to_string(), "--peer", &self.keys[1]]);
+        self.join(&mut command, self.sender_listens, to);
+        command.args(["--peer", &self.keys[1]]);
         command.args(["--source", &self.stream.source, "--rate", &self.stream.rate]);
         command.arg("--config").arg(self.file("sender.toml"));
         Daemon::start("sender", &mut command, &self.file(&format!("sender-{number}.log")))
     }
 
-    /// Starts the receiver for the `number`th time.
-    pub(crate) fn receiver(&self, number: usize) -> Result<Daemon> {
+    /// Starts the receiver for the `number`th time; who dials, dials `to`.
+    pub(crate) fn receiver(&self, number: usize, to: SocketAddr) -> Result<Daemon> {
         let pictures = self.file(&format!("receiver-{number}.pictures"));
         let config = self.file(&format!("receiver-{number}.toml"));
         std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", pictures.display()))?;
         let mut command = self.command(1, number);
-        command.args(["--listen", &self.listen.to_string(), "--peer", &self.keys[0], "--sink", "headless"]);
+        self.join(&mut command, !self.sender_listens, to);
+        command.args(["--peer", &self.keys[0], "--sink", "headless"]);
         if let Some(quality) = &self.quality {
             let pipe = self.file(&format!("receiver-{number}.y4m"));
             quality.watch(&pipe)?;
@@ -139,6 +145,11 @@ impl Setup {
         }
         command.arg("--config").arg(config);
         Daemon::start("receiver", &mut command, &self.file(&format!("receiver-{number}.log")))
+    }
+
+    fn join(&self, command: &mut Command, listens: bool, to: SocketAddr) {
+        let (flag, address) = if listens { ("--listen", self.listen) } else { ("--to", to) };
+        command.arg(flag).arg(address.to_string());
     }
 
     fn command(&self, end: usize, number: usize) -> Command {

@@ -1,4 +1,4 @@
-//! A peer whose key is allowed and who means ill: it takes the sender's place.
+//! A peer whose key is allowed and who means ill: it takes the place of the sender, or of the receiver.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -59,10 +59,10 @@ impl Hostile {
     }
 }
 
-/// Connects to the receiver at `target`, whose key file is `receiver`, with the key in the file `key`.
-pub(crate) fn start(act: Act, key: &Path, receiver: &Path, target: SocketAddr) -> Result<Hostile> {
+/// Connects to the daemon at `target`, whose key file is `peer`, with the key in the file `key`.
+pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Result<Hostile> {
     let own = Identity::load(key)?;
-    let verifier = PeerVerifier::new([Identity::load(receiver)?.public_key()]);
+    let verifier = PeerVerifier::new([Identity::load(peer)?.public_key()]);
     let tls = client_config(own.certified_key()?, verifier, Protocol::Call)?;
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let stop = Arc::new(AtomicBool::new(false));
@@ -75,7 +75,8 @@ pub(crate) fn start(act: Act, key: &Path, receiver: &Path, target: SocketAddr) -
             endpoint.set_default_client_config(config);
             match act {
                 Act::Flood => flood(&endpoint, target, &stopped).await,
-                Act::Abuse => abuse(&endpoint, target, &stopped).await,
+                Act::Abuse => abuse(&endpoint, target, Role::Sender, &stopped).await,
+                Act::AbuseSender => abuse(&endpoint, target, Role::Receiver, &stopped).await,
             }
         })
     });
@@ -88,18 +89,20 @@ struct Line {
     send: quinn::SendStream,
     receive: quinn::RecvStream,
     reader: ControlReader,
+    /// Which end it speaks for.
+    own: Role,
 }
 
 impl Line {
-    async fn open(endpoint: &quinn::Endpoint, target: SocketAddr) -> Result<Self> {
+    async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role) -> Result<Self> {
         let connection = endpoint.connect(target, "duet")?.await?;
         let (send, receive) = connection.open_bi().await?;
-        Ok(Self { connection, send, receive, reader: ControlReader::default() })
+        Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
     }
 
     async fn say(&mut self, message: &ControlMessage) -> Result<()> {
         let mut bytes = Vec::new();
-        encode(message, Role::Sender, &mut bytes);
+        encode(message, self.own, &mut bytes);
         Ok(self.send.write_all(&bytes).await?)
     }
 
@@ -153,7 +156,7 @@ fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
 async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
     let params = params(FrameSize::new(SIZE.0, SIZE.1)?)?;
     let frames = frames(&params, RATE.bytes_per_frame(params.frame_rate) / 2)?;
-    let mut line = Line::open(endpoint, target).await?;
+    let mut line = Line::open(endpoint, target, Role::Sender).await?;
     let began = Instant::now();
     let now = || Timestamp::from_us(1_000_000 + began.elapsed().as_micros() as u64);
     let max = line.connection.max_datagram_size().context("the receiver takes no datagrams")?;
@@ -214,25 +217,29 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
     datagram
 }
 
-/// What breaks the protocol, after both Hellos.
-fn abuses() -> Result<Vec<(&'static str, Vec<u8>)>> {
+/// What the end `own` may say that breaks the protocol.
+fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let said = |messages: &[ControlMessage]| {
         let mut bytes = Vec::new();
-        messages.iter().for_each(|message| encode(message, Role::Sender, &mut bytes));
+        messages.iter().for_each(|message| encode(message, own, &mut bytes));
         bytes
     };
     let hello = |version, role| ControlMessage::Hello { version, role };
-    let right = hello(PROTOCOL_VERSION, Role::Sender);
+    let right = hello(PROTOCOL_VERSION, own);
     let largest = params(FrameSize::new(FrameSize::MAX_SIDE, FrameSize::MAX_SIDE)?)?;
     let giant = ControlMessage::Welcome { params: largest, start_frame: FrameId(0) };
     let bye = ControlMessage::Bye { reason: ByeReason::Stopping };
     let too_long = (MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
+    let (other, first, not_own) = match own {
+        Role::Sender => (Role::Receiver, giant.clone(), ControlMessage::Ready),
+        Role::Receiver => (Role::Sender, ControlMessage::Ready, giant.clone()),
+    };
     Ok(vec![
-        ("another version", said(&[hello(PROTOCOL_VERSION + 1, Role::Sender)])),
-        ("the same role", said(&[hello(PROTOCOL_VERSION, Role::Receiver)])),
-        ("Ready from a sender", said(&[right.clone(), ControlMessage::Ready])),
+        ("another version", said(&[hello(PROTOCOL_VERSION + 1, own)])),
+        ("the same role", said(&[hello(PROTOCOL_VERSION, other)])),
+        ("what only the other end says", said(&[right.clone(), not_own])),
         ("two Hellos", said(&[right.clone(), right.clone()])),
-        ("a message before Hello", said(std::slice::from_ref(&giant))),
+        ("a message before Hello", said(&[first])),
         ("a giant picture", said(&[right.clone(), giant])),
         ("a message that is too long", too_long),
         ("bytes that are no message", [&4u32.to_le_bytes()[..], &[0xff; 4]].concat()),
@@ -241,14 +248,15 @@ fn abuses() -> Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 /// Breaks the protocol in every way, one connection after the other, and lets a few connections hang.
-async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
+async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role, stop: &AtomicBool) -> Result<Said> {
     let (mut unanswered, mut rounds, mut idle) = (Vec::new(), 0, Vec::new());
     'all: loop {
-        for (what, bytes) in abuses()? {
+        for (what, bytes) in abuses(own)? {
             if stop.load(Ordering::Relaxed) {
                 break 'all;
             }
-            let mut line = Line::open(endpoint, target).await.with_context(|| format!("after {rounds} connections"))?;
+            let mut line =
+                Line::open(endpoint, target, own).await.with_context(|| format!("after {rounds} connections"))?;
             rounds += 1;
             line.send.write_all(&bytes).await?;
             if line.verdict().await.is_none() && !unanswered.iter().any(|known| known == what) {
@@ -256,7 +264,7 @@ async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool
             }
         }
         // As many streams as are allowed, written to and never read from; the connection is left as it is.
-        let mut line = Line::open(endpoint, target).await?;
+        let mut line = Line::open(endpoint, target, own).await?;
         rounds += 1;
         let more = async {
             let mut streams = Vec::new();
@@ -266,7 +274,7 @@ async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool
             }
         };
         let _ = tokio::time::timeout(Duration::from_millis(100), more).await;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
         idle.truncate(3);
         idle.push(line);
     }

@@ -45,7 +45,7 @@ impl Namespaces {
                     run("ip", &["-n", name, "link", "set", "up0", "up"])?;
                 }
             }
-            Route::Direct | Route::Line { .. } => {
+            Route::Direct | Route::Reversed | Route::Line { .. } => {
                 let peer = ["type", "veth", "peer", "name", "up0", "netns", receiver_end];
                 run("ip", &[&["link", "add", "up0", "netns", sender_end.as_str()], &peer[..]].concat())?;
                 for (name, host) in [(sender_end, 1), (receiver_end, 2)] {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Result, bail};
 
 use crate::bulk::Bulk;
-use crate::cases::{Case, FAR, Fault, RESTART, Route};
+use crate::cases::{Act, Case, FAR, Fault, RESTART, Route};
 use crate::daemons::{Daemon, Setup, Stream};
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
@@ -28,7 +28,7 @@ enum Step {
     StartSender,
     StartReceiver,
     ContinueReceiver,
-    EndHostile,
+    EndHostile(Act),
 }
 
 /// Runs `case` for `length`. Files go to `folder`.
@@ -41,7 +41,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         Some(spaces) if matches!(case.route, Route::Line { .. }) => Some(Bulk::listen(spaces, &setup.file("tcp"))?),
         _ => None,
     };
-    let mut pair = Pair { sender: None, receiver: Some(setup.receiver(0)?), starts: [1, 1], dialled };
+    let mut pair = Pair { sender: None, receiver: Some(setup.receiver(0, dialled)?), starts: [1, 1], dialled };
     pair.sender = Some(setup.sender(0, dialled)?);
     wait_for_pictures(&setup, &mut pair)?;
     let mut scene = Scene { setup, pair, relay, bulk, hostile: None, floods: vec![], steps: vec![] };
@@ -76,7 +76,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
             let at = now.as_secs_f64() * 1e3;
             match step {
                 Step::Fault(_) => run.faults.push(at),
-                Step::EndHostile => run.hostile_until = at,
+                Step::EndHostile(_) => run.hostile_until = at,
                 Step::StartSender | Step::StartReceiver | Step::ContinueReceiver => run.returns.push(at),
             }
         }
@@ -141,11 +141,12 @@ impl Scene {
             Step::StartSender => self.pair.start_sender(&self.setup),
             Step::StartReceiver => self.pair.start_receiver(&self.setup),
             Step::ContinueReceiver => self.pair.signal_receiver("CONT"),
-            Step::EndHostile => {
+            Step::EndHostile(act) => {
                 if let Some(hostile) = &self.hostile {
                     hostile.stop();
                 }
-                self.steps.push((now + RESTART, Step::StartSender));
+                let back = if act == Act::AbuseSender { Step::StartReceiver } else { Step::StartSender };
+                self.steps.push((now + RESTART, back));
                 Ok(())
             }
         }
@@ -171,10 +172,14 @@ impl Scene {
             }
             Fault::Clock(time) => (0..2).try_for_each(|end| self.setup.set_clock(end, time))?,
             Fault::Hostile { act, span } => {
-                self.pair.sender.take().map_or(Ok(()), Daemon::kill)?;
-                let key = self.setup.file("sender.pem");
-                self.hostile = Some(hostile::start(act, &key, &self.setup.file("receiver.pem"), self.setup.listen)?);
-                self.steps.push((now + span, Step::EndHostile));
+                let (own, other, replaced) = match act {
+                    Act::Flood | Act::Abuse => ("sender.pem", "receiver.pem", &mut self.pair.sender),
+                    Act::AbuseSender => ("receiver.pem", "sender.pem", &mut self.pair.receiver),
+                };
+                replaced.take().map_or(Ok(()), Daemon::kill)?;
+                let (own, other) = (self.setup.file(own), self.setup.file(other));
+                self.hostile = Some(hostile::start(act, &own, &other, self.setup.listen)?);
+                self.steps.push((now + span, Step::EndHostile(act)));
             }
             Fault::Tcp => {
                 if let (Some(bulk), Some(spaces)) = (&mut self.bulk, &self.setup.spaces) {
@@ -210,7 +215,7 @@ impl Pair {
     }
 
     fn start_receiver(&mut self, setup: &Setup) -> Result<()> {
-        self.receiver = Some(setup.receiver(self.starts[1])?);
+        self.receiver = Some(setup.receiver(self.starts[1], self.dialled)?);
         self.starts[1] += 1;
         Ok(())
     }
