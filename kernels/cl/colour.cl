@@ -4,10 +4,10 @@
 //   samples, of which those beyond the last row or column are copies of it. R'G'B' becomes BT.709 Y'CbCr by
 //   v = fma(wr, r, fma(wg, g, fma(wb, b, offset))), with RGB's own 2x2 mean for chroma at half size.
 //   Back: s = clamp(floor(v + 128.5), 0, 255).
-// Shapes: `out` is width x height f32 with `pitch` from row to row. A sample of the source at column x and row y
-//   is the byte at offset + (y >> down) * row_bytes + (x >> across) * step: that covers planes, interleaved
-//   samples, and chroma that is coarser in the source than in the stream.
-// NDRange: one group per row, any range of rows: (LSIZE, rows) from work-item (0, first row) on.
+// Shapes: a sample of the source at column x and row y is the byte at offset + (y >> down) * row_bytes + (x >> across) *
+//   step: that covers planes, interleaved samples, and chroma that is coarser in the source than in the stream.
+//   `source_w` x `source_h` is the size of the source in samples before halving.
+// source.cl chooses which of these the first level of a transform reads.
 
 // Four samples' integer sum as a centred mean.
 INLINE float centred_mean(int sum)
@@ -21,98 +21,37 @@ INLINE float centred_sample(__global const uchar *in, int offset, int row_bytes,
     return (float)in[offset + (size_t)(y >> down) * row_bytes + (size_t)(x >> across) * step] - 128.0f;
 }
 
-// `in_w` x `in_h` is the size of the source in samples before halving.
-INLINE float mean_sample(__global const uchar *in, int offset, int row_bytes, int step, int across, int in_w, int in_h,
-                         int x, int y)
+INLINE float mean_sample(__global const uchar *in, int offset, int row_bytes, int step, int across, int source_w,
+                         int source_h, int x, int y)
 {
     __global const uchar *upper = in + offset + (size_t)(2 * y) * row_bytes;
-    __global const uchar *lower = in + offset + (size_t)min(2 * y + 1, in_h - 1) * row_bytes;
+    __global const uchar *lower = in + offset + (size_t)min(2 * y + 1, source_h - 1) * row_bytes;
     int left = ((2 * x) >> across) * step;
-    int right = (min(2 * x + 1, in_w - 1) >> across) * step;
+    int right = (min(2 * x + 1, source_w - 1) >> across) * step;
     return centred_mean(upper[left] + upper[right] + lower[left] + lower[right]);
 }
 
-INLINE float rgb_sample(__global const uchar *in, float wr, float wg, float wb, float constant_term, int in_w, int x,
-                        int y)
+INLINE float rgb_sample(__global const uchar *in, float wr, float wg, float wb, float constant_term, int source_w,
+                        int x, int y)
 {
-    __global const uchar *at = in + 3 * ((size_t)y * in_w + x);
+    __global const uchar *at = in + 3 * ((size_t)y * source_w + x);
     return fma(wr, (float)at[0], fma(wg, (float)at[1], fma(wb, (float)at[2], constant_term)));
 }
 
-INLINE float rgb_mean_sample(__global const uchar *in, float wr, float wg, float wb, float constant_term, int in_w,
-                             int in_h, int x, int y)
+INLINE float rgb_mean_sample(__global const uchar *in, float wr, float wg, float wb, float constant_term, int source_w,
+                             int source_h, int x, int y)
 {
-    __global const uchar *upper = in + (size_t)(2 * y) * in_w * 3;
-    __global const uchar *lower = in + (size_t)min(2 * y + 1, in_h - 1) * in_w * 3;
-    int left = 6 * x, right = 3 * min(2 * x + 1, in_w - 1);
+    __global const uchar *upper = in + (size_t)(2 * y) * source_w * 3;
+    __global const uchar *lower = in + (size_t)min(2 * y + 1, source_h - 1) * source_w * 3;
+    int left = 6 * x, right = 3 * min(2 * x + 1, source_w - 1);
     float r = (float)(upper[left] + upper[right] + lower[left] + lower[right]) * 0.25f;
     float g = (float)(upper[left + 1] + upper[right + 1] + lower[left + 1] + lower[right + 1]) * 0.25f;
     float b = (float)(upper[left + 2] + upper[right + 2] + lower[left + 2] + lower[right + 2]) * 0.25f;
     return fma(wr, r, fma(wg, g, fma(wb, b, constant_term)));
 }
 
-// A centred sample to a byte.
+// A centred sample to a byte. Numbers that are not negative are rounded down by cutting their fraction off.
 INLINE uchar byte_of(float v)
 {
-    return (uchar)(int)clamp(floor(v + 128.5f), 0.0f, 255.0f);
-}
-
-GROUP __kernel void plane_zero(__global float *restrict out, int pitch, int width)
-{
-    out += get_global_id(1) * (size_t)pitch;
-    for EACH(x, 0, width)
-        out[x] = 0.0f;
-}
-
-GROUP __kernel void plane_samples(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
-                                  int down, __global float *restrict out, int pitch, int width)
-{
-    int y = get_global_id(1);
-    out += (size_t)y * pitch;
-    if (step == 1 && across == 0) {
-        for EACH(x, 0, width)
-            out[x] = centred_sample(in, offset, row_bytes, 1, 0, down, x, y);
-    } else {
-        for EACH(x, 0, width)
-            out[x] = centred_sample(in, offset, row_bytes, step, across, down, x, y);
-    }
-}
-
-GROUP __kernel void plane_means(__global const uchar *restrict in, int offset, int row_bytes, int step, int across,
-                                int in_w, int in_h, __global float *restrict out, int pitch, int width)
-{
-    int y = get_global_id(1);
-    out += (size_t)y * pitch;
-    for EACH(x, 0, width)
-        out[x] = mean_sample(in, offset, row_bytes, step, across, in_w, in_h, x, y);
-}
-
-GROUP __kernel void plane_from_rgb(__global const uchar *restrict in, float wr, float wg, float wb, float constant_term,
-                                   int in_w, int in_h, __global float *restrict out, int pitch, int width)
-{
-    int y = get_global_id(1);
-    out += (size_t)y * pitch;
-    for EACH(x, 0, width)
-        out[x] = rgb_sample(in, wr, wg, wb, constant_term, in_w, x, y);
-}
-
-GROUP __kernel void plane_from_rgb_means(__global const uchar *restrict in, float wr, float wg, float wb,
-                                         float constant_term, int in_w, int in_h, __global float *restrict out,
-                                         int pitch, int width)
-{
-    int y = get_global_id(1);
-    out += (size_t)y * pitch;
-    for EACH(x, 0, width)
-        out[x] = rgb_mean_sample(in, wr, wg, wb, constant_term, in_w, in_h, x, y);
-}
-
-// A plane of `width` columns to bytes without gaps between rows.
-GROUP __kernel void plane_to_bytes(__global const float *restrict in, int pitch, __global uchar *restrict out,
-                                   int width)
-{
-    int y = get_global_id(1);
-    in += (size_t)y * pitch;
-    out += (size_t)y * width;
-    for EACH(x, 0, width)
-        out[x] = byte_of(in[x]);
+    return (uchar)(int)clamp(v + 128.5f, 0.0f, 255.0f);
 }

@@ -5,11 +5,11 @@
 //   d[n] += GAMMA (s[n] + s[n+1])     s[n] += DELTA (d[n-1] + d[n])     s *= KAPPA     d *= KAPPA_INVERSE
 // A row or column of one sample passes unchanged.
 //
-// Shapes: `in` holds in_w x in_h samples with `in_pitch` from row to row; samples beyond are zero up to w x h,
+// Shapes: in_w x in_h samples come from where source.cl says; samples beyond are zero up to w x h,
 //   the size that is transformed. Low coefficients in both directions go to `low` (low_w x low_h); the others
 //   into the three detail bands of the Mallat square `bands`: `half_side` to the right, below, and both.
 // NDRange: one group per strip of STRIP column pairs and per segment of `rows` row pairs:
-//   (ceil(low_w / STRIP) * LSIZE, ceil(low_h / rows)).
+//   (ceil(low_w / STRIP) * LSIZE, ceil(low_h / rows)), any rows of them.
 // A group slides down its segment. Each step loads two rows of its strip with a halo of two pairs on both
 //   sides, lifts them along the row, and feeds the columns' lifting, whose state is four rows (S0, D1, S1, D2).
 //   Two pairs above a segment and one below it are lifted again by the neighbour.
@@ -17,9 +17,15 @@
 
 #define NOWHERE ((__global float *)0)
 
+// Sample `x` of row `y`; zero where none is stored.
+float visible_sample(SOURCE_PARAMS, int x, int y, int in_w)
+{
+    return x >= 0 && x < in_w ? sample_from(SOURCE, x, y) : 0.0f;
+}
+
 // Loads row `y`, split into even and odd samples from pair `first` on.
-void load_pairs(__local float *restrict even, __local float *restrict odd, __global const float *in, int in_pitch,
-                int in_w, int in_h, int w, int h, int y, int first)
+void load_pairs(__local float *restrict even, __local float *restrict odd, SOURCE_PARAMS, int in_w, int in_h, int w,
+                int h, int y, int first)
 {
     int at = mapped(y, h);
     if (at < 0 || at >= in_h) {
@@ -27,21 +33,19 @@ void load_pairs(__local float *restrict even, __local float *restrict odd, __glo
             even[c] = odd[c] = 0.0f;
         return;
     }
-    __global const float *row = in + (size_t)at * in_pitch;
     int from = max(0, -first);
     int to = clamp(in_w / 2 - first, from, LINE);
-    __global const float *pairs = row + 2 * first;
     for EACH(c, 0, from) {
-        even[c] = sample_at(row, 2 * (first + c), w, in_w);
-        odd[c] = sample_at(row, 2 * (first + c) + 1, w, in_w);
+        even[c] = visible_sample(SOURCE, mapped(2 * (first + c), w), at, in_w);
+        odd[c] = visible_sample(SOURCE, mapped(2 * (first + c) + 1, w), at, in_w);
     }
     for EACH(c, from, to) {
-        even[c] = pairs[2 * c];
-        odd[c] = pairs[2 * c + 1];
+        even[c] = sample_from(SOURCE, 2 * (first + c), at);
+        odd[c] = sample_from(SOURCE, 2 * (first + c) + 1, at);
     }
     for EACH(c, to, LINE) {
-        even[c] = sample_at(row, 2 * (first + c), w, in_w);
-        odd[c] = sample_at(row, 2 * (first + c) + 1, w, in_w);
+        even[c] = visible_sample(SOURCE, mapped(2 * (first + c), w), at, in_w);
+        odd[c] = visible_sample(SOURCE, mapped(2 * (first + c) + 1, w), at, in_w);
     }
 }
 
@@ -95,8 +99,7 @@ void lift_columns(__local float *restrict state, __local const float *restrict o
     }
 }
 
-GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, int in_w, int in_h, int w, int h,
-                              __global float *low, int low_pitch, int low_w, int low_h, __global float *bands,
+GROUP __kernel void dwt_level(SOURCE_PARAMS, int in_w, int in_h, int w, int h, __global float *low, int low_pitch, int low_w, int low_h, __global float *bands,
                               int band_pitch, int half_side, int high_w, int high_h, int rows)
 {
     // Two rows, each split in even and odd; then the state of low and high columns.
@@ -107,7 +110,7 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
 
     int x = (int)get_group_id(0) * STRIP;
     int first = x - 2;
-    int top = (int)get_group_id(1) * rows;
+    int top = (int)get_global_id(1) * rows;
     int bottom = min(top + rows, low_h);
     int low_cols = min(STRIP, low_w - x);
     int high_cols = min(STRIP, high_w - x);
@@ -119,8 +122,8 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
     __global float *lh = bands + (size_t)half_side * band_pitch + x;
     __global float *hh = lh + half_side;
 
-    load_pairs(even_a, odd_a, in, in_pitch, in_w, in_h, w, h, 2 * (top - 2), first);
-    load_pairs(even_b, odd_b, in, in_pitch, in_w, in_h, w, h, 0, first);
+    load_pairs(even_a, odd_a, SOURCE, in_w, in_h, w, h, 2 * (top - 2), first);
+    load_pairs(even_b, odd_b, SOURCE, in_w, in_h, w, h, 0, first);
     SYNC;
     if (w > 1)
         lift_pairs(even_a, odd_a, even_b, odd_b, first, row_ns, row_nd);
@@ -140,8 +143,8 @@ GROUP __kernel void dwt_level(__global const float *restrict in, int in_pitch, i
     }
     for (int n = top - 2; n <= bottom; n++) {
         SYNC;
-        load_pairs(even_a, odd_a, in, in_pitch, in_w, in_h, w, h, 2 * n + 1, first);
-        load_pairs(even_b, odd_b, in, in_pitch, in_w, in_h, w, h, 2 * n + 2, first);
+        load_pairs(even_a, odd_a, SOURCE, in_w, in_h, w, h, 2 * n + 1, first);
+        load_pairs(even_b, odd_b, SOURCE, in_w, in_h, w, h, 2 * n + 2, first);
         SYNC;
         if (w > 1)
             lift_pairs(even_a, odd_a, even_b, odd_b, first, row_ns, row_nd);

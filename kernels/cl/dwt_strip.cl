@@ -2,7 +2,7 @@
 //
 // Maths and shapes: as in dwt.cl, w > 1 and h > 1.
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs:
-//   (ceil(low_w / STRIP), ceil(low_h / rows)).
+//   (ceil(low_w / STRIP), ceil(low_h / rows)), any rows of them.
 // A work-item slides down its segment. Each step lifts two rows of samples in registers, four pairs of both at a time, and
 //   feeds the columns' lifting, whose state is four rows (S0, D1, S1, D2) in the first-level cache.
 // Assumes in_w <= w, in_h <= h, low_w >= high_w, low_h >= high_h.
@@ -94,7 +94,7 @@ GROUP __kernel void dwt_level(SOURCE_PARAMS, int in_w, int in_h, int w, int h, _
     float edges_a[LANES * (2 * STRIP_VECTORS + 2)], edges_b[LANES * (2 * STRIP_VECTORS + 2)];
     // Vectors of samples start at an odd one and go one pair ahead of the coefficients that they give.
     int x = (int)get_group_id(0) * STRIP, first = 2 * x + 3;
-    int top = (int)get_group_id(1) * rows, bottom = min(top + rows, low_h);
+    int top = (int)get_global_id(1) * rows, bottom = min(top + rows, low_h);
     int row_ns = (w + 1) / 2, row_nd = w / 2, column_ns = (h + 1) / 2, column_nd = h / 2;
     int low_cols = min(STRIP, low_w - x), high_cols = min(STRIP, high_w - x);
     int vectors = (low_cols + LANES - 1) / LANES;

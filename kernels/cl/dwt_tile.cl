@@ -1,28 +1,22 @@
 // One level of a forward transform in both directions, tile by tile: rows into local memory, one barrier, columns.
 //
 // Maths: lift.cl along the rows, then along the columns. A row or column of one sample passes unchanged.
-// Shapes: `in_w` x `in_h` samples come from `in`; samples beyond are zero up to w x h, the size that is
+// Shapes: `in_w` x `in_h` samples come from where source.cl says; samples beyond are zero up to w x h, the size that is
 //   transformed. Low coefficients in both directions go to `low` (low_w x low_h); the others into the three detail
 //   bands of the Mallat square `bands`: `half_side` to the right, below, and both.
-// NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)).
+// NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)), any rows of them.
 // A work-item lifts units of four pairs along a row, TILE_BATCH units at a time so that many loads are under way,
 //   then two columns of TILE_SEGMENT pairs. What a unit or segment needs beyond itself it lifts again, in registers.
 // Assumes TILE_W a multiple of 4, TILE_H one of TILE_SEGMENT; low_w >= high_w, low_h >= high_h; pitches multiples of 16.
 
-// Four samples from column `x` of row `y` on.
-INLINE T4 four(__global const T *in, int in_pitch, int x, int y)
-{
-    return *(__global const T4 *)(in + (size_t)y * in_pitch + x);
-}
-
-// The same, some of which lie beyond the ends.
-INLINE T4 load_mapped(__global const T *restrict in, int in_pitch, int x, int y, int in_w, int w)
+// Four samples from column `x` on, some of which lie beyond the ends.
+INLINE T4 load_mapped(SOURCE_PARAMS, int x, int y, int in_w, int w)
 {
     T v[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         int at = mapped_near(x + k, w);
-        T here = in[(size_t)y * in_pitch + clamp(at, 0, in_w - 1)];
+        T here = sample_from(SOURCE, clamp(at, 0, in_w - 1), y);
         v[k] = at >= 0 && at < in_w ? here : 0;
     }
     return (T4)(v[0], v[1], v[2], v[3]);
@@ -55,13 +49,13 @@ INLINE void split_unit(const T4 *v, __local T4 *low, __local T4 *high, int pair,
     } while (0)
 
 __attribute__((reqd_work_group_size(TILE_LSIZE, 1, 1))) __kernel void
-dwt_tile(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w, int h, __global T *restrict low,
+dwt_tile(SOURCE_PARAMS, int in_w, int in_h, int w, int h, __global T *restrict low,
          int low_pitch, int low_w, int low_h, __global T *restrict bands, int band_pitch, int half_side, int high_w,
          int high_h)
 {
     __local T4 low_rows[TILE_ROWS * UNITS], high_rows[TILE_ROWS * UNITS];
     int lid = get_local_id(0);
-    int left = (int)get_group_id(0) * TILE_W, top = (int)get_group_id(1) * TILE_H;
+    int left = (int)get_group_id(0) * TILE_W, top = (int)get_global_id(1) * TILE_H;
     // Whether the tile and all that it depends on lie inside the samples, and all that it writes inside the bands.
     bool inside = left >= 2 * SIDE_VECTORS && 2 * (left + TILE_W + 2 * SIDE_VECTORS) <= in_w && top >= HALO &&
                   2 * (top + TILE_H + HALO) <= in_h && left + TILE_W <= high_w && top + TILE_H <= high_h;
@@ -75,7 +69,7 @@ dwt_tile(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w,
                 int x = 2 * left + 8 * (i % UNITS) - 4 * SIDE_VECTORS, y = 2 * (top - HALO) + i / UNITS;
 #pragma unroll
                 for (int k = 0; k < UNIT_VECTORS; k++)
-                    v[j][k] = four(in, in_pitch, x + 4 * k, y);
+                    v[j][k] = four_from(SOURCE, x + 4 * k, y);
             }
 #pragma unroll
             for (int j = 0; j < TILE_BATCH; j++) {
@@ -95,11 +89,11 @@ dwt_tile(__global const T *restrict in, int in_pitch, int in_w, int in_h, int w,
                 if (x >= 0 && x + 4 * UNIT_VECTORS <= in_w) {
 #pragma unroll
                     for (int k = 0; k < UNIT_VECTORS; k++)
-                        v[k] = four(in, in_pitch, x + 4 * k, y);
+                        v[k] = four_from(SOURCE, x + 4 * k, y);
                 } else {
 #pragma unroll
                     for (int k = 0; k < UNIT_VECTORS; k++)
-                        v[k] = load_mapped(in, in_pitch, x + 4 * k, y, in_w, w);
+                        v[k] = load_mapped(SOURCE, x + 4 * k, y, in_w, w);
                 }
             }
             split_unit(v, low_rows + i, high_rows + i, left + 4 * (i % UNITS), w);

@@ -88,21 +88,21 @@ void unlift_pairs(__local float *restrict even_a, __local float *restrict odd_a,
     SYNC;
 }
 
-// Writes a row of samples from its even and odd halves.
-void store_row(__global float *restrict out, __local const float *restrict even, __local const float *restrict odd,
+// Writes `count` samples from column `x` of row `y` on from the row's even and odd halves.
+void store_row(TARGET_PARAMS, int x, int y, __local const float *restrict even, __local const float *restrict odd,
                int count)
 {
     for EACH(c, 0, count / 2) {
-        out[2 * c] = even[c];
-        out[2 * c + 1] = odd[c];
+        sample_to(TARGET, x + 2 * c, y, even[c]);
+        sample_to(TARGET, x + 2 * c + 1, y, odd[c]);
     }
     if ((count & 1) && get_local_id(0) == 0)
-        out[count - 1] = even[count / 2];
+        sample_to(TARGET, x + count - 1, y, even[count / 2]);
 }
 
 GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low_w, int low_h,
                                __global const float *bands, int band_pitch, int half_side, int high_w, int high_h, int w,
-                               int h, __global float *out, int out_pitch, int out_w, int out_h, int rows)
+                               int h, TARGET_PARAMS, int out_w, int out_h, int rows)
 {
     // Rows a and b hold low and high coefficients, then even and odd columns of an even and an odd row.
     __local float line[4 * LINE];
@@ -119,7 +119,6 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
     __global const float *hl = bands + half_side;
     __global const float *lh = bands + (size_t)half_side * band_pitch;
     __global const float *hh = lh + half_side;
-    out += 2 * x;
 
     if (h == 1) {
         load_bands(a, a + LINE, low, low_pitch, low_w, hl, band_pitch, high_w, w, h, low_h, 0, 0, first, 1.0f);
@@ -132,7 +131,7 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
         SYNC;
         if (w > 1)
             unlift_pairs(a, a + LINE, b, b + LINE, first, row_ns, row_nd);
-        store_row(out, a + 2, a + LINE + 2, columns);
+        store_row(TARGET, 2 * x, 0, a + 2, a + LINE + 2, columns);
         return;
     }
     load_bands(b, b + LINE, lh, band_pitch, low_w, hh, band_pitch, high_w, w, h, high_h, top - 2, 1, first, KAPPA);
@@ -158,8 +157,8 @@ GROUP __kernel void idwt_level(__global const float *low, int low_pitch, int low
             unlift_pairs(a, a + LINE, b, b + LINE, first, row_ns, row_nd);
         int odd = 2 * n - 3, even = 2 * n - 2;
         if (odd >= 2 * top && odd < out_h)
-            store_row(out + (size_t)odd * out_pitch, b + 2, b + LINE + 2, columns);
+            store_row(TARGET, 2 * x, odd, b + 2, b + LINE + 2, columns);
         if (even < 2 * bottom && even < out_h)
-            store_row(out + (size_t)even * out_pitch, a + 2, a + LINE + 2, columns);
+            store_row(TARGET, 2 * x, even, a + 2, a + LINE + 2, columns);
     }
 }

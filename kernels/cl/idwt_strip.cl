@@ -82,6 +82,26 @@ INLINE void unlift_rows(Back *before, float8 s, float8 d, int at, int ns, int nd
 #define LOWER(even, odd)                                                                                               \
     ((float8)((even).s4, (odd).s4, (even).s5, (odd).s5, (even).s6, (odd).s6, (even).s7, (odd).s7))
 
+// Writes eight samples from column `x` on of an upper and of a lower row.
+INLINE void put_rows(TARGET_PARAMS, int x, int upper, int lower, float8 even, float8 odd)
+{
+#if TO == PLANE
+    eight_to(TARGET, x, upper, UPPER(even, odd));
+    eight_to(TARGET, x, lower, LOWER(even, odd));
+#else
+    // A short is a pair, its first byte in the lower half: processors are little-endian.
+    ushort8 pairs = convert_ushort8(eight_rounded(even) | eight_rounded(odd) << 8);
+    __global uchar *to_upper = out + (size_t)upper * out_pitch + x, *to_lower = out + (size_t)lower * out_pitch + x;
+#if ALIGNED
+    vstore2(as_uint2(pairs.lo), 0, (__global uint *)to_upper);
+    vstore2(as_uint2(pairs.hi), 0, (__global uint *)to_lower);
+#else
+    vstore8(as_uchar8(pairs.lo), 0, to_upper);
+    vstore8(as_uchar8(pairs.hi), 0, to_lower);
+#endif
+#endif
+}
+
 // Writes the first `count` of eight samples.
 INLINE void put_samples(TARGET_PARAMS, int x, int y, float8 v, int count)
 {
@@ -144,11 +164,9 @@ GROUP __kernel void idwt_level(__global const float *restrict low, int low_pitch
             int at = first + t * LANES, column = 2 * (x + t * LANES);
             UNLIFT(t, true);
             UNLIFT_FOUR(FIRST_FOUR, at);
-            eight_to(TARGET, column, even_row, UPPER(even, odd));
-            eight_to(TARGET, column, odd_row, LOWER(even, odd));
+            put_rows(TARGET, column, even_row, odd_row, even, odd);
             UNLIFT_FOUR(LAST_FOUR, at + 4);
-            eight_to(TARGET, column + LANES, even_row, UPPER(even, odd));
-            eight_to(TARGET, column + LANES, odd_row, LOWER(even, odd));
+            put_rows(TARGET, column + LANES, even_row, odd_row, even, odd);
         }
         for (; t < vectors; t++) {
             int at = first + t * LANES, column = 2 * (x + t * LANES);

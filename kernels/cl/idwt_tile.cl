@@ -2,8 +2,8 @@
 //
 // Maths: lift.cl backwards along the columns, then along the rows. A row or column of one sample passes unchanged.
 // Shapes: as in dwt_tile.cl with the arrows turned: low_w x low_h coefficients in `low`, the detail bands (high_w and
-//   high_h wide and high) in `bands`, all zero beyond; out_w x out_h samples of the w x h that the level has are
-//   written.
+//   high_h wide and high) in `bands`, all zero beyond; out_w x out_h samples of the w x h that the level has go
+//   to where source.cl says.
 // NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs of samples.
 // Assumes what dwt_tile.cl assumes.
 
@@ -33,8 +33,8 @@ INLINE int band_row(int y, int h, int band_h)
 
 __attribute__((reqd_work_group_size(TILE_LSIZE, 1, 1))) __kernel void
 idwt_tile(__global const T *restrict low, int low_pitch, int low_w, int low_h, __global const T *restrict bands,
-          int band_pitch, int half_side, int high_w, int high_h, int w, int h, __global T *restrict out,
-          int out_pitch, int out_w, int out_h)
+          int band_pitch, int half_side, int high_w, int high_h, int w, int h, TARGET_PARAMS, int out_w,
+          int out_h)
 {
     __local T4 low_rows[2 * TILE_H * (LINE_PAIRS / 4)], high_rows[2 * TILE_H * (LINE_PAIRS / 4)];
     int lid = get_local_id(0);
@@ -95,18 +95,17 @@ idwt_tile(__global const T *restrict low, int low_pitch, int low_w, int low_h, _
         int pair = left + 2 * unit, y = 2 * top + row;
         if (w > 1)
             merge_one(s, d, 2 + 2 * AT, pair - AT, (w + 1) / 2, w / 2);
-        __global T *to = out + (size_t)y * out_pitch + 2 * pair;
         if (inside) {
-            *(__global T4 *)to = (T4)(s[AT], d[AT], s[AT + 1], d[AT + 1]);
+            four_to(TARGET, 2 * pair, y, (T4)(s[AT], d[AT], s[AT + 1], d[AT + 1]));
             continue;
         }
         if (y < out_h) {
 #pragma unroll
             for (int k = 0; k < 2; k++) {
                 if (2 * (pair + k) < out_w)
-                    to[2 * k] = s[AT + k];
+                    sample_to(TARGET, 2 * (pair + k), y, s[AT + k]);
                 if (2 * (pair + k) + 1 < out_w)
-                    to[2 * k + 1] = d[AT + k];
+                    sample_to(TARGET, 2 * (pair + k) + 1, y, d[AT + k]);
             }
         }
     }

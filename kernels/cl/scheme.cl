@@ -3,7 +3,7 @@
 // Maths: forward_steps and inverse_steps take a quadruple (LL, HL, LH, HH) through all steps of a scheme; their text is made
 //   by src/opencl/scheme/ and follows this file. See kernels/README.md, "schemes".
 // Shapes: as in dwt.cl and idwt.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
-// NDRange: one group of TILE_W x TILE_H work-items per tile. The tile overlaps its neighbours by the halo that the steps use
+// NDRange: one group of TILE_W x TILE_H work-items per tile, forward any rows of tiles. The tile overlaps its neighbours by the halo that the steps use
 //   up (FORWARD_LEFT, .. INVERSE_DOWN), so that (TILE_W - left - right) x (TILE_H - up - down) quadruples are written:
 //   forward all of low_w x low_h, inverse all of ceil(out_w / 2) x ceil(out_h / 2).
 // Local memory: slots of one cell per quadruple with a MARGIN before and after, into which reads beyond the tile's first and
@@ -32,17 +32,23 @@ real value_at(__global const real *band, int pitch, int x, int y, int w, int h)
     return x >= 0 && x < w && y >= 0 && y < h ? band[(size_t)y * pitch + x] : 0;
 }
 
-TILE __kernel void scheme_forward(__global const real *restrict in, int in_pitch, int in_w, int in_h, int w, int h,
+// The sample in column x and row y of w x h; zero outside.
+INLINE real sample_at(SOURCE_PARAMS, int x, int y, int w, int h)
+{
+    return x >= 0 && x < w && y >= 0 && y < h ? sample_from(SOURCE, x, y) : 0;
+}
+
+TILE __kernel void scheme_forward(SOURCE_PARAMS, int in_w, int in_h, int w, int h,
                                   __global real *low, int low_pitch, int low_w, int low_h, __global real *bands,
                                   int band_pitch, int half_side, int high_w, int high_h)
 {
     __local real cells[FORWARD_SLOTS * SLOT];
     int tile_x = get_local_id(0), tile_y = get_local_id(1);
     int x = (int)get_group_id(0) * (TILE_W - FORWARD_LEFT - FORWARD_RIGHT) + tile_x - FORWARD_LEFT;
-    int y = (int)get_group_id(1) * (TILE_H - FORWARD_UP - FORWARD_DOWN) + tile_y - FORWARD_UP;
+    int y = ((int)get_global_id(1) / TILE_H) * (TILE_H - FORWARD_UP - FORWARD_DOWN) + tile_y - FORWARD_UP;
     int left = mapped(2 * x, w), right = mapped(2 * x + 1, w), top = mapped(2 * y, h), bottom = mapped(2 * y + 1, h);
-    Quad q = {value_at(in, in_pitch, left, top, in_w, in_h), value_at(in, in_pitch, right, top, in_w, in_h),
-              value_at(in, in_pitch, left, bottom, in_w, in_h), value_at(in, in_pitch, right, bottom, in_w, in_h)};
+    Quad q = {sample_at(SOURCE, left, top, in_w, in_h), sample_at(SOURCE, right, top, in_w, in_h),
+              sample_at(SOURCE, left, bottom, in_w, in_h), sample_at(SOURCE, right, bottom, in_w, in_h)};
     q = forward_steps(q, cells + MARGIN + tile_y * TILE_W + tile_x, x, y, w, h);
     if (tile_x < FORWARD_LEFT || tile_x >= TILE_W - FORWARD_RIGHT || tile_y < FORWARD_UP || tile_y >= TILE_H - FORWARD_DOWN)
         return;
@@ -59,7 +65,7 @@ TILE __kernel void scheme_forward(__global const real *restrict in, int in_pitch
 
 TILE __kernel void scheme_inverse(__global const real *low, int low_pitch, int low_w, int low_h,
                                   __global const real *bands, int band_pitch, int half_side, int w, int h,
-                                  __global real *out, int out_pitch, int out_w, int out_h)
+                                  TARGET_PARAMS, int out_w, int out_h)
 {
     __local real cells[INVERSE_SLOTS * SLOT];
     int tile_x = get_local_id(0), tile_y = get_local_id(1);
@@ -76,13 +82,12 @@ TILE __kernel void scheme_inverse(__global const real *low, int low_pitch, int l
     q = inverse_steps(q, cells + MARGIN + tile_y * TILE_W + tile_x, x, y, w, h);
     if (tile_x < INVERSE_LEFT || tile_x >= TILE_W - INVERSE_RIGHT || tile_y < INVERSE_UP || tile_y >= TILE_H - INVERSE_DOWN)
         return;
-    __global real *upper = out + (size_t)(2 * y) * out_pitch + 2 * x, *lower = upper + out_pitch;
     if (2 * x < out_w && 2 * y < out_h)
-        upper[0] = q.ll;
+        sample_to(TARGET, 2 * x, 2 * y, q.ll);
     if (2 * x + 1 < out_w && 2 * y < out_h)
-        upper[1] = q.hl;
+        sample_to(TARGET, 2 * x + 1, 2 * y, q.hl);
     if (2 * x < out_w && 2 * y + 1 < out_h)
-        lower[0] = q.lh;
+        sample_to(TARGET, 2 * x, 2 * y + 1, q.lh);
     if (2 * x + 1 < out_w && 2 * y + 1 < out_h)
-        lower[1] = q.hh;
+        sample_to(TARGET, 2 * x + 1, 2 * y + 1, q.hh);
 }

@@ -6,14 +6,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use common::frame::Channel;
-use common::params::StreamParams;
+use common::params::{Boundary, StreamParams};
 use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
 
 use super::choice::Schemes;
 use super::device::Device;
-use super::kernel::{Kernel, Program, kernel};
+use super::ends::Last;
+use super::kernel::{Kernel, Program};
 use super::memory::Memory;
 use super::queue::{Buffer, Event, Pinned, Queue};
+use super::source;
 use super::timeline::{Recorder, Stage};
 use super::transform::ChannelTransform;
 use crate::Error;
@@ -25,6 +27,9 @@ pub(super) struct ChannelPipeline {
     pub(super) queue: Queue,
     pub(super) program: Program,
     pub(super) transform: ChannelTransform<f32>,
+    /// What the transform was made with.
+    pub(super) schemes: Schemes<f32>,
+    pub(super) boundary: Boundary,
     pub(super) width: usize,
     pub(super) height: usize,
     /// Side of the square of coefficients.
@@ -77,9 +82,10 @@ impl ChannelPipeline {
     fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
         let (device, boundary) = (queue.device(), params.codec.boundary);
         let program = device.codec_program(boundary)?;
-        let transform = ChannelTransform::new(&queue, pyramid, &Schemes::stream(device, boundary, pyramid)?)?;
+        let schemes = Schemes::stream(device, boundary, pyramid)?;
+        let transform = ChannelTransform::new(&queue, pyramid, &schemes)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
-        Ok(Self { channel, queue, program, transform, width, height, side: pyramid.side() })
+        Ok(Self { channel, queue, program, transform, schemes, boundary, width, height, side: pyramid.side() })
     }
 
     /// Runs one group per row of the plane in `rows`.
@@ -113,11 +119,11 @@ impl ChannelPipeline {
     }
 }
 
-/// The way of decoded planes to the host.
+/// The way of decoded coefficients to samples on the host.
 pub(super) struct Downloader {
     bytes: Buffer<u8>,
     staging: Pinned<u8>,
-    to_bytes: Kernel,
+    last: Last,
 }
 
 impl Downloader {
@@ -130,20 +136,18 @@ impl Downloader {
         }
     }
 
-    /// For the plane of `pipeline`.
+    /// For the coefficients of `pipeline`.
     pub(super) fn new(pipeline: &ChannelPipeline) -> Result<Self, Error> {
         let len = pipeline.width * pipeline.height;
         let (bytes, staging) = (pipeline.queue.buffer(len)?, pipeline.queue.pinned(len)?);
-        let (plane, pitch) = pipeline.transform.samples();
-        let args = [plane.arg(), pitch.into(), bytes.arg(), pipeline.width.into()];
-        let to_bytes = kernel(&pipeline.program, "plane_to_bytes", &args)?;
-        Ok(Self { bytes, staging, to_bytes })
+        let last = Last::new(pipeline, &source::to_bytes(&bytes, pipeline.width))?;
+        Ok(Self { bytes, staging, last })
     }
 
-    /// Rounds the plane and brings it to the host; notes the commands and returns the last one's event.
+    /// Transforms the bands back, rounds and brings the samples to the host; notes the commands and returns the last one's
+    /// event.
     pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
-        let event = pipeline.launch_rows(&self.to_bytes, 0..pipeline.height, &[])?;
-        recorder.note(pipeline.channel, Stage::Transform, event);
+        self.last.run(pipeline, recorder)?;
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
         recorder.note(pipeline.channel, Stage::Download, event.clone());

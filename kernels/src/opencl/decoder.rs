@@ -110,9 +110,7 @@ impl OpenClDecoder {
 
     /// Transforms a channel back and starts to bring it to the host.
     fn bring(&mut self, channel: usize) -> Result<Event, Error> {
-        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
-        pipeline.invert(recorder)?;
-        self.downloaders[channel].run(pipeline, recorder)
+        self.downloaders[channel].run(&self.pipelines[channel], &mut self.recorder)
     }
 
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {

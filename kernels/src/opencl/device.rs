@@ -18,27 +18,29 @@ use crate::wavelet::Scheme;
 use crate::{DeviceInfo, DeviceKind, Error};
 
 /// Sliding windows for groups of many work-items.
-pub(super) const SLAB: [&str; 5] = [
+pub(super) const SLAB: [&str; 7] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
+    include_str!("../../cl/colour.cl"),
+    include_str!("../../cl/source.cl"),
     include_str!("../../cl/dwt.cl"),
     include_str!("../../cl/idwt.cl"),
 ];
 /// Sliding windows for single work-items.
-pub(super) const STRIP: [&str; 7] = [
+pub(super) const STRIP: [&str; 8] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lifting.cl"),
-    include_str!("../../cl/source.cl"),
+    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/strip.cl"),
+    include_str!("../../cl/source.cl"),
     include_str!("../../cl/dwt_strip.cl"),
     include_str!("../../cl/idwt_strip.cl"),
 ];
-/// The kernels on both sides of a stream's transform: pictures and blocks.
-const CODEC: [&str; 5] = [
+/// The kernels for blocks.
+const CODEC: [&str; 4] = [
     include_str!("../../cl/common.cl"),
-    include_str!("../../cl/colour.cl"),
     include_str!("../../cl/quad.cl"),
     include_str!("../../cl/quad_encode.cl"),
     include_str!("../../cl/quad_decode.cl"),
@@ -252,14 +254,19 @@ impl Device {
         Self { tuning, ..self.clone() }
     }
 
-    /// The kernels for pictures and blocks, built on first use; an error if the device cannot run them.
+    /// The kernels for blocks, built on first use; an error if the device cannot run them.
     pub(super) fn codec_program(&self, boundary: Boundary) -> Result<Program, Error> {
         self.build(&CODEC, &params::defines(&self.tuning, boundary))
     }
 
     /// The kernels for the transform of streams with this boundary, likewise.
     pub(super) fn transform_program(&self, boundary: Boundary) -> Result<Program, Error> {
-        self.build(self.windows(), &params::defines(&self.tuning, boundary))
+        self.fused_program(boundary, "")
+    }
+
+    /// The same with these options of `cl/source.cl`.
+    pub(super) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program, Error> {
+        self.build(self.windows(), &[&params::defines(&self.tuning, boundary), options].concat())
     }
 
     fn windows(&self) -> &'static [&'static str] {

@@ -3,6 +3,7 @@
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
+use super::device::Device;
 use super::kernel::{Arg, Kernel};
 use super::memory::Memory;
 use super::queue::{Buffer, Mem};
@@ -94,11 +95,14 @@ pub(super) struct Level<'a, T> {
 
 impl<T> Level<'_, T> {
     /// What a kernel of one forward level takes: samples, their sizes, low band, detail bands.
-    pub(super) fn forward_args(&self) -> [Arg<'_>; 15] {
+    pub(super) fn forward_args(&self) -> Vec<Arg<'_>> {
+        self.forward_args_from(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    }
+
+    /// The same with these arguments for the samples.
+    pub(super) fn forward_args_from<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
         let size = &self.size;
-        [
-            self.fine.buffer.arg(),
-            self.fine.pitch.into(),
+        let rest = [
             size.in_w.into(),
             size.in_h.into(),
             size.w.into(),
@@ -112,13 +116,19 @@ impl<T> Level<'_, T> {
             size.half_side.into(),
             size.high_w.into(),
             size.high_h.into(),
-        ]
+        ];
+        [samples, &rest].concat()
     }
 
     /// What a kernel of one inverse level takes: low band, all the details that the square has room for, samples.
-    pub(super) fn inverse_args(&self) -> [Arg<'_>; 15] {
+    pub(super) fn inverse_args(&self) -> Vec<Arg<'_>> {
+        self.inverse_args_to(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    }
+
+    /// The same with these arguments for the samples.
+    pub(super) fn inverse_args_to<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
         let size = &self.size;
-        [
+        let bands = [
             self.coarse.buffer.arg(),
             self.coarse.pitch.into(),
             size.low_w.into(),
@@ -130,12 +140,24 @@ impl<T> Level<'_, T> {
             (size.h / 2).into(),
             size.w.into(),
             size.h.into(),
-            self.fine.buffer.arg(),
-            self.fine.pitch.into(),
-            size.in_w.into(),
-            size.in_h.into(),
-        ]
+        ];
+        [&bands, samples, &[size.in_w.into(), size.in_h.into()]].concat()
     }
+}
+
+/// Samples that are elsewhere than in a plane: options and arguments for `cl/source.cl`.
+pub(super) struct Samples<'a> {
+    pub(super) options: String,
+    pub(super) args: Vec<Arg<'a>>,
+}
+
+/// A launch whose rows of groups can run one after another, as samples come in.
+pub(super) struct RowsLaunch {
+    pub(super) launch: Launch,
+    /// Rows of samples of which a row of groups makes coefficients.
+    pub(super) rows: usize,
+    /// How many rows beyond these it reads.
+    pub(super) reach: usize,
 }
 
 /// A kernel ready to run.
@@ -161,7 +183,7 @@ impl Launch {
 }
 
 /// A scheme: how one level is computed.
-pub(super) trait LevelKernels<T> {
+pub(super) trait LevelKernels<T>: Send {
     /// Whether it computes levels of this size; [`super::line::Lines`] computes those that are left.
     fn takes(&self, _size: &LevelSize) -> bool {
         true
@@ -180,4 +202,19 @@ pub(super) trait LevelKernels<T> {
 
     /// Launches from coefficients to samples.
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+
+    /// [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
+    fn forward_from(
+        &self,
+        _device: &Device,
+        _level: &Level<'_, T>,
+        _from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        Ok(None)
+    }
+
+    /// [`Self::inverse`] to samples that go elsewhere, likewise.
+    fn inverse_to(&self, _device: &Device, _level: &Level<'_, T>, _to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        Ok(None)
+    }
 }

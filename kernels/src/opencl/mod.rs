@@ -13,6 +13,9 @@ mod convolution;
 mod decoder;
 mod device;
 mod encoder;
+mod ends;
+#[cfg(test)]
+mod ends_tests;
 mod fault;
 #[cfg(test)]
 mod fault_tests;

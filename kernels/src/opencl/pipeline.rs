@@ -1,6 +1,8 @@
 //! Frames in flight: several sets of queues, pinned staging and device memory take turns, so that the upload of one
 //! frame, the kernels of another and the download of a third run at the same time.
 
+use std::sync::Arc;
+
 use common::coded::StepIndex;
 use common::frame::PixelFormat;
 use common::params::StreamParams;
@@ -76,10 +78,14 @@ impl OpenClPipeline {
     ///
     /// Errors: no such device, or more memory than it has, found before any is allocated.
     pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params)
+    }
+
+    /// The same on this device with its settings.
+    pub(super) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, Error> {
         let params = PipelineParams { depth: params.depth.max(1), stripes: params.stripes.max(1), ..*params };
-        let device = device::find(device)?;
-        Self::memory(&device, &params)?.check(&device)?;
-        let lanes = (0..params.depth).map(|_| Lane::new(&device, &params)).collect::<Result<Vec<_>, _>>()?;
+        Self::memory(device, &params)?.check(device)?;
+        let lanes = (0..params.depth).map(|_| Lane::new(device, &params)).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { params, lanes, next: 0, pending: 0, device: device.info.name.clone() })
     }
 

@@ -2,11 +2,14 @@
 //! or, on processors, in registers (`cl/dwt_strip.cl`, `cl/idwt_strip.cl`).
 
 use super::device::Device;
-use super::kernel::{Program, kernel};
-use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::kernel::{Arg, Program, kernel};
+use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::tuning::Tuning;
 use crate::Error;
 use common::params::Boundary;
+
+/// Rows that a segment reads beyond those of its own pairs.
+const REACH: usize = 3;
 
 /// The CDF 9/7 in f32.
 pub(super) struct Slab {
@@ -36,8 +39,17 @@ impl Slab {
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
-    fn group_size(&self) -> [usize; 2] {
-        [self.tuning.group_size, 1]
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, Error> {
+        let (groups, rows) = self.groups(size.low_w, size.low_h);
+        let kernel = kernel(program, "dwt_level", &[args, &[rows.into()]].concat())?;
+        let launch = Launch::new(kernel, groups, [self.tuning.group_size, 1]);
+        Ok(RowsLaunch { launch, rows: 2 * rows, reach: REACH })
+    }
+
+    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch, Error> {
+        let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
+        let kernel = kernel(program, "idwt_level", &[args, &[rows.into()]].concat())?;
+        Ok(Launch::new(kernel, groups, [self.tuning.group_size, 1]))
     }
 }
 
@@ -49,16 +61,25 @@ impl<T> LevelKernels<T> for Slab {
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let (groups, rows) = self.groups(size.low_w, size.low_h);
-        let kernel = kernel(&self.program, "dwt_level", &[&level.forward_args()[..], &[rows.into()]].concat())?;
-        Ok(vec![Launch::new(kernel, groups, self.group_size())])
+        Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
-        let kernel = kernel(&self.program, "idwt_level", &[&level.inverse_args()[..], &[rows.into()]].concat())?;
-        Ok(vec![Launch::new(kernel, groups, self.group_size())])
+        Ok(vec![self.merge(&self.program, &level.inverse_args(), &level.size)?])
+    }
+
+    fn forward_from(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        let program = device.fused_program(self.boundary, &from.options)?;
+        self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
+    }
+
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        let program = device.fused_program(self.boundary, &to.options)?;
+        self.merge(&program, &level.inverse_args_to(&to.args), &level.size).map(Some)
     }
 }

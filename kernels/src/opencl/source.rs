@@ -1,8 +1,14 @@
-//! Where the samples of a channel lie in a picture, and which kernel makes a plane of them.
+//! Where the samples of a channel lie in a picture, and how kernels read them (`cl/source.cl`).
 
 use std::ops::Range;
 
 use common::frame::{Channel, Chroma, FrameSize, PixelFormat};
+
+use super::kernel::Arg;
+use super::level::Samples;
+use super::queue::Buffer;
+use crate::DeviceKind;
+use crate::reference::colour::RGB_TO_YCBCR;
 
 /// How one channel gets its samples from a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +19,11 @@ pub(super) struct Source {
     pub(super) bytes: Range<usize>,
     /// How many rows they are: the picture's, or half as many.
     pub(super) rows: usize,
-    /// What makes a plane of them.
+    /// What makes samples of them.
     pub(super) convert: Convert,
 }
 
-/// A kernel of cl/colour.cl with what it must know of the bytes.
+/// A function of cl/colour.cl with what it must know of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Convert {
     /// No bytes: the plane is zero.
@@ -85,6 +91,46 @@ pub(super) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, chann
         (true, _) => Convert::Means { at },
     };
     Source { owner, bytes, rows: rows.div_ceil(1 << down), convert }
+}
+
+impl Convert {
+    /// Whether a level reads these bytes rather than a plane made of them. It reads a sample more than once, so that it should be
+    /// one byte; and a processor's vectors take bytes that lie side by side.
+    pub(super) fn suits_levels(self, kind: DeviceKind) -> bool {
+        match self {
+            Self::Samples { at: Bytes { step: 1, across: 0, .. }, down: 0 } => true,
+            Self::Samples { .. } => kind != DeviceKind::Cpu,
+            Self::Zero | Self::Means { .. } | Self::Rgb | Self::RgbMeans => false,
+        }
+    }
+
+    /// For kernels that take the samples of `channel` of a picture of `size` from `bytes`; `None` if there are none.
+    pub(super) fn samples<'a>(self, bytes: &'a Buffer<u8>, size: FrameSize, channel: Channel) -> Option<Samples<'a>> {
+        let places = |at: Bytes| [at.offset, at.row_bytes, at.step, at.across].map(Arg::from);
+        let size = [size.width(), size.height()].map(Arg::from);
+        let weights = || {
+            let ([r, g, b], constant) = RGB_TO_YCBCR[channel.index()];
+            [r, g, b, constant].map(Arg::Float)
+        };
+        let (from, args): (_, Vec<Arg<'_>>) = match self {
+            Self::Zero => return None,
+            Self::Samples { at: Bytes { offset, row_bytes, step: 1, across: 0 }, down: 0 } => {
+                let aligned = u8::from(offset % 4 == 0 && row_bytes % 4 == 0);
+                (format!("BYTES -D ALIGNED={aligned}"), vec![offset.into(), row_bytes.into()])
+            }
+            Self::Samples { at, down } => ("SAMPLES".to_owned(), [&places(at)[..], &[down.into()]].concat()),
+            Self::Means { at } => ("MEANS".to_owned(), [places(at).as_slice(), &size].concat()),
+            Self::Rgb => ("RGB".to_owned(), [weights().as_slice(), &size].concat()),
+            Self::RgbMeans => ("RGB_MEANS".to_owned(), [weights().as_slice(), &size].concat()),
+        };
+        Some(Samples { options: format!(" -D FROM={from}"), args: [&[bytes.arg()], args.as_slice()].concat() })
+    }
+}
+
+/// For kernels that leave samples as `bytes` in rows of `width` without gaps.
+pub(super) fn to_bytes(bytes: &Buffer<u8>, width: usize) -> Samples<'_> {
+    let aligned = u8::from(width.is_multiple_of(4));
+    Samples { options: format!(" -D TO=BYTES -D ALIGNED={aligned}"), args: vec![bytes.arg(), width.into()] }
 }
 
 /// Most bytes that `channel` ever uploads for pictures of `size`.

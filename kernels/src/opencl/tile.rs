@@ -4,25 +4,29 @@
 use common::params::Boundary;
 
 use super::device::Device;
-use super::kernel::{Program, kernel};
-use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::kernel::{Arg, Kernel, Program, kernel};
+use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
 use super::tuning::TileShape;
 use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 
-pub(super) const FORWARD: [&str; 5] = [
+pub(super) const FORWARD: [&str; 7] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lift.cl"),
+    include_str!("../../cl/colour.cl"),
+    include_str!("../../cl/source.cl"),
     include_str!("../../cl/tile.cl"),
     include_str!("../../cl/dwt_tile.cl"),
 ];
 
-pub(super) const INVERSE: [&str; 5] = [
+pub(super) const INVERSE: [&str; 7] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/boundary.cl"),
     include_str!("../../cl/lift.cl"),
+    include_str!("../../cl/colour.cl"),
+    include_str!("../../cl/source.cl"),
     include_str!("../../cl/tile.cl"),
     include_str!("../../cl/idwt_tile.cl"),
 ];
@@ -30,34 +34,59 @@ pub(super) const INVERSE: [&str; 5] = [
 /// Any wavelet in any element; any boundary but periodic ends of odd length.
 pub(super) struct Separable {
     boundary: Boundary,
-    forward: Program,
-    inverse: Program,
-    forward_shape: TileShape,
-    inverse_shape: TileShape,
+    forward: Pass,
+    inverse: Pass,
+    /// Rows that a tile reads beyond those of its own pairs.
+    reach: usize,
+}
+
+/// One direction.
+struct Pass {
+    shape: TileShape,
+    options: String,
+    program: Program,
+}
+
+impl Pass {
+    fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self, Error> {
+        let shape = TileShape::from(shape);
+        let options = [&options.concat(), params::tile_defines(&shape).as_str()].concat();
+        Ok(Self { program: device.build(text, &options)?, shape, options })
+    }
+
+    /// The program for samples that are elsewhere than in a plane.
+    fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program, Error> {
+        device.build(text, &[self.options.as_str(), &samples.options].concat())
+    }
+
+    fn launch(&self, kernel: Kernel, pairs_w: usize, pairs_h: usize) -> Launch {
+        let groups = [pairs_w.div_ceil(self.shape.width), pairs_h.div_ceil(self.shape.height)];
+        Launch::new(kernel, groups, [self.shape.group_size, 1])
+    }
 }
 
 impl Separable {
     /// The kernels for `device`.
     pub(super) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
-        let tuning = &device.tuning;
-        let [forward_shape, inverse_shape] = [tuning.forward_tile, tuning.inverse_tile].map(TileShape::from);
-        let lifting = params::lifting_defines(&wavelet.lifting(), element);
-        let options = |shape: &TileShape| {
-            [params::defines(tuning, boundary), lifting.clone(), params::tile_defines(shape)].concat()
-        };
+        let (tuning, lifting) = (&device.tuning, wavelet.lifting());
+        let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element)];
         Ok(Self {
             boundary,
-            forward: device.build(&FORWARD, &options(&forward_shape))?,
-            inverse: device.build(&INVERSE, &options(&inverse_shape))?,
-            forward_shape,
-            inverse_shape,
+            forward: Pass::new(device, tuning.forward_tile, &options, &FORWARD)?,
+            inverse: Pass::new(device, tuning.inverse_tile, &options, &INVERSE)?,
+            reach: lifting.steps.iter().map(|taps| 2 * taps.len() - 1).sum(),
         })
     }
-}
 
-/// Groups for `pairs_w` x `pairs_h` pairs.
-fn groups(shape: &TileShape, pairs_w: usize, pairs_h: usize) -> [usize; 2] {
-    [pairs_w.div_ceil(shape.width), pairs_h.div_ceil(shape.height)]
+    fn split<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, Error> {
+        let size = &level.size;
+        Ok(self.forward.launch(kernel(program, "dwt_tile", args)?, size.low_w, size.low_h))
+    }
+
+    fn merge<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, Error> {
+        let size = &level.size;
+        Ok(self.inverse.launch(kernel(program, "idwt_tile", args)?, size.in_w.div_ceil(2), size.in_h.div_ceil(2)))
+    }
 }
 
 impl<T> LevelKernels<T> for Separable {
@@ -66,22 +95,26 @@ impl<T> LevelKernels<T> for Separable {
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let args = level.forward_args();
-        Ok(vec![Launch::new(
-            kernel(&self.forward, "dwt_tile", &args)?,
-            groups(&self.forward_shape, size.low_w, size.low_h),
-            [self.forward_shape.group_size, 1],
-        )])
+        Ok(vec![self.split(&self.forward.program, &level.forward_args(), level)?])
     }
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let args = level.inverse_args();
-        Ok(vec![Launch::new(
-            kernel(&self.inverse, "idwt_tile", &args)?,
-            groups(&self.inverse_shape, size.in_w.div_ceil(2), size.in_h.div_ceil(2)),
-            [self.inverse_shape.group_size, 1],
-        )])
+        Ok(vec![self.merge(&self.inverse.program, &level.inverse_args(), level)?])
+    }
+
+    fn forward_from(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        let program = self.forward.fused(device, &FORWARD, from)?;
+        let launch = self.split(&program, &level.forward_args_from(&from.args), level)?;
+        Ok(Some(RowsLaunch { launch, rows: 2 * self.forward.shape.height, reach: self.reach }))
+    }
+
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        let program = self.inverse.fused(device, &INVERSE, to)?;
+        Ok(Some(self.merge(&program, &level.inverse_args_to(&to.args), level)?))
     }
 }

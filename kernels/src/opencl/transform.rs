@@ -18,8 +18,12 @@ pub(super) struct ChannelTransform<T> {
     pub(super) band_pitch: usize,
     forward: Vec<Launch>,
     inverse: Vec<Launch>,
-    /// Memory that only launches refer to; kept so that it lives as long as they do.
-    _scratch: [Buffer<T>; 3],
+    /// Size of the finest level, if the first of `forward` and the last of `inverse` compute it and nothing else.
+    finest: Option<LevelSize>,
+    levels: usize,
+    /// Memory between launches.
+    lows: [Buffer<T>; 2],
+    scratch: Buffer<T>,
 }
 
 /// Elements from row to row for rows of `width`: whole cache lines, and no power of two, whose rows would share
@@ -84,6 +88,7 @@ impl<T: OclPrm> ChannelTransform<T> {
         let all_bands = Place { buffer: &bands, pitch: band_pitch };
         let mut fine = Place { buffer: &plane, pitch: plane_pitch };
         let (mut forward, mut inverse) = (Vec::new(), Vec::new());
+        let mut finest = None;
         for (index, &size) in sizes.iter().enumerate() {
             let last = index + 1 == sizes.len();
             let coarse = if last { all_bands } else { Place { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
@@ -96,16 +101,39 @@ impl<T: OclPrm> ChannelTransform<T> {
             }
             forward.extend(schemes.of(&size).forward(&level)?);
             inverse.push(schemes.of(&size).inverse(&level)?);
+            if index == 0 && forward.len() == 1 && inverse[0].len() == 1 {
+                finest = Some(size);
+            }
             fine = coarse;
         }
         let inverse = inverse.into_iter().rev().flatten().collect();
-        let [low_a, low_b] = lows;
-        Ok(Self { plane, plane_pitch, bands, band_pitch, forward, inverse, _scratch: [low_a, low_b, scratch] })
+        let levels = sizes.len();
+        Ok(Self { plane, plane_pitch, bands, band_pitch, forward, inverse, finest, levels, lows, scratch })
     }
 
     /// The plane of samples centred on zero, and how far apart its rows are. Without any level it is the low band.
     pub(super) fn samples(&self) -> (&Buffer<T>, usize) {
         if self.forward.is_empty() { (&self.bands, self.band_pitch) } else { (&self.plane, self.plane_pitch) }
+    }
+
+    /// The finest level, if a launch each way computes it and nothing else: what may be replaced by one with samples that are
+    /// elsewhere.
+    pub(super) fn finest(&self) -> Option<Level<'_, T>> {
+        let (size, bands) = (self.finest?, Place { buffer: &self.bands, pitch: self.band_pitch });
+        let low = Place { buffer: &self.lows[0], pitch: pitch(size.low_w) };
+        let coarse = if self.levels == 1 { bands } else { low };
+        let fine = Place { buffer: &self.plane, pitch: self.plane_pitch };
+        Some(Level { size, fine, coarse, bands, scratch: &self.scratch })
+    }
+
+    /// [`Self::run_forward`] after the finest level.
+    pub(super) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, self.forward.get(1..).unwrap_or_default(), events)
+    }
+
+    /// [`Self::run_inverse`] up to the finest level.
+    pub(super) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
     }
 
     /// Plane to bands; appends the commands' events, if the queue is timed.

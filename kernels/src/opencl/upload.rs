@@ -1,18 +1,17 @@
 //! The way of pictures to the device: pinned memory for one picture, and for each channel the bytes that it uploads and
-//! the kernels that make a plane of them.
+//! what reads them.
 
 use std::ops::Range;
 
-use common::frame::{Channel, FrameSize, PixelFormat};
+use common::frame::{FrameSize, PixelFormat};
 use common::params::StreamParams;
 
 use super::channel::ChannelPipeline;
-use super::kernel::{Arg, Kernel, kernel, set};
+use super::ends::{First, Progress};
 use super::memory::Memory;
 use super::queue::{Buffer, Event, Pinned, Queue, copy_bytes};
-use super::source::{self, Convert, Source};
+use super::source::{self, Source};
 use super::timeline::{Recorder, Stage};
-use crate::reference::colour::RGB_TO_YCBCR;
 use crate::{Error, PictureRef};
 
 /// All formats, of which the longest decides how much memory a picture takes.
@@ -51,11 +50,14 @@ pub(super) struct Uploads {
 /// Memory and kernels of one channel.
 struct ChannelUpload {
     bytes: Buffer<u8>,
-    zero: Kernel,
-    samples: Kernel,
-    means: Kernel,
-    rgb: Kernel,
-    rgb_means: Kernel,
+    /// For the format of the last picture.
+    start: Option<(PixelFormat, Start)>,
+}
+
+/// How a channel starts with the pictures of a format.
+struct Start {
+    source: Source,
+    first: First,
 }
 
 impl Uploads {
@@ -74,26 +76,21 @@ impl Uploads {
         };
         let stripe_queue = if stripes > 1 { first.queue.beside()? } else { first.queue.clone() };
         let channel = |pipeline: &ChannelPipeline| {
-            let kernel = |name| kernel(&pipeline.program, name, &[]);
             let capacity = source::capacity(params.size, params.chroma, pipeline.channel);
-            Ok(ChannelUpload {
-                bytes: pipeline.queue.buffer(capacity)?,
-                zero: kernel("plane_zero")?,
-                samples: kernel("plane_samples")?,
-                means: kernel("plane_means")?,
-                rgb: kernel("plane_from_rgb")?,
-                rgb_means: kernel("plane_from_rgb_means")?,
-            })
+            Ok(ChannelUpload { bytes: pipeline.queue.buffer(capacity)?, start: None })
         };
         let queues = pipelines.iter().map(|p| p.queue.clone()).chain([stripe_queue.clone()]).collect();
-        Ok(Self {
+        let mut uploads = Self {
             params: *params,
             staging: first.queue.pinned(picture_bytes(params.size))?,
             channels: pipelines.iter().map(channel).collect::<Result<_, Error>>()?,
             stripes: stripes.max(1),
             stripe_queue,
             queues,
-        })
+        };
+        // So that the first frame does not wait for a compiler, unless its format is another one.
+        uploads.prepare(pipelines, params.chroma.picture_format())?;
+        Ok(uploads)
     }
 
     /// The pinned memory, for a picture of any format. No upload may be under way.
@@ -115,94 +112,72 @@ impl Uploads {
             Origin::Staged(format) => format,
             Origin::Host(picture) => picture.format(),
         };
+        self.prepare(pipelines, format)?;
         let mut uploaded: Vec<Vec<Event>> = vec![Vec::new(); pipelines.len()];
         for (index, pipeline) in pipelines.iter().enumerate() {
-            let source = source::source(format, self.params.size, self.params.chroma, pipeline.channel);
+            let mut progress = Progress::default();
             for stripe in 0..self.stripes {
+                let Some((_, Start { source, first })) = &self.channels[index].start else { continue };
                 let rows = stripe_rows(self.params.size.height(), stripe, self.stripes);
                 if source.owner == index && !source.bytes.is_empty() {
-                    let event = self.upload(index, pipeline, &source, &rows, origin)?;
+                    if let Origin::Host(picture) = origin {
+                        let range = self.range(source, &rows);
+                        copy_bytes(&picture.data()[range.clone()], &mut self.staging.values_mut()[range]);
+                    }
+                    let event = self.upload(index, pipeline, source, &rows)?;
                     recorder.note(pipeline.channel, Stage::Upload, event.clone());
                     uploaded[index].push(event);
                 }
-                // What the own queue uploaded comes before in the queue.
+                // What the own queue uploaded comes before in the queue, and stripes come one after another.
                 let own = source.owner == index && self.stripes == 1;
                 let after: Vec<_> = uploaded[source.owner].get(stripe).filter(|_| !own).cloned().into_iter().collect();
-                let event = self.convert(index, pipeline, &source, &rows, &after)?;
-                recorder.note(pipeline.channel, Stage::Transform, event);
+                let there = scaled(&rows, pipeline.height < self.params.size.height()).end;
+                first.run(pipeline, there, &mut progress, &after, recorder)?;
             }
-            pipeline.split(recorder)?;
+            if let Some((_, Start { first, .. })) = &self.channels[index].start {
+                first.rest(pipeline, recorder)?;
+            }
             then(index, recorder)?;
             if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
         }
         Ok(())
     }
 
-    /// Uploads what `source` has of the picture's `rows`.
-    fn upload(
-        &mut self,
-        index: usize,
-        pipeline: &ChannelPipeline,
-        source: &Source,
-        rows: &Range<usize>,
-        origin: Origin<'_>,
-    ) -> Result<Event, Error> {
-        let row_bytes = source.bytes.len() / source.rows;
-        let rows = scaled(rows, source.rows < self.params.size.height());
-        let (from, to) = (rows.start * row_bytes, rows.end * row_bytes);
-        let range = source.bytes.start + from..source.bytes.start + to;
-        if let Origin::Host(picture) = origin {
-            copy_bytes(&picture.data()[range.clone()], &mut self.staging.values_mut()[range.clone()]);
+    /// Builds and keeps what pictures of this format start with.
+    fn prepare(&mut self, pipelines: &[ChannelPipeline], format: PixelFormat) -> Result<(), Error> {
+        let StreamParams { size, chroma, .. } = self.params;
+        for (index, pipeline) in pipelines.iter().enumerate() {
+            if matches!(self.channels[index].start, Some((of, _)) if of == format) {
+                continue;
+            }
+            let source = source::source(format, size, chroma, pipeline.channel);
+            let first = First::new(pipeline, source.convert, &self.channels[source.owner].bytes, size)?;
+            self.channels[index].start = Some((format, Start { source, first }));
         }
-        let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
-        let event = queue.upload_range(&self.staging, range.start, &self.channels[index].bytes, from, range.len())?;
-        queue.flush()?;
-        Ok(event)
+        Ok(())
     }
 
-    /// Makes what the plane of a channel has of the picture's `rows`.
-    fn convert(
+    /// The bytes of the picture that `source` has of its `rows`.
+    fn range(&self, source: &Source, rows: &Range<usize>) -> Range<usize> {
+        let row_bytes = source.bytes.len() / source.rows;
+        let rows = scaled(rows, source.rows < self.params.size.height());
+        source.bytes.start + rows.start * row_bytes..source.bytes.start + rows.end * row_bytes
+    }
+
+    /// Uploads what `source` has of the picture's `rows`.
+    fn upload(
         &self,
         index: usize,
         pipeline: &ChannelPipeline,
         source: &Source,
         rows: &Range<usize>,
-        after: &[Event],
-    ) -> Result<Option<Event>, Error> {
-        let (upload, bytes) = (&self.channels[index], &self.channels[source.owner].bytes);
-        let (plane, pitch) = pipeline.transform.samples();
-        let size = [self.params.size.width(), self.params.size.height()].map(Arg::from);
-        let mut args = Vec::with_capacity(12);
-        let kernel = match source.convert {
-            Convert::Zero => &upload.zero,
-            Convert::Samples { at, down } => {
-                args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
-                args.push(down.into());
-                &upload.samples
-            }
-            Convert::Means { at } => {
-                args.extend([bytes.arg(), at.offset.into(), at.row_bytes.into(), at.step.into(), at.across.into()]);
-                args.extend(size);
-                &upload.means
-            }
-            Convert::Rgb => {
-                args.push(bytes.arg());
-                args.extend(rgb_weights(pipeline.channel));
-                args.extend(size);
-                &upload.rgb
-            }
-            Convert::RgbMeans => {
-                args.push(bytes.arg());
-                args.extend(rgb_weights(pipeline.channel));
-                args.extend(size);
-                &upload.rgb_means
-            }
-        };
-        args.extend([plane.arg(), pitch.into(), pipeline.width.into()]);
-        for (index, arg) in args.into_iter().enumerate() {
-            set(kernel, index as u32, arg)?;
-        }
-        pipeline.launch_rows(kernel, scaled(rows, pipeline.height < self.params.size.height()), after)
+    ) -> Result<Event, Error> {
+        let range = self.range(source, rows);
+        let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
+        let to = range.start - source.bytes.start;
+        let event = queue.upload_range(&self.staging, range.start, &self.channels[index].bytes, to, range.len())?;
+        queue.flush()?;
+        Ok(event)
     }
 }
 
@@ -211,11 +186,6 @@ impl Drop for Uploads {
         // Nothing may read the staging memory any more.
         self.queues.iter().for_each(Queue::settle);
     }
-}
-
-fn rgb_weights(channel: Channel) -> [Arg<'static>; 4] {
-    let ([r, g, b], constant) = RGB_TO_YCBCR[channel.index()];
-    [r, g, b, constant].map(Arg::Float)
 }
 
 /// Most bytes of a picture of any format.

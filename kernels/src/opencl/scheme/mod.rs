@@ -16,23 +16,27 @@ use std::fmt::Write;
 use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::device::Device;
-use super::kernel::{Program, kernel};
-use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::kernel::{Arg, Program, kernel};
+use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
 use crate::Error;
 use crate::wavelet::{Element, Scheme, Wavelet};
 use common::params::Boundary;
 
 /// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
-const KERNELS: [&str; 4] = [
+const KERNELS: [&str; 6] = [
     include_str!("../../../cl/common.cl"),
     include_str!("../../../cl/boundary.cl"),
     include_str!("../../../cl/integer.cl"),
+    include_str!("../../../cl/colour.cl"),
+    include_str!("../../../cl/source.cl"),
     include_str!("../../../cl/scheme.cl"),
 ];
 
 /// A generated scheme in tiles.
 pub(super) struct Tiles {
+    /// Before and after the kernels.
+    texts: [String; 2],
     program: Program,
     boundary: Boundary,
     tile: [usize; 2],
@@ -63,9 +67,10 @@ impl Tiles {
         let tile = fitting(device, element, &forward, &inverse);
         let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
         text += &tile_text(tile, &forward, &inverse);
-        let functions = [forward.text.as_str(), inverse.text.as_str()];
-        let program = device.build(&[&[text.as_str()], &KERNELS[..], &functions].concat(), "")?;
-        Ok(Self { program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
+        text += "#define T real\n";
+        let texts = [text, forward.text + &inverse.text];
+        let program = build(device, &texts, "")?;
+        Ok(Self { texts, program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
     }
 
     /// Groups that write `w` x `h` quadruples.
@@ -73,6 +78,36 @@ impl Tiles {
         let [tile_w, tile_h] = self.tile;
         [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
     }
+
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, Error> {
+        let groups = self.groups(self.forward, size.low_w, size.low_h);
+        let launch = Launch::new(kernel(program, "scheme_forward", args)?, groups, self.tile);
+        let rows = self.tile[1] - self.forward.up - self.forward.down;
+        Ok(RowsLaunch { launch, rows: 2 * rows, reach: 2 * self.forward.down })
+    }
+
+    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch, Error> {
+        let size = &level.size;
+        let from = [
+            level.coarse.buffer.arg(),
+            level.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            level.bands.buffer.arg(),
+            level.bands.pitch.into(),
+            size.half_side.into(),
+            size.w.into(),
+            size.h.into(),
+        ];
+        let args = [&from, to, &[size.in_w.into(), size.in_h.into()]].concat();
+        let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
+        Ok(Launch::new(kernel(program, "scheme_inverse", &args)?, groups, self.tile))
+    }
+}
+
+/// With these options of `cl/source.cl`.
+fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program, Error> {
+    device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
 }
 
 /// The device's tile, halved in height until its work-items and its local memory are there.
@@ -123,34 +158,25 @@ impl<T> LevelKernels<T> for Tiles {
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let kernel = kernel(&self.program, "scheme_forward", &level.forward_args())?;
-        let groups = self.groups(self.forward, size.low_w, size.low_h);
-        Ok(vec![Launch::new(kernel, groups, self.tile)])
+        Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
-        let size = &level.size;
-        let kernel = kernel(
-            &self.program,
-            "scheme_inverse",
-            &[
-                level.coarse.buffer.arg(),
-                level.coarse.pitch.into(),
-                size.low_w.into(),
-                size.low_h.into(),
-                level.bands.buffer.arg(),
-                level.bands.pitch.into(),
-                size.half_side.into(),
-                size.w.into(),
-                size.h.into(),
-                level.fine.buffer.arg(),
-                level.fine.pitch.into(),
-                size.in_w.into(),
-                size.in_h.into(),
-            ],
-        )?;
-        let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
-        Ok(vec![Launch::new(kernel, groups, self.tile)])
+        let to = [level.fine.buffer.arg(), level.fine.pitch.into()];
+        Ok(vec![self.merge(&self.program, level, &to)?])
+    }
+
+    fn forward_from(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        let program = build(device, &self.texts, &from.options)?;
+        self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
+    }
+
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        self.merge(&build(device, &self.texts, &to.options)?, level, &to.args).map(Some)
     }
 }
