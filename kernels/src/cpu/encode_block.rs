@@ -130,6 +130,9 @@ fn pack_raw(scratch: &mut Scratch, rows: usize) {
     let Scratch { quantised: Quantised { bits, bit_counts, .. }, raw, .. } = scratch;
     let (mut window, mut filled, mut at) = (0_u64, 0_u32, 0_usize);
     for (bits, counts) in bits.iter().zip(bit_counts.iter()).take(rows) {
+        if *counts == [0; QUADS] {
+            continue;
+        }
         for (&bits, &count) in bits.iter().zip(counts) {
             // Fewer than 8 bits remain from before and at most 56 come.
             window |= bits.wrapping_shl(filled);

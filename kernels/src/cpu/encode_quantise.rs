@@ -52,17 +52,24 @@ impl Quantised {
     /// Quantises `rows` rows of quads; returns the largest bit-length.
     #[inline(always)]
     pub(super) fn set(&mut self, tile: &[f32; TILE], rows: usize, quantiser: Quantiser) -> u8 {
+        let mut is_quiet = [true; QUADS];
         for (y, pair) in tile.chunks_exact(2 * BLOCK_SIDE).enumerate().take(rows) {
-            self.scale(y, pair, quantiser.inverse);
+            is_quiet[y] = is_below_all(pair, quantiser.inverse);
+            if is_quiet[y] {
+                self.whole[y + 1] = [0; QUADS + 2];
+            } else {
+                self.scale(y, pair, quantiser.inverse);
+            }
+        }
+        if is_quiet == [true; QUADS] {
+            return 0;
         }
         // The margins below the quads must be zero again.
         self.whole[rows + 1] = [0; QUADS + 2];
         self.quads[rows + 1] = [0; QUADS + 2];
         let mut peaks = [0; QUADS];
         for y in 0..rows {
-            let [a, b, c, d] = self.parts[y];
-            let largest = each(each(a, b, u8::max), each(c, d, u8::max), u8::max).into_iter().fold(0, u8::max);
-            if largest < LEAST {
+            if is_quiet[y] {
                 self.keep(y, [[0; QUADS]; 4], [[0; QUADS]; 4], &mut peaks);
             } else {
                 self.decide(y, quantiser.plain, &mut peaks);
@@ -85,10 +92,7 @@ impl Quantised {
         for (row, values) in [above, below].into_iter().enumerate() {
             let mut words = [0_u32; BLOCK_SIDE];
             for (word, value) in words.iter_mut().zip(values) {
-                // Multiplying by a power of two is exact, and the product stays below 2^30.
-                let parts = (value.abs() * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS);
-                let parts = truncated::<0, { 1 << 30 }>(parts) as u32;
-                *word = (parts << 1) | (value.to_bits() >> 31);
+                *word = (parts_of(value.abs(), inverse) << 1) | (value.to_bits() >> 31);
             }
             for x in 0..QUADS {
                 scaled[2 * row][x] = words[2 * x];
@@ -159,6 +163,21 @@ impl Quantised {
             self.bits[y][x] = first | second.wrapping_shl(behind[x].into());
         }
     }
+}
+
+/// A magnitude in parts of a step.
+#[inline(always)]
+fn parts_of(magnitude: f32, inverse: f32) -> u32 {
+    // Multiplying by a power of two is exact, and the product stays below 2^30.
+    truncated::<0, { 1 << 30 }>((magnitude * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS)) as u32
+}
+
+/// Whether all values are below the lowest threshold, and become 0.
+#[inline(always)]
+fn is_below_all(values: &[f32], inverse: f32) -> bool {
+    // Magnitudes have the order of their bits.
+    let largest = values.iter().fold(0, |largest, value| u32::max(largest, value.abs().to_bits()));
+    parts_of(f32::from_bits(largest), inverse) < u32::from(LEAST)
 }
 
 /// Parts of a step cut to steps, at most 2.
