@@ -68,8 +68,8 @@ impl Quantised {
         self.whole[rows + 1] = [0; QUADS + 2];
         self.quads[rows + 1] = [0; QUADS + 2];
         let mut peaks = [0; QUADS];
-        for y in 0..rows {
-            if is_quiet[y] {
+        for (y, &is_quiet) in is_quiet.iter().enumerate().take(rows) {
+            if is_quiet {
                 self.keep(y, [[0; QUADS]; 4], [[0; QUADS]; 4], &mut peaks);
             } else {
                 self.decide(y, quantiser.plain, &mut peaks);
