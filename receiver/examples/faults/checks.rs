@@ -148,10 +148,18 @@ pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
     in_order(run).at_most("gap", gap, 50.0).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
 }
 
+/// What a daemon may take whatever a peer does.
+const MEMORY_MAX_MB: f64 = 512.0;
+
 /// Every abuse must have been answered by the end of its connection, with a reason.
 pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
     let growth = run.growth.into_iter().max().unwrap_or(0);
-    let mut verdict = Verdict::default().at_most("growth, MB", growth as f64 / 1e6, 16.0);
+    let memory = run.memory.into_iter().max().unwrap_or(0);
+    let mut verdict = Verdict::default().at_most("growth, MB", growth as f64 / 1e6, 16.0).at_most(
+        "memory, MB",
+        memory as f64 / 1e6,
+        MEMORY_MAX_MB,
+    );
     for &at in &run.returns {
         let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
         verdict = verdict.at_most("back after", first.unwrap_or(f64::NAN), 1_000.0);
