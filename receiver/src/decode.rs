@@ -147,7 +147,9 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && clock::now().since(arrived.released) > STALE;
-                if let Some(open) = opened.as_mut().filter(|_| !is_stale) {
+                // A decoder that does not keep up shows the newest.
+                let is_overtaken = |open: &Open| !stage.records && open.is_slow() && stage.jobs.has_item();
+                if let Some(open) = opened.as_mut().filter(|open| !is_stale && !is_overtaken(open)) {
                     open.decode(arrived, clock_offset_us, stage)?;
                 }
             }
@@ -161,6 +163,8 @@ struct Open {
     coarse_blocks: usize,
     decoder: Box<dyn Decoder>,
     spare: Vec<Picture>,
+    /// What decoding took of late: an average in which the last frame counts an eighth.
+    took: Duration,
 }
 
 impl Open {
@@ -185,7 +189,7 @@ impl Open {
             "decoder ready"
         );
         let stream = Arc::new(Stream { serial, params, backend });
-        Ok(Self { stream, coarse_blocks: layout.coarse_blocks(), decoder, spare })
+        Ok(Self { stream, coarse_blocks: layout.coarse_blocks(), decoder, spare, took: Duration::ZERO })
     }
 
     /// The same decoder for a sender that came back with the same stream.
@@ -195,6 +199,11 @@ impl Open {
         }
         self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
         Some(self)
+    }
+
+    /// Whether two frames take longer than one comes after the other.
+    fn is_slow(&self) -> bool {
+        2 * self.took > self.stream.params.frame_rate.interval()
     }
 
     fn decode<R>(
@@ -209,7 +218,9 @@ impl Open {
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
         let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
         let missing = Missing { blocks: arrived.frame.missing(), coarse: coarse.count() };
+        let began = clock::now();
         self.decoder.decode(&arrived.frame, &mut picture).map_err(Failure::device)?;
+        self.took = (7 * self.took + clock::now().since(began)) / 8;
         if self.stream.backend != *self.decoder.backend() {
             let backend = self.decoder.backend().clone();
             tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);

@@ -47,6 +47,9 @@ const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --
 
 /// Coded frames that wait for the decoder when nothing but files is written.
 const RECORDING_DEPTH: usize = 16;
+/// The same when someone watches: two come close together after a pause of the decoder's thread, or when the first had waited
+/// for what was lost of it.
+const LIVE_DEPTH: usize = 2;
 
 /// Receives until the sender has finished, `frames` pictures are shown, a window is closed or the process is asked to
 /// stop. Call it on the main thread. Returns the last statistics.
@@ -101,7 +104,7 @@ pub fn run_over(
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
 
     let records = sinks.iter().all(|sink| sink.records());
-    let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { 1 }), Slot::new());
+    let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { LIVE_DEPTH }), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let view = Arc::new(Mutex::new(LinkView::default()));

@@ -98,6 +98,11 @@ impl<T> Slot<T> {
         Ok(())
     }
 
+    /// Whether an item waits.
+    pub fn has_item(&self) -> bool {
+        !self.lock().items.is_empty()
+    }
+
     /// Takes the oldest item if there is one.
     pub fn try_take(&self) -> Option<T> {
         let item = self.lock().items.pop_front();
