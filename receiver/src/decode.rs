@@ -256,3 +256,55 @@ impl Drop for Closing<'_> {
 
 /// Where the sinks give shown pictures back.
 pub type Shown = Sender<Picture>;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use std::sync::mpsc;
+
+    /// How many of three frames that wait together are decoded, of a stream of this size and so many frames a second.
+    fn decoded_of_three((width, height): (u32, u32), frames_a_second: u32) -> u64 {
+        let params = StreamParams {
+            size: FrameSize::new(width, height).unwrap(),
+            frame_rate: FrameRate::new(frames_a_second, 1).unwrap(),
+            chroma: Chroma::C420,
+            colour: ColourSpace::JPEG,
+            codec: CodecParams::default(),
+        };
+        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+        let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
+        let (_back, shown) = mpsc::channel();
+        let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
+        let stage = Stage { jobs, pictures, records: false, shown, opened: |_| () };
+        stage.jobs.replace(Job::Open { params, serial: 0 });
+        for id in 0..3 {
+            let now = clock::now();
+            let arrived = ArrivedFrame {
+                id: FrameId(id),
+                frame: nothing.clone(),
+                complete: false,
+                capture: now,
+                sent: now,
+                first_received: now,
+                last_received: now,
+                released: now,
+            };
+            stage.jobs.replace(Job::Frame { arrived, clock_offset_us: None });
+        }
+        stage.jobs.close();
+        run(BackendChoice::Reference, None, &stage).unwrap();
+        // Nobody takes pictures: each replaces the one before.
+        let last = stage.pictures.try_take().unwrap();
+        assert_eq!(last.id, FrameId(2));
+        stage.pictures.dropped() + 1
+    }
+
+    #[test]
+    fn frames_that_wait_are_passed_over_only_if_decoding_does_not_keep_up() {
+        assert_eq!(decoded_of_three((16, 16), 1), 3);
+        // The reference is far slower than that. Nothing is known of it before the first frame.
+        assert_eq!(decoded_of_three((1280, 720), 1000), 2);
+    }
+}
