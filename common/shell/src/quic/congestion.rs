@@ -4,9 +4,9 @@
 //! opens the window far enough that neither happens: a second of the session's target of the moment, and more on longer
 //! routes. That much fits in before the session itself falls silent, so that what is sent right after a blackout tells at
 //! once that the route is back; a full window would wait for a probe, up to seconds. Loss changes nothing, not even that of
-//! everything for several round trips: the session has then cut its target to the coarse bands (its circuit breaker), and the
-//! window with it. A window that is halved again for each such event opens only over several round trips after the peer is
-//! back, and frames wait in it.
+//! everything for several round trips: the session has then cut its target to the coarse bands (its circuit breaker), which the
+//! window follows with the next acknowledgement. A window that is halved again for each such event opens only over several
+//! round trips after the peer is back, and frames wait in it.
 
 use std::any::Any;
 use std::sync::Arc;
