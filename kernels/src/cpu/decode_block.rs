@@ -1,16 +1,14 @@
 //! The decoder of `reference::quad`, arranged for speed: same values, same refusals.
 //!
-//! Only the symbols must be decoded one after the other. Two blocks at a time keep the processor busy meanwhile;
+//! Only the symbols must be decoded one after the other. Several blocks at a time keep the processor busy meanwhile;
 //! raw bits and coefficients then come for whole rows at once.
-
-use std::array::from_mut;
 
 use common::pyramid::BLOCK_SIDE;
 
 use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
-use super::decode_rans::{MARGIN, ROOM, Rans};
+use super::decode_rans::{MARGIN, ROOM, Rans, eight_at};
 use super::simd::multiversion;
-use super::tile::QUADS;
+use super::tile::{QUADS, TILE};
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::quantise::Quantiser;
 use crate::reference::rans::{payload_bits, raw_bytes};
@@ -19,25 +17,28 @@ use crate::tables::{ESCAPE_SYMBOL, peak_context};
 /// Longest block that is decoded here; a longer one is no encoder's.
 const BYTES_MAX: usize = common::wire::run::BLOCK_BYTES_MAX;
 
-/// What decoding a block needs; one per thread.
+/// How many blocks are decoded side by side.
+pub(super) const LANES: usize = 2;
+
+/// What decoding blocks needs; one per thread.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    bytes: Box<[u8; ROOM]>,
-    lengths: Lengths,
+    bytes: [[u8; ROOM]; LANES],
+    lengths: [Lengths; LANES],
+    /// Coefficients, rows [`BLOCK_SIDE`] apart, zero beyond a block's width and height.
+    pub(super) tiles: [[f32; TILE]; LANES],
 }
 
 impl Scratch {
-    /// For two blocks. Never inlined: tasks that wait for others lie on one another on the stack, which would otherwise
-    /// hold all of it once for each.
+    /// Never inlined: tasks that wait for others lie on one another on the stack, which would otherwise hold all of it
+    /// once for each.
     #[inline(never)]
-    pub(super) fn two() -> Box<[Self; 2]> {
-        Box::default()
-    }
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { bytes: Box::new([0; ROOM]), lengths: Lengths::new() }
+    pub(super) fn boxed() -> Box<Self> {
+        Box::new(Self {
+            bytes: [[0; ROOM]; LANES],
+            lengths: std::array::from_fn(|_| Lengths::new()),
+            tiles: [[0.0; TILE]; LANES],
+        })
     }
 }
 
@@ -50,63 +51,78 @@ pub(super) struct Job<'a> {
 }
 
 multiversion! {
-    /// Decodes a block into `tile` as coefficients, rows [`BLOCK_SIDE`] apart; `Err` leaves it as it was.
-    pub(super) fn decode_one(scratch: &mut Scratch, job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> =
-        decode_one_body;
+    /// Decodes a block into the scratch memory's first tile.
+    pub(super) fn decode_one(scratch: &mut Scratch, job: Job<'_>) -> Result<(), Damaged> = decode_one_body;
 }
 
 multiversion! {
-    /// Decodes two blocks as [`decode_one`] does.
-    pub(super) fn decode_two(scratches: &mut [Scratch; 2], jobs: [Job<'_>; 2],
-        tiles: [&mut [f32]; 2]) -> [Result<(), Damaged>; 2] = decode_two_body;
+    /// Decodes a block into each of the scratch memory's tiles.
+    pub(super) fn decode_lanes(scratch: &mut Scratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] =
+        decode_lanes_body;
 }
 
 #[inline(always)]
-fn decode_one_body(scratch: &mut Scratch, job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> {
-    if job.bytes.len() > BYTES_MAX {
-        return Err(Damaged);
+fn decode_one_body(scratch: &mut Scratch, job: Job<'_>) -> Result<(), Damaged> {
+    let [result] = try_decode(scratch, [job]).unwrap_or_else(|| [decode_slowly(job, &mut scratch.tiles[0])]);
+    result
+}
+
+#[inline(always)]
+fn decode_lanes_body(scratch: &mut Scratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] {
+    if let Some(results) = try_decode(scratch, jobs) {
+        return results;
     }
-    let Some((mut rans, peak)) = start(&mut scratch.bytes, job) else {
-        return decode_slowly(job, tile);
-    };
-    read_lengths([&mut scratch.lengths], from_mut(&mut rans), [job.shape], [peak]);
-    let end = rans.finish();
-    finish(scratch, job, end, tile)
+    let mut results = [Ok(()); LANES];
+    // The last one first: each is decoded in the first lane.
+    for lane in (0..LANES).rev() {
+        results[lane] = decode_one(scratch, jobs[lane]);
+        let [first, others @ ..] = &mut scratch.tiles;
+        if let Some(tile) = lane.checked_sub(1).and_then(|at| others.get_mut(at)) {
+            tile.copy_from_slice(first);
+        }
+    }
+    results
 }
 
+/// Decodes blocks side by side; `None` if they do not have equally many quads, or one is no usual block.
 #[inline(always)]
-fn decode_two_body(
-    [first, second]: &mut [Scratch; 2],
-    jobs: [Job<'_>; 2],
-    [first_tile, second_tile]: [&mut [f32]; 2],
-) -> [Result<(), Damaged>; 2] {
+fn try_decode<const N: usize>(scratch: &mut Scratch, jobs: [Job<'_>; N]) -> Option<[Result<(), Damaged>; N]> {
+    let Scratch { bytes, lengths, tiles } = scratch;
+    let lengths = lengths.first_chunk_mut::<N>()?;
     let shapes = jobs.map(|job| job.shape);
-    let alike = quads_of(shapes[0]) == quads_of(shapes[1]) && jobs.iter().all(|job| job.bytes.len() <= BYTES_MAX);
-    if alike
-        && let (Some((a, a_peak)), Some((b, b_peak))) =
-            (start(&mut first.bytes, jobs[0]), start(&mut second.bytes, jobs[1]))
-    {
-        let mut rans = [a, b];
-        read_lengths([&mut first.lengths, &mut second.lengths], &mut rans, shapes, [a_peak, b_peak]);
-        let [a, b] = rans.map(Rans::finish);
-        return [finish(first, jobs[0], a, first_tile), finish(second, jobs[1], b, second_tile)];
+    if shapes.iter().any(|&shape| quads_of(shape) != quads_of(shapes[0])) {
+        return None;
     }
-    [decode_one(first, jobs[0], first_tile), decode_one(second, jobs[1], second_tile)]
-}
-
-/// Decodes the peak; `None` if what follows is not for the fast decoder.
-#[inline(always)]
-fn start<'a>(buffer: &'a mut [u8; ROOM], job: Job<'_>) -> Option<(Rans<'a>, u8)> {
-    let end = MARGIN + job.bytes.len();
-    buffer[MARGIN..end].copy_from_slice(job.bytes);
-    let mut rans = Rans::new(buffer, end)?;
-    let peak = rans.get(peak_context(job.shape.class));
-    (peak > 0 && usize::from(peak) < ESCAPE_SYMBOL).then_some((rans, peak))
+    for (buffer, job) in bytes.iter_mut().zip(&jobs) {
+        if job.bytes.len() > BYTES_MAX {
+            return None;
+        }
+        buffer[MARGIN..][..job.bytes.len()].copy_from_slice(job.bytes);
+    }
+    let mut rans: [_; N] = std::array::from_fn(|lane| Rans::new(&bytes[lane], MARGIN + jobs[lane].bytes.len()));
+    let mut peaks = [0; N];
+    for lane in 0..N {
+        let is_sound = rans[lane].is_sound();
+        peaks[lane] = rans[lane].get(peak_context(shapes[lane].class));
+        if !is_sound || peaks[lane] == 0 || usize::from(peaks[lane]) >= ESCAPE_SYMBOL {
+            return None;
+        }
+    }
+    read_lengths(lengths, &mut rans, shapes, peaks);
+    let (ends, mut results) = (rans.map(Rans::finish), [Ok(()); N]);
+    // No closure, which would be compiled without this function's instruction set.
+    for lane in 0..N {
+        results[lane] = finish(&mut bytes[lane], &lengths[lane], jobs[lane], ends[lane], &mut tiles[lane]);
+    }
+    Some(results)
 }
 
 /// For what no encoder makes, or only with steps far below what a picture is coded with.
 #[cold]
-fn decode_slowly(job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> {
+fn decode_slowly(job: Job<'_>, tile: &mut [f32; TILE]) -> Result<(), Damaged> {
+    if job.bytes.len() > BYTES_MAX {
+        return Err(Damaged);
+    }
     let mut block = vec![0; job.shape.width * job.shape.height];
     quad::decode(job.bytes, job.shape, &mut block)?;
     tile.fill(0.0);
@@ -118,8 +134,13 @@ fn decode_slowly(job: Job<'_>, tile: &mut [f32]) -> Result<(), Damaged> {
 
 /// Reads the raw bits and writes the coefficients; `end` is the encoder's first state and where the raw bytes end.
 #[inline(always)]
-fn finish(scratch: &mut Scratch, job: Job<'_>, end: Option<(u32, usize)>, tile: &mut [f32]) -> Result<(), Damaged> {
-    let Scratch { bytes, lengths } = scratch;
+fn finish(
+    bytes: &mut [u8; ROOM],
+    lengths: &Lengths,
+    job: Job<'_>,
+    end: Option<(u32, usize)>,
+    tile: &mut [f32; TILE],
+) -> Result<(), Damaged> {
     let (state, raw_end) = end.ok_or(Damaged)?;
     let total = check_lengths(lengths, job.shape)?;
     if raw_end != MARGIN + raw_bytes(total) || state.ilog2() != payload_bits(total) {
@@ -150,42 +171,41 @@ fn read_row(
     quantiser: Quantiser,
     to: &mut [f32],
 ) -> usize {
-    let mut four = [[0_u8; 4]; QUADS];
-    four.copy_from_slice(lengths.row(y));
-    let mut counts = [0_u8; QUADS];
+    let mut four = [0_u32; QUADS];
+    for (four, &lengths) in four.iter_mut().zip(lengths.row(y)) {
+        *four = u32::from_le_bytes(lengths);
+    }
+    // Two coefficients have at most 28 bits, so that the bits of two fit a word.
+    let mut windows = [[0_u32; QUADS]; 2];
     for x in 0..QUADS {
-        counts[x] = four[x][0].wrapping_add(four[x][1]).wrapping_add(four[x][2]).wrapping_add(four[x][3]);
+        // The sums of the first two lengths and of all.
+        let two = four[x].wrapping_add(four[x] >> 8);
+        let all = two.wrapping_add(two >> 16);
+        // From any bit on, 57 bits can be read at once.
+        let window = eight_at(bytes, next / 8) >> (next % 8);
+        windows[0][x] = window as u32;
+        windows[1][x] = window.wrapping_shr(two & 255) as u32;
+        next = next.wrapping_add((all & 255) as usize);
     }
-    let mut windows = [0; QUADS];
-    for (window, &count) in windows.iter_mut().zip(&counts) {
-        // Four coefficients have at most 56 bits; from any bit on, 57 can be read at once.
-        let mut eight = [0; 8];
-        eight.copy_from_slice(&bytes[next / 8..][..8]);
-        *window = u64::from_le_bytes(eight) >> (next % 8);
-        next = next.wrapping_add(usize::from(count));
-    }
-    let mut bits = [[0_u32; BLOCK_SIDE]; 2];
-    let mut leading = [[0_u32; BLOCK_SIDE]; 2];
-    #[allow(clippy::needless_range_loop, reason = "each iteration takes a column of `four`")]
-    for position in 0..4 {
-        let (row, column) = (position / 2, position % 2);
+    for (row, to) in to.chunks_exact_mut(BLOCK_SIDE).enumerate().take(2) {
+        let shift = 16 * row as u32;
         for x in 0..QUADS {
-            let length = u32::from(four[x][position]);
-            let one = 1_u32.wrapping_shl(length);
-            bits[row][2 * x + column] = windows[x] as u32 & one.wrapping_sub(1);
-            leading[row][2 * x + column] = one;
-            windows[x] = windows[x].wrapping_shr(length);
-        }
-    }
-    for (row, to) in to.chunks_exact_mut(BLOCK_SIDE).enumerate() {
-        for x in 0..BLOCK_SIDE {
-            // Below the leading one: the low bits, then the sign. Without a leading one the magnitude is 0.
-            let magnitude = (leading[row][x] | bits[row][x]) >> 1;
-            let offset = if magnitude == 1 { quantiser.offset_of_one } else { quantiser.offset };
-            let value = (magnitude as i32 as f32).mul_add(quantiser.step, offset);
-            let signed = f32::from_bits(value.to_bits() | bits[row][x] << 31);
-            to[x] = if magnitude == 0 { 0.0 } else { signed };
+            let (first, second) = (four[x].wrapping_shr(shift) & 255, four[x].wrapping_shr(shift + 8) & 255);
+            to[2 * x] = dequantised(windows[row][x], first, quantiser);
+            to[2 * x + 1] = dequantised(windows[row][x].wrapping_shr(first), second, quantiser);
         }
     }
     next
+}
+
+/// The coefficient with this bit-length of which the low bits and the sign come first in `bits`.
+#[inline(always)]
+fn dequantised(bits: u32, length: u32, quantiser: Quantiser) -> f32 {
+    let leading = 1_u32.wrapping_shl(length);
+    let bits = bits & leading.wrapping_sub(1);
+    // Below the leading one: the low bits, then the sign. Without a leading one the magnitude is 0.
+    let magnitude = (leading | bits) >> 1;
+    let offset = if magnitude == 1 { quantiser.offset_of_one } else { quantiser.offset };
+    let value = (magnitude as i32 as f32).mul_add(quantiser.step, offset);
+    if magnitude == 0 { 0.0 } else { f32::from_bits(value.to_bits() | bits << 31) }
 }

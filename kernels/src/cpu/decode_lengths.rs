@@ -5,7 +5,7 @@ use std::array::from_mut;
 use super::decode_rans::{CERTAIN, Rans};
 use super::tile::QUADS;
 use crate::reference::quad::{Damaged, Shape};
-use crate::tables::{MAX_LENGTH, coefficient_row, nearness, quad_context};
+use crate::tables::{COEFFICIENT_SUMS, MAX_LENGTH, QUAD_SUMS, coefficient_row, nearness, quad_context};
 
 /// Quads in a row with a margin on both sides.
 const PITCH: usize = QUADS + 2;
@@ -35,16 +35,16 @@ impl Lengths {
     }
 }
 
-/// [`nearness`] of a length (second) to a quad's (first).
-static NEARNESS: [[u8; LENGTHS]; LENGTHS] = nearnesses();
+/// [`nearness`] of any length (second) to a quad's (first).
+static NEARNESS: [[u8; 256]; LENGTHS] = nearnesses();
 /// A power of two above [`MAX_LENGTH`].
 const LENGTHS: usize = 32;
 
-const fn nearnesses() -> [[u8; LENGTHS]; LENGTHS] {
-    let mut table = [[0; LENGTHS]; LENGTHS];
+const fn nearnesses() -> [[u8; 256]; LENGTHS] {
+    let mut table = [[0; 256]; LENGTHS];
     let mut at = 0;
-    while at < LENGTHS * LENGTHS {
-        table[at / LENGTHS][at % LENGTHS] = nearness((at % LENGTHS) as u8, (at / LENGTHS) as u8) as u8;
+    while at < LENGTHS * 256 {
+        table[at / 256][at % 256] = nearness((at % 256) as u8, (at / 256) as u8) as u8;
         at += 1;
     }
     table
@@ -59,34 +59,37 @@ pub(super) fn quads_of(shape: Shape) -> (usize, usize) {
 /// Reads all bit-lengths of blocks with equally many quads. A drop below zero wraps to more than [`MAX_LENGTH`].
 #[inline(always)]
 pub(super) fn read_lengths<const N: usize>(
-    mut lengths: [&mut Lengths; N],
+    lengths: &mut [Lengths; N],
     rans: &mut [Rans<'_>; N],
     shapes: [Shape; N],
     peaks: [u8; N],
 ) {
     let (columns, rows) = quads_of(shapes[0]);
-    let mut counts = [0; N];
-    for lengths in &mut lengths {
-        lengths.quads.fill(0);
-        lengths.coefficients.fill([0; 4]);
+    let mut counts = [0_usize; N];
+    let mut firsts = [0; N];
+    for lane in 0..N {
+        lengths[lane].quads.fill(0);
+        lengths[lane].coefficients.fill([0; 4]);
+        firsts[lane] = quad_context(peaks[lane], 0, 0, shapes[lane].diagonal);
     }
-    let mut above = [[0; QUADS]; N];
+    // In the first row the quad before stands for the one above: its drop is written twice.
+    let mut above = [[0_u8; QUADS + 1]; N];
     for y in 0..rows.min(QUADS) {
-        let mut left = [0; N];
-        for lane in 0..N {
-            left[lane] = above[lane][0];
-        }
-        #[allow(clippy::needless_range_loop, reason = "each iteration takes a column of `above`")]
+        let mut left = above.map(|drops| drops[0]);
+        let twice = usize::from(y == 0);
         for x in 0..columns.min(QUADS) {
             let at = (y + 1) * PITCH + x + 1;
             for lane in 0..N {
-                let up = if y > 0 { above[lane][x] } else { left[lane] };
-                let drop = rans[lane].get(quad_context(peaks[lane], left[lane], up, shapes[lane].diagonal));
+                let sum = usize::from(left[lane]) + usize::from(above[lane][x]);
+                let drop = rans[lane].get(firsts[lane] + sum.min(QUAD_SUMS - 1));
                 let quad = peaks[lane].wrapping_sub(drop);
-                lengths[lane].quads[at] = quad;
-                lengths[lane].coded[counts[lane]] = at as u16;
+                let lengths = &mut lengths[lane];
+                lengths.quads[at] = quad;
+                lengths.coded[counts[lane] % (QUADS * QUADS)] = at as u16;
                 counts[lane] += usize::from(quad > 0);
-                (left[lane], above[lane][x]) = (drop, drop);
+                above[lane][x + twice] = drop;
+                above[lane][x] = drop;
+                left[lane] = drop;
             }
         }
     }
@@ -94,13 +97,13 @@ pub(super) fn read_lengths<const N: usize>(
     for index in 0..all {
         let mut at = [0; N];
         for lane in 0..N {
-            at[lane] = usize::from(lengths[lane].coded[index]);
+            at[lane] = usize::from(lengths[lane].coded[index % (QUADS * QUADS)]);
         }
-        read_quad(&mut lengths, rans, at);
+        read_quad(lengths, rans, at);
     }
     for lane in 0..N {
         for index in all..counts[lane] {
-            let at = usize::from(lengths[lane].coded[index]);
+            let at = usize::from(lengths[lane].coded[index % (QUADS * QUADS)]);
             read_quad(from_mut(&mut lengths[lane]), from_mut(&mut rans[lane]), [at]);
         }
     }
@@ -108,36 +111,63 @@ pub(super) fn read_lengths<const N: usize>(
 
 /// Reads the bit-lengths of one quad's coefficients in each block.
 #[inline(always)]
-fn read_quad<const N: usize>(lengths: &mut [&mut Lengths; N], rans: &mut [Rans<'_>; N], at: [usize; N]) {
+fn read_quad<const N: usize>(lengths: &mut [Lengths; N], rans: &mut [Rans<'_>; N], at: [usize; N]) {
     let mut quad = [0; N];
-    // What each position's neighbours outside the quad make of its context.
-    let mut sums = [[0; 4]; N];
+    // The contexts that the quad and what lies around it make for each position if none before has the quad's length.
+    let mut contexts = [[0; 4]; N];
     for lane in 0..N {
-        let (Lengths { quads, coefficients, .. }, at) = (&*lengths[lane], at[lane]);
-        quad[lane] = quads[at];
+        let quads = &lengths[lane].quads[at[lane]..][..PITCH + 1];
+        let coefficients = &lengths[lane].coefficients[at[lane] - PITCH..][..PITCH];
+        quad[lane] = quads[0];
         let nearness = &NEARNESS[usize::from(quad[lane]) % LENGTHS];
-        let near = |length: u8| usize::from(nearness[usize::from(length) % LENGTHS]);
-        let (right, below) = (near(quads[at + 1]), near(quads[at + PITCH]));
-        let (left, above) = (coefficients[at - 1], coefficients[at - PITCH]);
-        sums[lane] = [near(left[1]) + near(above[2]), right + near(above[3]), near(left[3]) + below, right + below];
+        let near = [
+            quads[1],
+            quads[PITCH],
+            coefficients[PITCH - 1][1],
+            coefficients[PITCH - 1][3],
+            coefficients[0][2],
+            coefficients[0][3],
+        ];
+        let [right, below, left_up, left_low, above, above_right] =
+            near.map(|length| usize::from(nearness[usize::from(length)]));
+        let sums = [left_up + above, right + above_right, left_low + below, right + below];
+        let first = coefficient_row(quad[lane].max(1), 0, false);
+        for position in 0..4 {
+            contexts[lane][position] = first + sums[position] + STATES[position] * COEFFICIENT_SUMS;
+        }
     }
     let mut found = [[0; 4]; N];
-    let mut reached = [false; N];
-    for position in 0..4 {
-        for lane in 0..N {
-            let context = match (position, reached[lane]) {
-                // The last one has the quad's length if no other has.
-                (3, false) => CERTAIN,
-                (_, reached) => coefficient_row(quad[lane], position, reached) + sums[lane][position],
-            };
-            let drop = rans[lane].get(context);
-            found[lane][position] = quad[lane].wrapping_sub(drop);
-            reached[lane] |= drop == 0;
-        }
+    let mut reached = [0; N];
+    for lane in 0..N {
+        read_one(&mut rans[lane], contexts[lane][0], quad[lane], &mut found[lane][0], &mut reached[lane]);
+    }
+    for lane in 0..N {
+        let context = contexts[lane][1] + reached[lane] * COEFFICIENT_SUMS;
+        read_one(&mut rans[lane], context, quad[lane], &mut found[lane][1], &mut reached[lane]);
+    }
+    for lane in 0..N {
+        let context = contexts[lane][2] + reached[lane] * COEFFICIENT_SUMS;
+        read_one(&mut rans[lane], context, quad[lane], &mut found[lane][2], &mut reached[lane]);
+    }
+    for lane in 0..N {
+        // The last one has the quad's length if no other has. Without a branch, which would often be predicted wrongly.
+        let context = CERTAIN ^ (contexts[lane][3] ^ CERTAIN) & reached[lane].wrapping_neg();
+        read_one(&mut rans[lane], context, quad[lane], &mut found[lane][3], &mut reached[lane]);
     }
     for lane in 0..N {
         lengths[lane].coefficients[at[lane]] = found[lane];
     }
+}
+
+/// States of the positions in a quad of which none before has the quad's length; of the last one, of which one has.
+const STATES: [usize; 4] = [0, 1, 3, 5];
+
+/// Reads one bit-length, and whether it or one before is the quad's.
+#[inline(always)]
+fn read_one(rans: &mut Rans<'_>, context: usize, quad: u8, found: &mut u8, reached: &mut usize) {
+    let drop = rans.get(context);
+    *found = quad.wrapping_sub(drop);
+    *reached |= usize::from(drop == 0);
 }
 
 /// The number of raw bits, unless there are lengths that no encoder has.

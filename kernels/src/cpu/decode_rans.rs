@@ -10,8 +10,17 @@ use crate::tables::{CONTEXTS, FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 const SYMBOLS_MAX: usize = 1 + BLOCK_SIDE * BLOCK_SIDE / 4 + BLOCK_SIDE * BLOCK_SIDE;
 /// Zeros before a block's bytes: as many as can be read beyond their front.
 pub(super) const MARGIN: usize = 2 * SYMBOLS_MAX + 6;
-/// Room for the bytes of a block and as many as raw bits are read ahead.
-pub(super) const ROOM: usize = MARGIN + BLOCK_BYTES_MAX + 8;
+/// Room for the bytes of a block and as many as raw bits are read ahead: any 16-bit position has eight bytes.
+pub(super) const ROOM: usize = (1 << 16) + 7;
+const _: () = assert!(MARGIN + BLOCK_BYTES_MAX + 8 <= ROOM);
+
+/// The eight bytes from `at` on, a position of at most 16 bits, of which more would be cut off.
+#[inline(always)]
+pub(super) fn eight_at(bytes: &[u8; ROOM], at: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[at % (1 << 16)..][..8]);
+    u64::from_le_bytes(eight)
+}
 
 /// A context in which symbol 0 is certain: decoding it reads nothing.
 pub(super) const CERTAIN: usize = CONTEXTS;
@@ -20,7 +29,7 @@ pub(super) const CERTAIN: usize = CONTEXTS;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Row {
-    /// First slot of each symbol; of symbols that cannot occur, beyond the last slot.
+    /// 1 less than the first slot of each symbol; of symbols that cannot occur, beyond the last slot.
     starts: [i16; SYMBOLS],
     /// At 1 more than each symbol: its frequency, and above 16 bits its first slot.
     symbols: [u32; SYMBOLS + 1],
@@ -35,12 +44,12 @@ const fn rows() -> [Row; CONTEXTS + 1] {
         let (context, symbol) = (at / SYMBOLS, at % SYMBOLS);
         let (frequency, start) = (FREQUENCIES[context][symbol], START[context][symbol]);
         if frequency > 0 {
-            rows[context].starts[symbol] = start as i16;
+            rows[context].starts[symbol] = start as i16 - 1;
             rows[context].symbols[symbol + 1] = (start as u32) << 16 | frequency as u32;
         }
         at += 1;
     }
-    rows[CERTAIN].starts[0] = 0;
+    rows[CERTAIN].starts[0] = -1;
     rows[CERTAIN].symbols[1] = 1 << PROBABILITY_BITS;
     rows
 }
@@ -56,13 +65,17 @@ pub(super) struct Rans<'a> {
 }
 
 impl<'a> Rans<'a> {
-    /// For a block's bytes from [`MARGIN`] to `end`; `None` if they end with a state that no encoder ends with.
+    /// For a block's bytes from [`MARGIN`] to `end`.
     #[inline(always)]
-    pub(super) fn new(bytes: &'a [u8; ROOM], end: usize) -> Option<Self> {
+    pub(super) fn new(bytes: &'a [u8; ROOM], end: usize) -> Self {
         let at = end - 3;
-        let last = &bytes[at..][..3];
-        let state = u32::from_le_bytes([last[0], last[1], last[2], 0]);
-        (state >= STATE_MIN).then_some(Self { state, bytes, at })
+        Self { state: eight_at(bytes, at) as u32 & 0xff_ffff, bytes, at }
+    }
+
+    /// Whether an encoder may end, or start, with the state.
+    #[inline(always)]
+    pub(super) fn is_sound(&self) -> bool {
+        self.state >= STATE_MIN
     }
 
     /// The next symbol.
@@ -75,10 +88,10 @@ impl<'a> Rans<'a> {
         let state = frequency.wrapping_mul(self.state >> PROBABILITY_BITS).wrapping_add(slot).wrapping_sub(start);
         // The state is at least 16: no, one or two bytes come in. Two are read, and those not needed shifted out.
         let surplus = !state.leading_zeros() & 24;
-        let pair = &self.bytes[self.at.wrapping_sub(2)..][..2];
-        let longer = u64::from(state) << 16 | u64::from(u16::from_le_bytes([pair[0], pair[1]]));
+        let before = self.at.wrapping_sub(2);
+        let longer = u64::from(state) << 16 | eight_at(self.bytes, before) & 0xffff;
         self.state = longer.wrapping_shr(surplus) as u32;
-        self.at = self.at.wrapping_sub(2).wrapping_add((surplus / 8) as usize);
+        self.at = before.wrapping_add((surplus / 8) as usize);
         (symbol as u8).wrapping_sub(1)
     }
 
@@ -86,27 +99,28 @@ impl<'a> Rans<'a> {
     /// the state left.
     #[inline(always)]
     pub(super) fn finish(self) -> Option<(u32, usize)> {
-        (self.state >= STATE_MIN && self.at >= MARGIN).then_some((self.state, self.at))
+        (self.is_sound() && self.at >= MARGIN).then_some((self.state, self.at))
     }
 }
 
-/// How many symbols have a first slot that is not beyond `slot`: 1 to 16, because that of symbol 0 is 0.
+/// How many symbols have a first slot that is not beyond `slot`, from 1 less than each: 1 to 16, because that of symbol 0
+/// is 0.
 #[inline(always)]
 fn symbols_to(starts: &[i16; SYMBOLS], slot: i16) -> usize {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     {
         use std::arch::x86_64::{_mm_cmpgt_epi16, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_set1_epi16};
         // SAFETY: SSE2 is part of the target, and the two loads read the 16 values of `starts`.
-        let beyond = unsafe {
+        let there = unsafe {
             let first = _mm_loadu_si128(starts.as_ptr().cast());
             let second = _mm_loadu_si128(starts.as_ptr().add(8).cast());
             let slot = _mm_set1_epi16(slot);
-            _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpgt_epi16(first, slot), _mm_cmpgt_epi16(second, slot)))
+            _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpgt_epi16(slot, first), _mm_cmpgt_epi16(slot, second)))
         };
-        (beyond as u32 | 1 << SYMBOLS).trailing_zeros() as usize
+        there.count_ones() as usize
     }
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     {
-        1 + starts[1..].iter().filter(|&&first| first <= slot).count()
+        starts.iter().filter(|&&before| slot > before).count()
     }
 }

@@ -1,5 +1,6 @@
 //! The decoder of the processor back end.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use common::coded::{BlockState, ReceivedFrame};
@@ -7,23 +8,24 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 use rayon::prelude::*;
 
-use super::decode_block::{self, Job, Scratch};
+use super::decode_block::{self, Job, LANES, Scratch};
 use super::plane::Plane;
 use super::tile::{Place, TILE};
 use super::{backend, colour, open_planes};
 use crate::reference::check_decode;
+use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;
 use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 
-/// Pairs of blocks that a thread takes at a time.
-const PAIRS_PER_TASK: usize = 4;
+/// Groups of blocks that a thread takes at a time.
+const GROUPS_PER_TASK: usize = 2;
 
-/// What is known of a tile.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    is_zero: bool,
-    /// Whether the bands hold something else where it goes.
-    is_new: bool,
+/// A block whose bytes are there.
+struct Coded<'a> {
+    job: Job<'a>,
+    place: &'a Place,
+    is_coarse: bool,
+    is_zero: &'a mut bool,
 }
 
 /// Decoder of the processor back end.
@@ -33,9 +35,8 @@ pub(crate) struct CpuDecoder {
     layout: BlockLayout,
     planes: Vec<Plane>,
     places: Vec<Place>,
-    /// The coefficients of every block; those of coarse blocks outlive the frame.
-    tiles: Vec<f32>,
-    held: Vec<Held>,
+    /// Of every block: whether the bands hold nothing but zeros there.
+    is_zero: Vec<bool>,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -46,75 +47,85 @@ impl CpuDecoder {
     /// why this back end was chosen.
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let (planes, places) = open_planes(&layout, params);
-        let held = vec![Held { is_zero: true, is_new: false }; places.len()];
-        let tiles = vec![0.0; places.len() * TILE];
+        let is_zero = vec![true; places.len()];
         let times = DecodeTimes::default();
-        Self { params: *params, layout, planes, places, tiles, held, damaged: 0, times, backend: backend(reason) }
+        Self { params: *params, layout, planes, places, is_zero, damaged: 0, times, backend: backend(reason) }
     }
 
-    /// Decodes all blocks into `tiles`; returns how many were damaged.
+    /// Decodes all blocks into the bands; returns how many were damaged.
     fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
         let (coarse, dropped) = (self.layout.coarse_blocks(), self.layout.dropped_levels());
-        let pairs = self.tiles.par_chunks_mut(2 * TILE).zip(self.places.par_chunks(2));
-        let pairs = pairs.zip(self.held.par_chunks_mut(2)).enumerate();
-        type Pair<'a> = ((&'a mut [f32], &'a [Place]), &'a mut [Held]);
-        let decode = |scratches: &mut Box<[Scratch; 2]>, (pair, ((tiles, places), held)): (usize, Pair<'_>)| {
-            let job = |at: usize| {
-                let index = 2 * pair + at;
-                let BlockState::Coded(bytes) = frame.block(index) else { return None };
-                places.get(at).map(|place| {
-                    let quantiser =
-                        Quantiser::new(frame.header.step_of(index).coarser_by(place.coarser)).without_levels(dropped);
-                    Job { bytes, shape: place.shape, quantiser }
-                })
-            };
-            let jobs = [job(0), job(1)];
-            let mut damaged = [false; 2];
-            let (first, second) = tiles.split_at_mut(TILE);
-            if let [Some(a), Some(b)] = jobs {
-                let results = decode_block::decode_two(scratches, [a, b], [&mut *first, &mut *second]);
-                damaged = results.map(|result| result.is_err());
-            } else if let Some(job) = jobs[0] {
-                damaged[0] = decode_block::decode_one(&mut scratches[0], job, first).is_err();
-            } else if let Some(job) = jobs[1] {
-                damaged[1] = decode_block::decode_one(&mut scratches[1], job, second).is_err();
-            }
-            for (at, (tile, held)) in [first, second].into_iter().zip(held).enumerate() {
-                let index = 2 * pair + at;
-                // A damaged block counts as missing.
-                let is_missing = damaged[at] || frame.block(index) == BlockState::Missing;
-                let is_zero = frame.block(index) == BlockState::Zero || (is_missing && index >= coarse);
-                if is_zero && !held.is_zero {
-                    tile.fill(0.0);
+        let mut coded = Vec::with_capacity(self.places.len());
+        for (index, (place, is_zero)) in self.places.iter().zip(&mut self.is_zero).enumerate() {
+            let is_coarse = index < coarse;
+            match frame.block(index) {
+                BlockState::Coded(bytes) => {
+                    let step = frame.header.step_of(index).coarser_by(place.coarser);
+                    let quantiser = Quantiser::new(step).without_levels(dropped);
+                    coded.push(Coded { job: Job { bytes, shape: place.shape, quantiser }, place, is_coarse, is_zero });
                 }
-                held.is_new = if is_zero { !held.is_zero } else { !is_missing };
-                if held.is_new {
-                    held.is_zero = is_zero;
-                }
+                // What is missing of the coarse ones stays as it was.
+                BlockState::Missing if is_coarse => {}
+                BlockState::Missing | BlockState::Zero => clear(place, is_zero, &mut self.planes[place.channel]),
             }
-            damaged.into_iter().map(u64::from).sum::<u64>()
-        };
-        pairs.with_min_len(PAIRS_PER_TASK).map_init(Scratch::two, decode).sum()
+        }
+        // Blocks of the same shape, and equally much to do, side by side.
+        coded.sort_unstable_by_key(|Coded { job, .. }| (job.shape.width, job.shape.height, job.bytes.len()));
+        let planes: Vec<_> = self.planes.iter_mut().map(Mutex::new).collect();
+        let groups = coded.par_chunks_mut(LANES).with_min_len(GROUPS_PER_TASK);
+        groups.map_init(Scratch::boxed, |scratch, group| decode_group(scratch, group, &planes)).sum()
     }
 
     /// Decodes a frame of this stream into a picture of it.
     fn decode_checked(&mut self, frame: &ReceivedFrame, out: &mut Picture) {
         let start = Instant::now();
         self.damaged += self.decode_blocks(frame);
-        let (tiles, places, held) = (&self.tiles, &self.places, &self.held);
-        self.planes.par_iter_mut().enumerate().for_each(|(channel, plane)| {
-            let pitch = plane.pitch();
-            for ((tile, place), held) in tiles.chunks_exact(TILE).zip(places).zip(held) {
-                if place.channel == channel && held.is_new {
-                    place.store(tile, plane.bands_mut(), pitch);
-                }
-            }
-        });
         self.times.decode = start.elapsed();
         let start = Instant::now();
         self.planes.par_iter_mut().for_each(Plane::inverse);
         colour::finish(&self.planes, self.params.chroma, out);
         self.times.inverse = start.elapsed();
+    }
+}
+
+/// Decodes up to [`LANES`] blocks; returns how many were damaged.
+fn decode_group(scratch: &mut Scratch, group: &mut [Coded<'_>], planes: &[Mutex<&mut Plane>]) -> u64 {
+    let mut damaged = 0;
+    let mut store = |block: &mut Coded<'_>, result: Result<(), Damaged>, tile: &[f32; TILE]| {
+        let mut plane = planes[block.place.channel].lock().unwrap_or_else(PoisonError::into_inner);
+        match result {
+            Ok(()) => {
+                plane.store(block.place, tile);
+                *block.is_zero = false;
+            }
+            Err(Damaged) => {
+                damaged += 1;
+                // It counts as missing.
+                if !block.is_coarse {
+                    clear(block.place, block.is_zero, &mut plane);
+                }
+            }
+        }
+    };
+    if let Some(all) = group.first_chunk_mut::<LANES>() {
+        let results = decode_block::decode_lanes(scratch, all.each_ref().map(|block| block.job));
+        for ((block, result), tile) in all.iter_mut().zip(results).zip(&scratch.tiles) {
+            store(block, result, tile);
+        }
+    } else {
+        for block in group {
+            let result = decode_block::decode_one(scratch, block.job);
+            store(block, result, &scratch.tiles[0]);
+        }
+    }
+    damaged
+}
+
+/// Makes a block zero that is not yet.
+fn clear(place: &Place, is_zero: &mut bool, plane: &mut Plane) {
+    if !*is_zero {
+        plane.store(place, &[0.0; TILE]);
+        *is_zero = true;
     }
 }
 

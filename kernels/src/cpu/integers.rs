@@ -4,21 +4,19 @@ use common::pyramid::BLOCK_SIDE;
 
 use super::decode_block::{self, Job};
 use super::encode_block;
-use super::tile::TILE;
 use crate::reference::quad::{Damaged, Shape};
 use crate::reference::quantise::Quantiser;
 
 /// Codes one block after another; same bytes as `reference::quad`.
 pub(crate) struct IntegerCoder {
     encode: Box<encode_block::Scratch>,
-    decode: decode_block::Scratch,
-    tile: Box<[f32; TILE]>,
+    decode: Box<decode_block::Scratch>,
 }
 
 impl IntegerCoder {
     /// With its memory.
     pub(crate) fn new() -> Self {
-        Self { encode: Box::default(), decode: decode_block::Scratch::default(), tile: Box::new([0.0; TILE]) }
+        Self { encode: Box::default(), decode: decode_block::Scratch::boxed() }
     }
 
     /// As [`crate::reference::quad::encode`].
@@ -36,8 +34,8 @@ impl IntegerCoder {
     /// As [`crate::reference::quad::decode`], of a block that has bytes.
     pub(crate) fn decode(&mut self, bytes: &[u8], shape: Shape, values: &mut [i32]) -> Result<(), Damaged> {
         let job = Job { bytes, shape, quantiser: Quantiser::EXACT };
-        decode_block::decode_one(&mut self.decode, job, &mut *self.tile)?;
-        for (to, from) in values.chunks_exact_mut(shape.width).zip(self.tile.chunks_exact(BLOCK_SIDE)) {
+        decode_block::decode_one(&mut self.decode, job)?;
+        for (to, from) in values.chunks_exact_mut(shape.width).zip(self.decode.tiles[0].chunks_exact(BLOCK_SIDE)) {
             to.iter_mut().zip(from).for_each(|(to, &value)| *to = value as i32);
         }
         Ok(())

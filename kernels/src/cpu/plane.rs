@@ -5,6 +5,7 @@ use common::pyramid::{Orientation, Pyramid};
 
 use super::level::Rows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use super::tile::{Place, TILE};
 use crate::wavelet::Wavelet;
 
 /// One plane and its coefficients.
@@ -52,9 +53,9 @@ impl Plane {
         &self.bands
     }
 
-    /// The coefficients, compact, to be written.
-    pub(super) fn bands_mut(&mut self) -> &mut [f32] {
-        &mut self.bands
+    /// Copies a block's coefficients into the bands.
+    pub(super) fn store(&mut self, place: &Place, tile: &[f32; TILE]) {
+        place.store(tile, &mut self.bands, self.pitch);
     }
 
     /// Where in the compact bands the coefficient (x, y) of the square lies; `None` if it is always zero.
