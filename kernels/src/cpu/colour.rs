@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::plane::Plane;
 use super::simd::{multiversion, truncated};
+use crate::PictureRef;
 use crate::reference::colour::{from_rgb, full, halved};
-use crate::{Picture, PictureRef};
 
 /// Fills the samples of the planes of `chroma`'s channels.
 pub(super) fn load(picture: PictureRef<'_>, chroma: Chroma, planes: &mut [Plane]) {
@@ -96,26 +96,13 @@ fn load_pixels(picture: PictureRef<'_>, half: bool, y: usize, row: &mut [f32], v
     }
 }
 
-/// Rounds the planes' samples into a planar picture.
-pub(super) fn finish(planes: &[Plane], chroma: Chroma, out: &mut Picture) {
-    let size = out.size();
-    let mut rest = out.data_mut();
-    for (&channel, plane) in chroma.channels().iter().zip(planes) {
-        let plane_size = chroma.plane_size(size, channel);
-        let (samples, after) = rest.split_at_mut(plane_size.pixels());
-        rest = after;
-        let rows = samples.par_chunks_exact_mut(plane_size.width()).zip(plane.samples().par_chunks(plane.pitch()));
-        rows.with_min_len(32).for_each(|(to, from)| finish_row(to, &from[..to.len()]));
-    }
-}
-
 multiversion! {
-    /// Rounds one row.
-    fn finish_row(to: &mut [u8], from: &[f32]) = finish_row_body;
+    /// Rounds a row of samples to bytes; both are equally long.
+    pub(super) fn round_row(to: &mut [u8], from: &[f32]) = round_row_body;
 }
 
 #[inline(always)]
-fn finish_row_body(to: &mut [u8], from: &[f32]) {
+fn round_row_body(to: &mut [u8], from: &[f32]) {
     for (to, &value) in to.iter_mut().zip(from) {
         // `Sample::to_byte`, with the limits first: then rounding towards zero is rounding down.
         *to = truncated::<0, 255>(value + 128.5) as u8;

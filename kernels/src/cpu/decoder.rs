@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::decode_block::{self, Job, LANES, Scratch};
 use super::plane::Plane;
 use super::tile::{Place, TILE};
-use super::{backend, colour, open_planes};
+use super::{backend, open_planes};
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;
@@ -82,8 +82,10 @@ impl CpuDecoder {
         self.damaged += self.decode_blocks(frame);
         self.times.decode = start.elapsed();
         let start = Instant::now();
-        self.planes.par_iter_mut().for_each(Plane::inverse);
-        colour::finish(&self.planes, self.params.chroma, out);
+        let mut rest = out.data_mut();
+        let sizes = self.layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
+        let bytes: Vec<_> = sizes.map(|pixels| rest.split_off_mut(..pixels).unwrap_or_default()).collect();
+        self.planes.par_iter_mut().zip(bytes).for_each(|(plane, bytes)| plane.inverse(bytes));
         self.times.inverse = start.elapsed();
     }
 }

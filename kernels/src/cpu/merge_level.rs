@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::filter::{Element, Filter};
 use super::level::{Level, Place, Rows, Scratch};
 use super::line::{HALO, Lines};
+use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::window::{self, PAIRS, Window, source};
@@ -35,12 +36,13 @@ impl<'a, T> Bands<'a, T> {
     }
 }
 
-/// Merges the bands of a level into the samples `to`.
-pub(super) fn merge_level<T: Element>(
+/// Merges the bands of a level into rows of samples, or what is kept of them, which is all that `to` has room for: rows `pitch`
+/// apart.
+pub(super) fn merge_level<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
-    (to, pitch): (&mut [T], usize),
+    (to, pitch): (&mut [O], usize),
     scratch: &mut Scratch<T>,
 ) {
     let Scratch { windows, ends } = scratch;
@@ -48,33 +50,33 @@ pub(super) fn merge_level<T: Element>(
         merge_segments(level, filter, bands, (&mut *to, pitch), windows);
     }
     if level.has_separate_ends() {
-        merge_ends(level, filter, bands, to, pitch, ends);
+        merge_ends(level, filter, bands, (to, pitch), ends, &mut windows[0].row);
     }
 }
 
 /// All rows as if they went on beyond the ends, each thread a segment.
-fn merge_segments<T: Element>(
+fn merge_segments<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
-    (to, pitch): (&mut [T], usize),
+    (to, pitch): (&mut [O], usize),
     windows: &mut [Window<T>],
 ) {
     let pairs = level.pairs_per_task(windows.len());
-    let last = (level.rows - 1) * pitch + level.columns;
+    let last = ((level.rows - 1) * pitch + level.columns).min(to.len());
     let tasks = to[..last].chunks_mut(2 * pairs * pitch).zip(windows.iter_mut()).enumerate();
-    let run = |(index, (to, window)): (usize, (&mut [T], &mut Window<T>))| {
+    let run = |(index, (to, window)): (usize, (&mut [O], &mut Window<T>))| {
         merge_rows(level, filter, bands, to, pitch, window, index * pairs);
     };
     if 2 * pairs >= level.rows { tasks.for_each(run) } else { tasks.collect::<Vec<_>>().into_par_iter().for_each(run) }
 }
 
 /// Pairs of rows from `first` on, as many as `to` has rows.
-fn merge_rows<T: Element>(
+fn merge_rows<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
-    to: &mut [T],
+    to: &mut [O],
     pitch: usize,
     window: &mut Window<T>,
     first: usize,
@@ -92,7 +94,8 @@ fn merge_rows<T: Element>(
         let Ok(y) = usize::try_from(2 * y) else { continue };
         for (line, to) in to.chunks_mut(pitch).skip(y).take(2 * PAIRS).enumerate() {
             let ahead = row(line + 2 * PAIRS);
-            merge_row(level, filter, window.lines.line_mut(line), ahead, &mut to[..level.columns]);
+            let Window { lines, row, .. } = &mut *window;
+            O::keep(to, level.columns, row, |row| merge_row(level, filter, lines.line_mut(line), ahead, row));
         }
     }
 }
@@ -117,13 +120,13 @@ fn merge_row<T: Element>(
 }
 
 /// The first and last rows of a level whose rows do not go on beyond the ends.
-fn merge_ends<T: Element>(
+fn merge_ends<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,
     bands: Bands<'_, T>,
-    to: &mut [T],
-    pitch: usize,
+    (to, pitch): (&mut [O], usize),
     ends: &mut Lines<T>,
+    row: &mut [T],
 ) {
     let columns = [level.columns.div_ceil(2), level.columns / 2];
     let length = short_length(level.rows);
@@ -141,7 +144,8 @@ fn merge_ends<T: Element>(
         }
     }
     for at in (0..length).filter(|&at| is_end(at, level.rows)) {
-        let to = &mut to[end_row(at, level.rows) * pitch..][..level.columns];
-        merge_row(level, filter, ends.line_mut(at), [&[]; 2], to);
+        if let Some(to) = to.chunks_mut(pitch).nth(end_row(at, level.rows)) {
+            O::keep(to, level.columns, row, |row| merge_row(level, filter, ends.line_mut(at), [&[]; 2], row));
+        }
     }
 }

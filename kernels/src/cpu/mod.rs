@@ -15,6 +15,7 @@ mod level;
 mod lift;
 mod line;
 mod merge_level;
+mod output;
 pub(crate) mod pcwt_decode;
 pub(crate) mod pcwt_encode;
 mod plane;

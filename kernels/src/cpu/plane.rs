@@ -14,6 +14,7 @@ pub(super) struct Plane {
     pyramid: Pyramid,
     pitch: usize,
     transform: PlaneTransform<f32>,
+    /// Empty as long as nobody writes them.
     samples: Vec<f32>,
     /// All bands of the last level and the detail of the others, compact.
     bands: Vec<f32>,
@@ -28,7 +29,7 @@ impl Plane {
             pyramid: pyramid.clone(),
             pitch,
             transform: PlaneTransform::new(pyramid, Wavelet::Cdf97, boundary),
-            samples: vec![0.0; rows * pitch],
+            samples: Vec::new(),
             bands: vec![0.0; rows * pitch],
         }
     }
@@ -40,12 +41,8 @@ impl Plane {
 
     /// The samples, to be written before [`Self::forward`].
     pub(super) fn samples_mut(&mut self) -> &mut [f32] {
+        self.samples.resize(self.bands.len(), 0.0);
         &mut self.samples
-    }
-
-    /// The samples after [`Self::inverse`].
-    pub(super) fn samples(&self) -> &[f32] {
-        &self.samples
     }
 
     /// The coefficients, compact.
@@ -100,8 +97,9 @@ impl Plane {
         self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
     }
 
-    /// Coefficients to samples.
-    pub(super) fn inverse(&mut self) {
-        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), &mut self.samples, self.pitch);
+    /// Coefficients to the bytes of a picture's plane, row by row.
+    pub(super) fn inverse(&mut self, bytes: &mut [u8]) {
+        let width = self.pyramid.plane().width();
+        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), bytes, width);
     }
 }

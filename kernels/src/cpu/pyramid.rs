@@ -6,6 +6,7 @@ use common::pyramid::Pyramid;
 use super::filter::{Element, Filter};
 use super::level::{Level, Place, Rows, Scratch};
 use super::merge_level::{Bands, merge_level};
+use super::output::Output;
 use super::split_level::split_level;
 use crate::wavelet::Wavelet;
 
@@ -130,14 +131,15 @@ impl<T: Element> PlaneTransform<T> {
         }
     }
 
-    /// Coefficients to samples, of [`extent`], rows `pitch` apart.
-    pub(super) fn inverse(&mut self, bands: &[T], layout: Layout, samples: &mut [T], pitch: usize) {
+    /// Coefficients to samples, of [`extent`], or to what is kept of them: rows `pitch` apart.
+    pub(super) fn inverse<O: Output<T>>(&mut self, bands: &[T], layout: Layout, samples: &mut [O], pitch: usize) {
         let levels = self.pyramid.levels();
         let band_rows = Rows { data: bands, pitch: layout.pitch(&self.pyramid) };
         if levels == 0 {
             let (columns, rows) = self.low_extent();
             for (y, to) in samples.chunks_mut(pitch).enumerate().take(rows) {
-                to[..columns].copy_from_slice(&band_rows.row(y)[..columns]);
+                let keep = |row: &mut [T]| row.copy_from_slice(&band_rows.row(y)[..columns]);
+                O::keep(to, columns, &mut self.scratch.windows[0].row, keep);
             }
         }
         for number in (1..=levels).rev() {
@@ -150,9 +152,12 @@ impl<T: Element> PlaneTransform<T> {
                 (Rows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
             };
             let low = if number == levels { band_rows } else { low };
-            let to = if number == 1 { (&mut *samples, pitch) } else { to };
             let bands = Bands { low, detail: bands, place };
-            merge_level(&level, &self.inverse, bands, to, &mut self.scratch);
+            if number == 1 {
+                merge_level(&level, &self.inverse, bands, (&mut *samples, pitch), &mut self.scratch);
+            } else {
+                merge_level(&level, &self.inverse, bands, to, &mut self.scratch);
+            }
         }
     }
 

@@ -26,13 +26,20 @@ pub(super) struct Window<T> {
     memory: Lines<T>,
     /// A row that nobody reads.
     unused: Vec<T>,
+    /// Room for a row of samples.
+    pub(super) row: Vec<T>,
 }
 
 impl<T: Element> Window<T> {
     /// For rows of up to `columns` columns in a half.
     pub(super) fn new(columns: usize) -> Self {
         let memory = Lines::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
-        Self { lines: Lines::new(2 * PAIRS, columns), memory, unused: vec![T::default(); columns] }
+        Self {
+            lines: Lines::new(2 * PAIRS, columns),
+            memory,
+            unused: vec![T::default(); columns],
+            row: vec![T::default(); 2 * columns],
+        }
     }
 }
 
@@ -84,7 +91,7 @@ unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     columns: usize,
     mut to: [[&mut [V::Element]; 2]; PAIRS],
 ) {
-    let Window { lines, memory, unused } = window;
+    let Window { lines, memory, unused, .. } = window;
     let (pitch, from) = (lines.pitch(), &lines.half(half)[HALO..]);
     let (whole, vectors) = (columns / V::LANES, columns.div_ceil(V::LANES));
     let per_vector = Lift::<V, STEPS, TAPS>::VECTORS * V::LANES;
