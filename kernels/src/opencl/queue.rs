@@ -323,15 +323,16 @@ impl From<cl::Event> for Event {
 }
 
 impl Event {
-    /// When the command ran: start and end in nanoseconds of the device's clock. Its queue must be timed.
-    pub(super) fn ran(&self) -> Result<(u64, u64), Error> {
+    /// When the command ran: start and end in nanoseconds of the device's clock; `None` if nobody noted that. Waits for its
+    /// end: that its queue has finished does not mean for every driver that the event knows.
+    pub(super) fn ran(&self) -> Result<Option<(u64, u64)>, Error> {
+        wait(std::slice::from_ref(self))?;
         fault::check("clGetEventProfilingInfo")?;
-        let time = |which| {
-            cl::get_event_profiling_info(&**self.0, which)
-                .and_then(cl::ProfilingInfoResult::time)
-                .map_err(failed("clGetEventProfilingInfo"))
+        let time = |which| match cl::get_event_profiling_info(&**self.0, which) {
+            Err(error) if error.api_status() == Some(cl::Status::CL_PROFILING_INFO_NOT_AVAILABLE) => Ok(None),
+            info => info.and_then(cl::ProfilingInfoResult::time).map(Some).map_err(failed("clGetEventProfilingInfo")),
         };
-        Ok((time(cl::ProfilingInfo::Start)?, time(cl::ProfilingInfo::End)?))
+        Ok(time(cl::ProfilingInfo::Start)?.zip(time(cl::ProfilingInfo::End)?))
     }
 }
 
@@ -369,6 +370,10 @@ pub(super) fn wait(events: &[Event]) -> Result<(), Error> {
 /// From the first start to the last end of these events' commands, by the device's clock.
 pub(super) fn span(events: &[Event]) -> Result<Duration, Error> {
     let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
+    let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::Device {
+        call: "clGetEventProfilingInfo",
+        reason: "CL_PROFILING_INFO_NOT_AVAILABLE".to_owned(),
+    })?;
     let start = times.iter().map(|(start, _)| *start).min().unwrap_or(0);
     let end = times.iter().map(|(_, end)| *end).max().unwrap_or(0);
     Ok(Duration::from_nanos(end.saturating_sub(start)))

@@ -122,12 +122,39 @@ impl Recorder {
         self.events.extend(event.into().map(|event| (channel, stage, event)));
     }
 
-    /// The timestamps of all commands, which must have ended.
+    /// The timestamps of all commands of which they were noted.
     pub(super) fn timeline(&self) -> Result<Timeline, Error> {
-        let interval = |(channel, stage, event): &(Channel, Stage, Event)| {
-            let (start_ns, end_ns) = event.ran()?;
-            Ok(Interval { channel: *channel, stage: *stage, start_ns, end_ns })
-        };
-        Ok(Timeline { intervals: self.events.iter().map(interval).collect::<Result<_, Error>>()? })
+        let mut intervals = Vec::with_capacity(self.events.len());
+        for (channel, stage, event) in &self.events {
+            if let Some((start_ns, end_ns)) = event.ran()? {
+                intervals.push(Interval { channel: *channel, stage: *stage, start_ns, end_ns });
+            }
+        }
+        Ok(Timeline { intervals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use ocl::core as cl;
+
+    use super::super::device;
+    use super::super::queue::Queue;
+    use super::*;
+
+    #[test]
+    fn commands_that_nobody_timed_are_left_out() {
+        let device = device::find(None).unwrap();
+        let queue = Queue::new(&device).unwrap();
+        let (from, to) = (queue.pinned::<f32>(16).unwrap(), queue.buffer::<f32>(16).unwrap());
+        let untimed = cl::create_user_event(&**device.context().unwrap()).unwrap();
+        cl::set_user_event_status(&untimed, cl::CommandExecutionStatus::Complete).unwrap();
+        let mut recorder = Recorder::default();
+        recorder.note(Channel::Y, Stage::Upload, Event::from(untimed));
+        assert_eq!(recorder.timeline().unwrap().intervals.len(), 0);
+        recorder.note(Channel::Y, Stage::Upload, queue.upload(&from, &to, 16).unwrap());
+        assert_eq!(recorder.timeline().unwrap().intervals.len(), 1);
     }
 }
