@@ -38,14 +38,15 @@ pub struct ArrivedFrame {
 pub(super) struct Inbound {
     interval: Duration,
     latency_max: Duration,
-    /// How long after a frame's last datagram those that it may have overtaken are waited for.
+    /// How long after a frame's end those that may have been overtaken are waited for.
     overtaken_max: Duration,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
     jitter: Jitter,
     reception: Reception,
     last_released: FrameId,
-    /// The newest frame whose last datagram has come, and when.
+    /// The newest frame whose end has been seen, and when: one of its last datagrams, or one of the next frame. The older
+    /// ones have ended, too.
     ended: Option<(FrameId, Timestamp)>,
     ending: Option<Ending>,
     /// None: old frames are wanted, too.
@@ -89,9 +90,7 @@ impl Inbound {
         if let Some(backlog) = &mut self.backlog {
             backlog.on_datagram(now);
         }
-        if header.is_last {
-            self.ended = Some((header.frame, now));
-        }
+        self.note_end(&header, now);
         let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
         let is_first_copy = self.reception.on_datagram(header.sequence, sent, now);
         if is_first_copy {
@@ -106,6 +105,14 @@ impl Inbound {
             }
         }
         outcome
+    }
+
+    fn note_end(&mut self, header: &MediaHeader, now: Timestamp) {
+        let end = if header.is_last { header.frame } else { FrameId(header.frame.0.wrapping_sub(1)) };
+        let is_known = self.ended.is_some_and(|(known, _)| !end.is_newer_than(known));
+        if !is_known || header.is_last && self.ended.is_some_and(|(known, _)| end == known) {
+            self.ended = Some((end, now));
+        }
     }
 
     /// The next frame that is complete, pushed out or due. Counts it, and those that never came before it.
@@ -159,11 +166,11 @@ impl Inbound {
         })
     }
 
-    /// Until when the rest of a frame is waited for: not long once its last datagram is there.
+    /// Until when the rest of a frame is waited for: not long once its end has been seen.
     fn deadline(&self, frame: &AssembledFrame) -> Timestamp {
         let latest = self.arrival.deadline(frame, self.interval, self.latency_max);
         match self.ended {
-            Some((id, at)) if id == frame.id => latest.min(at + self.overtaken_max),
+            Some((end, at)) if !frame.id.is_newer_than(end) => latest.min(at + self.overtaken_max),
             _ => latest,
         }
     }

@@ -63,6 +63,11 @@ impl Pacer {
         self.queue.front().map(|scheduled| scheduled.at)
     }
 
+    /// Datagrams that have not left.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Datagrams that have not left, parity not counted.
     pub(super) fn unsent(&self) -> usize {
         self.queue.iter().filter(|scheduled| !scheduled.datagram.is_parity).count()

@@ -23,7 +23,7 @@ const PINGS_OUTSTANDING: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
     /// How long after its expected arrival a frame is waited for; none: three quarters of a frame interval, but a
-    /// fifth once its last datagram is there. A whole one later the next frame is there, and would often take this one's
+    /// fifth once its end has been seen. A whole one later the next frame is there, and would often take this one's
     /// place before it could be shown.
     pub latency_max: Option<Duration>,
     /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0 u4   version, in the high half     kind 0, a run of blocks:      kind 1, part of one large block:
-//!    u1   last of its frame
+//!    u1   among the last of its frame
 //!    u3   kind
 //!  1 u8   step                          24 u24 first block            24 u24 block
 //!  2 u8   protection group, 0 = none    27 u16 number of blocks       27 u16 length of the block
@@ -56,7 +56,7 @@ pub struct MediaHeader {
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
-    /// Whether it is the last of its frame to leave.
+    /// Whether it is among the last of its frame to leave, of which one may get lost.
     pub is_last: bool,
     /// Its place in a protection group.
     pub place: Option<ShardPlace>,

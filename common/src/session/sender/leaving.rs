@@ -13,6 +13,9 @@ use crate::units::Timestamp;
 use crate::wire::media::stamp;
 use crate::wire::run::coded_size;
 
+/// So many of a frame's datagrams are marked as its last, so that the receiver learns of its end though one is lost.
+const MARKED_LAST: usize = 2;
+
 impl SenderSession {
     /// Takes a frame. What has not left of an older one is dropped.
     pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) {
@@ -46,7 +49,7 @@ impl SenderSession {
         let current = self.current?;
         let Outgoing { bytes: mut datagram, is_parity } = self.pacer.poll(now)?;
         let offset = u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX);
-        stamp(&mut datagram, self.next_sequence, offset, self.pacer.next_at().is_none());
+        stamp(&mut datagram, self.next_sequence, offset, self.pacer.len() < MARKED_LAST);
         self.next_sequence = self.next_sequence.next();
         self.sent.on_sent(on_wire(datagram.len()), now);
         if let Some(rate) = &mut self.rate {
