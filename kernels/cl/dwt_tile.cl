@@ -7,7 +7,23 @@
 // NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)), any rows of them.
 // A work-item lifts units of four pairs along a row, TILE_BATCH units at a time so that many loads are under way,
 //   then two columns of TILE_SEGMENT pairs. What a unit or segment needs beyond itself it lifts again, in registers.
+// Defines: CACHE_HINTS (1: the compiler knows NVIDIA's PTX of compute capability 8 and later).
 // Assumes TILE_W a multiple of 4, TILE_H one of TILE_SEGMENT; low_w >= high_w, low_h >= high_h; pitches multiples of 16.
+
+// The next level reads a low band again as soon as this one is done, but nobody the details: the second-level cache should
+// keep the one and not the others.
+#if CACHE_HINTS && !DOUBLE && !REVERSIBLE
+#define STORE_LOW(to, value)                                                                                           \
+    __asm__ volatile("{ .reg .b64 keep; createpolicy.fractional.L2::evict_last.b64 keep, 1.0;"                         \
+                     " st.global.L2::cache_hint.v2.f32 [%0], {%1, %2}, keep; }" ::"l"(to),                             \
+                     "f"((value).x), "f"((value).y)                                                                    \
+                     : "memory")
+#define STORE_DETAIL(to, value)                                                                                        \
+    __asm__ volatile("st.global.cs.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"((value).x), "f"((value).y) : "memory")
+#else
+#define STORE_LOW(to, value) (*(__global T2 *)(to) = (value))
+#define STORE_DETAIL(to, value) (*(__global T2 *)(to) = (value))
+#endif
 
 // Four samples from column `x` on, some of which lie beyond the ends.
 INLINE T4 load_mapped(SOURCE_PARAMS, int x, int y, int in_w, int w)
@@ -122,10 +138,10 @@ dwt_tile(SOURCE_PARAMS, int in_w, int in_h, int w, int h, __global T *restrict l
 #pragma unroll
             for (int i = 0; i < TILE_SEGMENT; i++) {
                 if (is_high)
-                    *(__global T2 *)(right + (size_t)i * band_pitch) = s[HALO + i];
+                    STORE_DETAIL(right + (size_t)i * band_pitch, s[HALO + i]);
                 else
-                    *(__global T2 *)(corner + (size_t)i * low_pitch) = s[HALO + i];
-                *(__global T2 *)(below + (size_t)i * band_pitch) = d[HALO + i];
+                    STORE_LOW(corner + (size_t)i * low_pitch, s[HALO + i]);
+                STORE_DETAIL(below + (size_t)i * band_pitch, d[HALO + i]);
             }
         } else {
             int room = (is_high ? high_w : low_w) - x;

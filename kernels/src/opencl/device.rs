@@ -62,6 +62,8 @@ pub(super) struct Device {
     /// by its text and group size alone: two sizes of grid in flight mix up their use counts, and an assertion ends
     /// the process (`pocl_release_dlhandle_cache`). One kernel fills all cores there, so one queue loses nothing.
     pub(super) queues_overlap: bool,
+    /// Whether kernels may tell its second-level cache what to keep (`cl/dwt_tile.cl`).
+    pub(super) has_cache_hints: bool,
     opened: Arc<Mutex<Opened>>,
 }
 
@@ -154,11 +156,21 @@ fn look() -> Result<Vec<Device>, Error> {
                 tuning: Tuning::default_for(info.kind),
                 info,
                 queues_overlap,
+                has_cache_hints: nvidia_capability(id).is_some_and(|major| major >= 8),
                 opened: Arc::default(),
             });
         }
     }
     if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
+}
+
+/// Major number of the compute capability of an NVIDIA device.
+fn nvidia_capability(id: cl::DeviceId) -> Option<u32> {
+    const COMPUTE_CAPABILITY_MAJOR_NV: u32 = 0x4000;
+    let extensions = text(cl::get_device_info(id, cl::DeviceInfo::Extensions));
+    let is_known = extensions.split_whitespace().any(|name| name == "cl_nv_device_attribute_query");
+    let raw = is_known.then(|| cl::get_device_info_raw(id, COMPUTE_CAPABILITY_MAJOR_NV).ok())??;
+    Some(u32::from_ne_bytes(*raw.first_chunk()?))
 }
 
 fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {

@@ -69,7 +69,8 @@ impl Separable {
     /// The kernels for `device`.
     pub(super) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
         let (tuning, lifting) = (&device.tuning, wavelet.lifting());
-        let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element)];
+        let hints = format!(" -D CACHE_HINTS={}", u8::from(device.has_cache_hints));
+        let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element), hints];
         Ok(Self {
             boundary,
             forward: Pass::new(device, tuning.forward_tile, &options, &FORWARD)?,

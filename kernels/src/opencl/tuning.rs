@@ -67,7 +67,7 @@ settings! {
     /// Blocks that such a group encodes.
     blocks_per_group: usize = [1, 2, 4], cpu: 1 => [1], gpu: 2 => [2];
     /// Tiles of the separable forward transform, see `TileShape`.
-    forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 24, 6, 2] => TILES;
+    forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 28, 7, 2] => TILES;
     /// Tiles of the separable inverse transform, see `TileShape`.
     inverse_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [160, 64, 12, 6, 1] => TILES;
     /// Samples of a level up to which the separable scheme takes a barrier a step; 0: never.
@@ -79,12 +79,13 @@ settings! {
 }
 
 /// Shapes of tiles worth measuring.
-const TILES: [[usize; 5]; 10] = [
+const TILES: [[usize; 5]; 11] = [
     [1, 32, 16, 16, 1],
     [64, 16, 8, 4, 2],
     [128, 16, 8, 4, 1],
     [128, 32, 16, 8, 1],
     [128, 32, 24, 6, 2],
+    [128, 32, 28, 7, 2],
     [160, 64, 8, 4, 1],
     [160, 64, 12, 6, 1],
     [160, 64, 16, 8, 1],
