@@ -3,30 +3,27 @@
 use common::frame::{Channel, Chroma, PixelFormat};
 use rayon::prelude::*;
 
-use super::plane::Plane;
 use super::simd::{multiversion, truncated};
 use crate::PictureRef;
 use crate::reference::colour::{from_rgb, full, halved};
 
-/// Fills the samples of the planes of `chroma`'s channels.
-pub(super) fn load(picture: PictureRef<'_>, chroma: Chroma, planes: &mut [Plane]) {
-    for (&channel, plane) in chroma.channels().iter().zip(planes) {
-        let pitch = plane.pitch();
-        load_plane(picture, chroma, channel, plane.samples_mut(), pitch);
-    }
+/// Whether a channel in a stream of `chroma` has half the picture's width and height.
+pub(super) fn is_halved(picture: PictureRef<'_>, chroma: Chroma, channel: Channel) -> bool {
+    let size = chroma.plane_size(picture.size(), channel);
+    size != picture.size() || (chroma == Chroma::C420 && channel != Channel::Y)
 }
 
 /// Fills the samples of one channel, rows `pitch` apart.
 pub(super) fn load_plane(picture: PictureRef<'_>, chroma: Chroma, channel: Channel, samples: &mut [f32], pitch: usize) {
     let size = chroma.plane_size(picture.size(), channel);
-    let half = size != picture.size() || (chroma == Chroma::C420 && channel != Channel::Y);
+    let half = is_halved(picture, chroma, channel);
     let rows = samples.par_chunks_mut(pitch).take(size.height()).enumerate();
     rows.with_min_len(32).for_each(|(y, row)| load_row(picture, channel, half, y, &mut row[..size.width()]));
 }
 
 multiversion! {
     /// Row `y` of a channel; `half`: at half the picture's size.
-    fn load_row(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) = load_row_body;
+    pub(super) fn load_row(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) = load_row_body;
 }
 
 #[inline(always)]

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::encode_block::{self, Scratch};
 use super::plane::Plane;
 use super::tile::Place;
-use super::{backend, colour, open_planes};
+use super::{backend, open_planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::Quantiser;
@@ -54,8 +54,9 @@ impl Encoder for CpuEncoder {
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| {
             let start = Instant::now();
-            colour::load(picture, self.params.chroma, &mut self.blocks.planes);
-            self.blocks.planes.par_iter_mut().for_each(Plane::forward);
+            let chroma = self.params.chroma;
+            let planes = self.blocks.planes.par_iter_mut().zip(chroma.channels());
+            planes.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
             self.times.transform = start.elapsed();
             let start = Instant::now();
             let header = self.rate.code(&mut self.blocks, target)?;

@@ -10,6 +10,7 @@ mod encode_quantise;
 mod encode_rans;
 mod encoder;
 mod filter;
+mod input;
 mod integers;
 mod level;
 mod lift;

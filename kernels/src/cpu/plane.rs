@@ -1,11 +1,13 @@
 //! One plane of a stream's pictures and its coefficients, as the block coder takes them.
 
+use common::frame::{Channel, Chroma};
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
-use super::level::Rows;
+use super::input::PictureRows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
 use super::tile::{Place, TILE};
+use crate::PictureRef;
 use crate::wavelet::Wavelet;
 
 /// One plane and its coefficients.
@@ -14,8 +16,6 @@ pub(super) struct Plane {
     pyramid: Pyramid,
     pitch: usize,
     transform: PlaneTransform<f32>,
-    /// Empty as long as nobody writes them.
-    samples: Vec<f32>,
     /// All bands of the last level and the detail of the others, compact.
     bands: Vec<f32>,
 }
@@ -29,20 +29,13 @@ impl Plane {
             pyramid: pyramid.clone(),
             pitch,
             transform: PlaneTransform::new(pyramid, Wavelet::Cdf97, boundary),
-            samples: Vec::new(),
             bands: vec![0.0; rows * pitch],
         }
     }
 
-    /// Floats from one row to the next, in the plane and in the bands.
+    /// Floats from one row to the next in the bands.
     pub(super) fn pitch(&self) -> usize {
         self.pitch
-    }
-
-    /// The samples, to be written before [`Self::forward`].
-    pub(super) fn samples_mut(&mut self) -> &mut [f32] {
-        self.samples.resize(self.bands.len(), 0.0);
-        &mut self.samples
     }
 
     /// The coefficients, compact.
@@ -91,9 +84,9 @@ impl Plane {
         }
     }
 
-    /// Samples to coefficients.
-    pub(super) fn forward(&mut self) {
-        let samples = Rows { data: &self.samples, pitch: self.pitch };
+    /// The samples of a picture's channel to coefficients.
+    pub(super) fn forward(&mut self, picture: PictureRef<'_>, chroma: Chroma, channel: Channel) {
+        let samples = PictureRows::new(picture, chroma, channel);
         self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
     }
 

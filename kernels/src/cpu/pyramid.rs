@@ -4,6 +4,7 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 
 use super::filter::{Element, Filter};
+use super::input::Input;
 use super::level::{Level, Place, Rows, Scratch};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
@@ -110,7 +111,7 @@ impl<T: Element> PlaneTransform<T> {
     }
 
     /// Samples, of [`extent`], to coefficients. What the layout leaves between bands is not written.
-    pub(super) fn forward(&mut self, samples: Rows<'_, T>, bands: &mut [T], layout: Layout) {
+    pub(super) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Layout) {
         let levels = self.pyramid.levels();
         for number in 1..=levels {
             let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
@@ -121,13 +122,19 @@ impl<T: Element> PlaneTransform<T> {
             } else {
                 (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
             };
-            let from = if number == 1 { samples } else { from };
-            split_level(&level, &self.forward, from, to, bands, place, &mut self.scratch);
+            if number == 1 {
+                split_level(&level, &self.forward, samples, to, bands, place, &mut self.scratch);
+            } else {
+                split_level(&level, &self.forward, from, to, bands, place, &mut self.scratch);
+            }
         }
         let (columns, rows) = self.low_extent();
-        let low = if levels == 0 { samples } else { self.low_rows(levels) };
         for (y, to) in bands.chunks_mut(layout.pitch(&self.pyramid)).enumerate().take(rows) {
-            to[..columns].copy_from_slice(&low.row(y)[..columns]);
+            let low = match levels {
+                0 => samples.row(y, columns, &mut self.scratch.windows[0].row),
+                _ => &self.low_rows(levels).row(y)[..columns],
+            };
+            to[..columns].copy_from_slice(low);
         }
     }
 

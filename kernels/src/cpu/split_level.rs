@@ -4,7 +4,8 @@ use common::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::{Element, Filter};
-use super::level::{Level, Place, Rows, Scratch};
+use super::input::Input;
+use super::level::{Level, Place, Scratch};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
@@ -37,7 +38,7 @@ impl<T> Output<'_, T> {
 pub(super) fn split_level<T: Element>(
     level: &Level,
     filter: &Filter<T>,
-    from: Rows<'_, T>,
+    from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: Place,
@@ -50,7 +51,7 @@ pub(super) fn split_level<T: Element>(
     if level.has_separate_ends() {
         let (beside, below) = bands.split_at_mut(place.below);
         let output = Output { low: to, low_pitch, beside, below: &mut below[..level.rows / 2 * place.pitch], place };
-        split_ends(level, filter, from, output, ends);
+        split_ends(level, filter, from, output, ends, &mut windows[0].row);
     }
 }
 
@@ -58,7 +59,7 @@ pub(super) fn split_level<T: Element>(
 fn split_segments<T: Element>(
     level: &Level,
     filter: &Filter<T>,
-    from: Rows<'_, T>,
+    from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: Place,
@@ -87,7 +88,7 @@ fn split_segments<T: Element>(
 fn split_rows<T: Element>(
     level: &Level,
     filter: &Filter<T>,
-    from: Rows<'_, T>,
+    from: impl Input<T>,
     mut output: Output<'_, T>,
     window: &mut Window<T>,
     first: usize,
@@ -97,9 +98,11 @@ fn split_rows<T: Element>(
     for y in window::groups(lag, pairs) {
         // Rows come in with the odd one first.
         let start = 2 * (first + y + lag) - 1;
-        let row = |line: usize| from.row(source(start + line as isize, level));
+        let at = |line: usize| source(start + line as isize, level);
         for line in 0..2 * PAIRS {
-            split_row(level, filter, row(line), row(line + 2 * PAIRS), window.lines.line_mut(line));
+            let Window { lines, row, .. } = &mut *window;
+            let (row, ahead) = (from.row(at(line), level.columns, row), from.ahead(at(line + 2 * PAIRS)));
+            split_row(level, filter, row, ahead, lines.line_mut(line));
         }
         for half in 0..2 {
             let columns = (level.columns + 1 - half) / 2;
@@ -113,14 +116,15 @@ fn split_rows<T: Element>(
 fn split_ends<T: Element>(
     level: &Level,
     filter: &Filter<T>,
-    from: Rows<'_, T>,
+    from: impl Input<T>,
     mut output: Output<'_, T>,
     ends: &mut Lines<T>,
+    room: &mut [T],
 ) {
     let length = short_length(level.rows);
     for at in 0..length {
-        let row = from.row(end_row(at, level.rows));
-        split_row(level, filter, row, row, ends.line_mut(at));
+        let row = from.row(end_row(at, level.rows), level.columns, room);
+        split_row(level, filter, row, &[], ends.line_mut(at));
     }
     for (half, columns) in [level.columns.div_ceil(2), level.columns / 2].into_iter().enumerate() {
         for x in HALO..HALO + columns {
@@ -140,7 +144,6 @@ fn split_ends<T: Element>(
 
 /// The horizontal transform of a row. `ahead` is one that will be read soon.
 fn split_row<T: Element>(level: &Level, filter: &Filter<T>, row: &[T], ahead: &[T], [low, high]: [&mut [T]; 2]) {
-    let row = &row[..level.columns];
     if row.len() <= SHORT {
         row::split_short(row, filter, level.boundary, [low, high]);
         return;

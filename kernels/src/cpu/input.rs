@@ -1,0 +1,66 @@
+//! Where a forward level finds its rows of samples.
+
+use common::frame::{Channel, Chroma};
+
+use super::colour::{is_halved, load_row};
+use super::filter::Element;
+use super::level::Rows;
+use crate::PictureRef;
+
+/// The rows that a level reads.
+pub(super) trait Input<T>: Copy + Send {
+    /// Row `y`, of `columns` samples; `room` has room for it.
+    fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [T]) -> &'a [T];
+
+    /// Row `y` as it lies in memory, to be asked for ahead of time; nothing if it is not of samples.
+    fn ahead(&self, y: usize) -> &[T];
+}
+
+impl<T: Element> Input<T> for Rows<'_, T> {
+    #[inline(always)]
+    fn row<'a>(&'a self, y: usize, columns: usize, _room: &'a mut [T]) -> &'a [T] {
+        &Rows::row(self, y)[..columns]
+    }
+
+    #[inline(always)]
+    fn ahead(&self, y: usize) -> &[T] {
+        Rows::row(self, y)
+    }
+}
+
+/// A channel of a picture, zero beyond its width and height.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PictureRows<'a> {
+    picture: PictureRef<'a>,
+    channel: Channel,
+    /// Whether the channel has half the picture's width and height, rounded up.
+    half: bool,
+    width: usize,
+    height: usize,
+}
+
+impl<'a> PictureRows<'a> {
+    /// The samples of `channel` in a stream of `chroma`.
+    pub(super) fn new(picture: PictureRef<'a>, chroma: Chroma, channel: Channel) -> Self {
+        let size = chroma.plane_size(picture.size(), channel);
+        let half = is_halved(picture, chroma, channel);
+        Self { picture, channel, half, width: size.width(), height: size.height() }
+    }
+}
+
+impl Input<f32> for PictureRows<'_> {
+    #[inline(always)]
+    fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [f32]) -> &'a [f32] {
+        let (inside, beyond) = room[..columns].split_at_mut(if y < self.height { self.width } else { 0 });
+        if !inside.is_empty() {
+            load_row(self.picture, self.channel, self.half, y, inside);
+        }
+        beyond.fill(0.0);
+        &room[..columns]
+    }
+
+    #[inline(always)]
+    fn ahead(&self, _y: usize) -> &[f32] {
+        &[]
+    }
+}
