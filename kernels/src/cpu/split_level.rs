@@ -12,7 +12,7 @@ use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::window::{self, PAIRS, Window, source};
 
 /// What a task writes: consecutive rows of the low band and of the detail beside and below it.
-struct Output<'a, T> {
+struct Written<'a, T> {
     low: &'a mut [T],
     low_pitch: usize,
     /// Rows of the upper half: HL at column `right`.
@@ -22,7 +22,7 @@ struct Output<'a, T> {
     place: Place,
 }
 
-impl<T> Output<'_, T> {
+impl<T> Written<'_, T> {
     /// Low and high rows from `y` on, those columns of half `half`; empty behind the last one.
     fn pairs<const P: usize>(&mut self, y: usize, half: usize, columns: usize) -> [[&mut [T]; 2]; P] {
         let (low, low_pitch) =
@@ -50,7 +50,7 @@ pub(super) fn split_level<T: Element>(
     }
     if level.has_separate_ends() {
         let (beside, below) = bands.split_at_mut(place.below);
-        let output = Output { low: to, low_pitch, beside, below: &mut below[..level.rows / 2 * place.pitch], place };
+        let output = Written { low: to, low_pitch, beside, below: &mut below[..level.rows / 2 * place.pitch], place };
         split_ends(level, filter, from, output, ends, &mut windows[0].row);
     }
 }
@@ -74,7 +74,7 @@ fn split_segments<T: Element>(
     let low = to[..low_rows * low_pitch].chunks_mut(pairs * low_pitch);
     let tasks = low.zip(beside).zip(below).zip(windows.iter_mut()).enumerate();
     let tasks = tasks.map(|(index, (((low, beside), below), window))| {
-        let output = Output { low, low_pitch, beside, below: below.unwrap_or_default(), place };
+        let output = Written { low, low_pitch, beside, below: below.unwrap_or_default(), place };
         move || split_rows(level, filter, from, output, window, index * pairs)
     });
     if pairs >= low_rows {
@@ -89,7 +89,7 @@ fn split_rows<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: impl Input<T>,
-    mut output: Output<'_, T>,
+    mut output: Written<'_, T>,
     window: &mut Window<T>,
     first: usize,
 ) {
@@ -117,7 +117,7 @@ fn split_ends<T: Element>(
     level: &Level,
     filter: &Filter<T>,
     from: impl Input<T>,
-    mut output: Output<'_, T>,
+    mut output: Written<'_, T>,
     ends: &mut Lines<T>,
     room: &mut [T],
 ) {
