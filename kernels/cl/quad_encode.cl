@@ -343,14 +343,16 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     }
 }
 
-// Moves the blocks' bytes together: block b from slot `places[b].x` to `places[b].y` in `out`.
-BLOCK_GROUP __kernel void quad_gather(__global const uchar *restrict slots, __global const uint *restrict sizes,
-                                      __global const uint2 *restrict places, __global uchar *restrict out)
+// Moves the blocks' bytes together: of block b the `places[b].w` bytes of slot `places[b].y` of channel `places[b].x` to
+// `places[b].z` in `out`.
+BLOCK_GROUP __kernel void quad_gather(__global const uchar *slots_0, __global const uchar *slots_1,
+                                      __global const uchar *slots_2, __global const uint4 *restrict places,
+                                      __global uchar *restrict out)
 {
-    uint2 place = places[get_group_id(0)];
-    __global const uchar *from = slots + (size_t)place.x * SLOT_BYTES;
-    out += place.y;
-    int size = (int)sizes[place.x];
-    for BLOCK_EACH(i, 0, size)
+    uint4 place = places[get_group_id(0)];
+    __global const uchar *slots = place.x == 0 ? slots_0 : place.x == 1 ? slots_1 : slots_2;
+    __global const uchar *from = slots + (size_t)place.y * SLOT_BYTES;
+    out += place.z;
+    for BLOCK_EACH(i, 0, (int)place.w)
         out[i] = from[i];
 }

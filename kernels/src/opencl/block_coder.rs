@@ -9,6 +9,7 @@ use std::ops::Range;
 use common::coded::{FrameHeader, StepIndex};
 
 use super::channel::{ChannelBlocks, ChannelPipeline, constant};
+use super::gather::{Gather, Place};
 use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
 use super::params as constants;
@@ -39,6 +40,9 @@ pub(super) struct Coder {
     pub(super) recorder: Recorder,
     pub(super) overlap: bool,
     channels: Vec<ChannelCoder>,
+    gather: Gather,
+    /// Channel of each block of the frame, and its number there.
+    owners: Vec<(usize, usize)>,
     blocks: usize,
     /// Where there are several: the step at which each area holds the whole frame.
     areas: Vec<Option<StepIndex>>,
@@ -54,15 +58,23 @@ impl Coder {
         areas: usize,
     ) -> Result<Self, Error> {
         let blocks = channel_blocks.iter().map(|channel| channel.indices.len()).sum();
+        let mut owners = vec![(0, 0); blocks];
+        for (channel, of_channel) in channel_blocks.iter().enumerate() {
+            of_channel.indices.iter().enumerate().for_each(|(number, &index)| owners[index] = (channel, number));
+        }
         let channels = pipelines.iter().zip(channel_blocks).map(|(p, blocks)| ChannelCoder::new(p, blocks, areas));
-        let channels = channels.collect::<Result<_, _>>()?;
-        let (areas, running) = (vec![None; areas], Vec::new());
-        Ok(Self { pipelines, recorder: Recorder::default(), overlap: true, channels, blocks, areas, running })
+        let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
+        let slots: Vec<_> = channels.iter().map(|channel| &channel.slots).collect();
+        let samples = pipelines.iter().map(|pipeline| pipeline.width * pipeline.height).sum();
+        let gather = Gather::new(&pipelines[0], &slots, samples, blocks)?;
+        let (areas, running, recorder) = (vec![None; areas], Vec::new(), Recorder::default());
+        Ok(Self { pipelines, recorder, overlap: true, channels, gather, owners, blocks, areas, running })
     }
 
-    /// Adds what [`Self::new`] allocates for a channel of `samples` in `count` blocks.
-    pub(super) fn memory(samples: usize, count: usize, areas: usize, memory: &mut Memory) {
-        ChannelCoder::memory(samples, count, areas, memory);
+    /// Adds what [`Self::new`] allocates for channels that have `samples` samples in all and so many blocks each.
+    pub(super) fn memory(samples: usize, counts: &[usize], areas: usize, memory: &mut Memory) {
+        counts.iter().for_each(|&count| ChannelCoder::memory(count, areas, memory));
+        Gather::memory(samples, counts.iter().sum(), memory);
     }
 
     /// Forgets the last frame; the search for this one will begin with `steps`.
@@ -111,6 +123,7 @@ impl Coder {
         for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             let local = coder.local(&range);
             if !local.is_empty() {
+                pipeline.begin(None, &mut self.recorder)?;
                 running.push(coder.start(pipeline, &local, passes, &mut self.recorder)?);
                 if !self.overlap {
                     pipeline.queue.finish()?;
@@ -131,30 +144,12 @@ impl Coder {
                 areas[1] = self.area(coarser, Some(step))?;
             }
         }
-        let area_of = |index: usize| areas[usize::from(index >= fine)];
-        let mut running = Vec::with_capacity(self.channels.len());
-        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            running.extend(coder.fetch(pipeline, lengths, area_of, &mut self.recorder)?);
-            if !self.overlap {
-                pipeline.queue.finish()?;
-            }
-        }
-        let mut ends = vec![0; lengths.len()];
-        let mut total = 0;
-        for (end, &length) in ends.iter_mut().zip(lengths) {
-            total += length;
-            *end = total;
-        }
-        let mut data = vec![0; total as usize];
-        wait(&running)?;
-        for coder in &self.channels {
-            let (places, bytes) = (coder.places_host.values().as_chunks::<2>().0, coder.gathered_host.values());
-            for (&[_, place], &index) in places.iter().zip(&coder.blocks.indices) {
-                let (end, len, place) = (ends[index] as usize, lengths[index] as usize, place as usize);
-                data[end - len..end].copy_from_slice(&bytes[place..place + len]);
-            }
-        }
-        Ok((ends, data))
+        let Self { pipelines, channels, gather, owners, recorder, .. } = self;
+        let places = owners.iter().enumerate().map(|(index, &(channel, number))| {
+            let area = areas[usize::from(index >= fine)];
+            Place { channel, slot: area * channels[channel].blocks.indices.len() + number }
+        });
+        gather.run(&pipelines[0], places, lengths, recorder)
     }
 }
 
@@ -189,14 +184,9 @@ struct ChannelCoder {
     /// Bytes of each block, area by area.
     sizes: Buffer<u32>,
     sizes_host: Pinned<u32>,
-    gather: Kernel,
-    /// Slot and place among all bytes of each block.
-    places: Buffer<u32>,
-    places_host: Pinned<u32>,
-    gathered: Buffer<u8>,
-    gathered_host: Pinned<u8>,
-    /// What the kernels refer to besides; kept so that it lives as long as they do.
-    _slots: Buffer<u32>,
+    /// Room for each block's bytes, area by area.
+    slots: Buffer<u32>,
+    /// What the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
     _steps: Buffer<f32>,
 }
@@ -204,22 +194,13 @@ struct ChannelCoder {
 /// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area of
 /// each pass.
 const FIRST_ARG: u32 = 4;
-/// Position of the output among the arguments of `quad_gather`.
-const GATHERED_ARG: u32 = 3;
 
 impl ChannelCoder {
-    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
-    fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096)
-    }
-
-    fn memory(samples: usize, count: usize, areas: usize, memory: &mut Memory) {
+    fn memory(count: usize, areas: usize, memory: &mut Memory) {
         let slots = areas * count * (constants::SLOT_BYTES / 4);
-        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count, 2 * count]);
+        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
         memory.buffers::<f32>(&[constants::step_table(0).len()]);
-        memory.buffers::<u8>(&[Self::capacity(samples)]);
-        memory.pinned::<u32>(&[areas * count, 2 * count]);
-        memory.pinned::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[areas * count]);
     }
 
     fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks, areas: usize) -> Result<Self, Error> {
@@ -250,21 +231,12 @@ impl ChannelCoder {
                 sizes.arg(),
             ],
         )?;
-        let capacity = Self::capacity(pipeline.width * pipeline.height);
-        let (places, gathered) = (queue.buffer(2 * count)?, queue.buffer(capacity)?);
-        let gather =
-            kernel(&pipeline.program, "quad_gather", &[slots.arg(), sizes.arg(), places.arg(), gathered.arg()])?;
         Ok(Self {
             blocks,
             encode,
             sizes,
             sizes_host: queue.pinned(areas * count)?,
-            gather,
-            places,
-            places_host: queue.pinned(2 * count)?,
-            gathered,
-            gathered_host: queue.pinned(capacity)?,
-            _slots: slots,
+            slots,
             _table: table,
             _steps: steps,
         })
@@ -296,50 +268,14 @@ impl ChannelCoder {
         let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];
         let event = queue.launch(&self.encode, groups, [tuning.block_group_size, 1], &[])?;
         recorder.note(pipeline.channel, Stage::Code, event);
-        let mut last = None;
-        for pass in passes {
-            let at = pass.area * count + local.start;
-            let event = queue.download_range(&self.sizes, at, &mut self.sizes_host, at, local.len())?;
-            recorder.note(pipeline.channel, Stage::Download, event.clone());
-            last = Some(event);
-        }
+        pipeline.end(Stage::Code, recorder)?;
+        // Those of all passes at once, and what lies between.
+        let areas = passes.iter().map(|pass| pass.area);
+        let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
+        let (from, to) = (low * count + local.start, high * count + local.end);
+        let event = queue.download_range(&self.sizes, from, &mut self.sizes_host, from, to - from)?;
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
         queue.flush()?;
-        last.ok_or(Error::Device { call: "clEnqueueNDRangeKernel", reason: "no pass to code".to_owned() })
-    }
-
-    /// Starts fetching all blocks' bytes, whose lengths in the frame are `lengths` and which lie in the areas `area_of`;
-    /// notes the commands.
-    fn fetch(
-        &mut self,
-        pipeline: &ChannelPipeline,
-        lengths: &[u32],
-        area_of: impl Fn(usize) -> usize,
-        recorder: &mut Recorder,
-    ) -> Result<Option<Event>, Error> {
-        let count = self.blocks.indices.len();
-        let places = self.places_host.values_mut().as_chunks_mut::<2>().0;
-        let mut total = 0;
-        for (number, (place, &index)) in places.iter_mut().zip(&self.blocks.indices).enumerate() {
-            // Bounded by what a buffer holds.
-            *place = [(area_of(index) * count + number) as u32, total];
-            total += lengths[index];
-        }
-        let len = total as usize;
-        if len == 0 {
-            return Ok(None);
-        }
-        let queue = &pipeline.queue;
-        if len > self.gathered.len() {
-            let capacity = len + len / 4;
-            (self.gathered, self.gathered_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            set(&self.gather, GATHERED_ARG, self.gathered.arg())?;
-        }
-        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
-        note(Stage::Upload, queue.upload(&self.places_host, &self.places, 2 * count)?.into());
-        note(Stage::Code, queue.launch(&self.gather, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
-        let event = queue.download(&self.gathered, &mut self.gathered_host, len)?;
-        note(Stage::Download, Some(event.clone()));
-        queue.flush()?;
-        Ok(Some(event))
+        Ok(event)
     }
 }

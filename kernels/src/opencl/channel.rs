@@ -102,6 +102,23 @@ impl ChannelPipeline {
         self.queue.launch_from(kernel, [0, rows.start], [1, rows.len()], group_size, after)
     }
 
+    /// The kernels of a stage begin behind `upload` or, without, here, if stages are timed and not kernels.
+    pub(super) fn begin(&self, upload: Option<&Event>, recorder: &mut Recorder) -> Result<(), Error> {
+        if self.queue.is_marked() {
+            let start = upload.cloned().map_or_else(|| self.queue.marker(), Ok)?;
+            recorder.begin(self.channel, start);
+        }
+        Ok(())
+    }
+
+    /// The kernels of `stage` end here, and those of another may begin.
+    pub(super) fn end(&self, stage: Stage, recorder: &mut Recorder) -> Result<(), Error> {
+        if self.queue.is_marked() {
+            recorder.end(self.channel, stage, self.queue.marker()?);
+        }
+        Ok(())
+    }
+
     /// Plane to bands; notes the commands.
     pub(super) fn split(&self, recorder: &mut Recorder) -> Result<(), Error> {
         let mut events = Vec::new();
@@ -148,6 +165,7 @@ impl Downloader {
     /// event.
     pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
         self.last.run(pipeline, recorder)?;
+        pipeline.end(Stage::Transform, recorder)?;
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
         recorder.note(pipeline.channel, Stage::Download, event.clone());

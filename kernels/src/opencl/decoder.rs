@@ -8,11 +8,12 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
+use super::copy::copy_in;
 use super::device::Device;
 use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
-use super::queue::{Buffer, Event, Pinned, Timing, copy_bytes, wait};
+use super::queue::{Buffer, Event, Pinned, Timing, wait};
 use super::timeline::{Recorder, Sampling, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
@@ -103,26 +104,32 @@ impl OpenClDecoder {
         self.sampling = Sampling::every(frames);
     }
 
-    /// The device's commands for the last frame that was measured.
+    /// What the device did for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// Transforms a channel back and starts to bring it to the host.
-    fn bring(&mut self, channel: usize) -> Result<Event, Error> {
-        self.downloaders[channel].run(&self.pipelines[channel], &mut self.recorder)
+    /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
+    fn bring(&mut self, channel: usize) -> Result<[Event; 2], Error> {
+        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
+        pipeline.end(Stage::Code, recorder)?;
+        let samples = self.downloaders[channel].run(pipeline, recorder)?;
+        Ok([samples, self.channels[channel].fetch_damaged(pipeline, recorder)?])
     }
 
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
         let start = Instant::now();
         self.recorder.clear();
         let measured = self.sampling.next();
-        let timing = if measured { Timing::Commands } else { Timing::Off };
+        let timing = if measured { Timing::Markers } else { Timing::Off };
         self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
         let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
+        for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            damaged += channel.fill(pipeline, frame)?;
+        }
         // All channels' blocks go first: they take the longest.
         for index in 0..self.pipelines.len() {
-            damaged += self.channels[index].start(&self.pipelines[index], frame, &mut self.recorder)?;
+            self.channels[index].start(&self.pipelines[index], frame.header, &mut self.recorder)?;
             if !self.overlap {
                 running.push(self.bring(index)?);
                 self.pipelines[index].queue.finish()?;
@@ -131,14 +138,20 @@ impl OpenClDecoder {
         for index in running.len()..self.pipelines.len() {
             running.push(self.bring(index)?);
         }
-        let mut rest = out.data_mut();
-        for ((downloader, decoder), event) in self.downloaders.iter().zip(&self.channels).zip(running) {
-            wait(&[event])?;
-            let samples = downloader.samples();
-            let (plane, later) = rest.split_at_mut(samples.len());
-            copy_bytes(samples, plane);
-            rest = later;
-            damaged += decoder.damaged();
+        rayon::in_place_scope(|scope| {
+            let mut rest = out.data_mut();
+            for (downloader, [there, _]) in self.downloaders.iter().zip(&running) {
+                wait(std::slice::from_ref(there))?;
+                let samples = downloader.samples();
+                let (plane, later) = std::mem::take(&mut rest).split_at_mut(samples.len());
+                copy_in(scope, samples, plane);
+                rest = later;
+            }
+            Ok::<(), Error>(())
+        })?;
+        for (channel, [_, end]) in self.channels.iter().zip(&running) {
+            wait(std::slice::from_ref(end))?;
+            damaged += channel.damaged();
         }
         self.damaged += damaged;
         if measured {
@@ -188,11 +201,11 @@ fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
 struct ChannelDecoder {
     blocks: ChannelBlocks,
     decode: Kernel,
-    /// Start and length of each block in `bytes`.
-    spans: Buffer<u32>,
-    spans_host: Pinned<u32>,
+    /// Start and length of each block here, and then the blocks, so that they travel together.
     bytes: Buffer<u8>,
     bytes_host: Pinned<u8>,
+    /// How many of them the frame has.
+    filled: usize,
     damaged: Buffer<u32>,
     damaged_host: Pinned<u32>,
     /// What the kernel refers to besides; kept so that it lives as long as it does.
@@ -200,24 +213,29 @@ struct ChannelDecoder {
     _steps: Buffer<f32>,
 }
 
-/// Positions of the bytes, the step and the number of fine blocks among the arguments of `quad_decode`.
-const BYTES_ARG: u32 = 0;
+/// Bytes of a block's start and length.
+const SPAN: usize = 8;
+
+/// Positions of the bytes and spans, which are in one buffer, of the step and of the number of fine blocks among the
+/// arguments of `quad_decode`.
+const BYTES_ARGS: [u32; 2] = [0, 1];
 const STEP_ARG: u32 = 5;
 const FINE_BLOCKS_ARG: u32 = 6;
 
 impl ChannelDecoder {
-    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    /// Bytes of a frame that there is room for at first: two bits a sample, in whole words. More is allocated when a frame
+    /// needs it.
     fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096)
+        samples.div_ceil(4).max(4096).next_multiple_of(4)
     }
 
     /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
     fn memory(samples: usize, count: usize, memory: &mut Memory) {
-        memory.buffers::<u32>(&[constants::decoder_table().len(), 2 * count, count]);
+        memory.buffers::<u32>(&[constants::decoder_table().len(), count]);
         memory.buffers::<f32>(&[constants::step_table(0).len()]);
-        memory.buffers::<u8>(&[Self::capacity(samples)]);
-        memory.pinned::<u32>(&[2 * count, count]);
-        memory.pinned::<u8>(&[Self::capacity(samples)]);
+        memory.buffers::<u8>(&[SPAN * count + Self::capacity(samples)]);
+        memory.pinned::<u32>(&[count]);
+        memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
     }
 
     /// For the blocks of a frame without its `dropped` finest levels.
@@ -226,15 +244,15 @@ impl ChannelDecoder {
         let count = blocks.indices.len();
         let table = constant(queue, &constants::decoder_table())?;
         let steps = constant(queue, &constants::step_table(dropped))?;
-        let capacity = Self::capacity(pipeline.width * pipeline.height);
-        let (spans, bytes, damaged) = (queue.buffer(2 * count)?, queue.buffer(capacity)?, queue.buffer(count)?);
+        let capacity = SPAN * count + Self::capacity(pipeline.width * pipeline.height);
+        let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
         let transform = &pipeline.transform;
         let decode = kernel(
             &pipeline.program,
             "quad_decode",
             &[
                 bytes.arg(),
-                spans.arg(),
+                bytes.arg(),
                 blocks.descriptions.arg(),
                 table.arg(),
                 steps.arg(),
@@ -249,10 +267,9 @@ impl ChannelDecoder {
         Ok(Self {
             blocks,
             decode,
-            spans,
-            spans_host: queue.pinned(2 * count)?,
             bytes,
             bytes_host: queue.pinned(capacity)?,
+            filled: 0,
             damaged,
             damaged_host: queue.pinned(count)?,
             _table: table,
@@ -260,20 +277,14 @@ impl ChannelDecoder {
         })
     }
 
-    /// Starts decoding this channel's blocks of `frame`; notes the commands. Returns how many blocks are too long
-    /// for any encoder.
-    fn start(
-        &mut self,
-        pipeline: &ChannelPipeline,
-        frame: &ReceivedFrame,
-        recorder: &mut Recorder,
-    ) -> Result<u64, Error> {
-        let queue = &pipeline.queue;
+    /// Puts this channel's blocks of `frame` into pinned memory. Returns how many are too long for any encoder.
+    fn fill(&mut self, pipeline: &ChannelPipeline, frame: &ReceivedFrame) -> Result<u64, Error> {
         self.reserve(pipeline, frame)?;
-        let (spans, bytes) = (self.spans_host.values_mut(), self.bytes_host.values_mut());
-        let (mut len, mut too_long) = (0, 0);
-        for (span, &index) in spans.as_chunks_mut::<2>().0.iter_mut().zip(&self.blocks.indices) {
-            *span = match frame.block(index) {
+        let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
+        let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
+        let first = end;
+        for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
+            let [start, len] = match frame.block(index) {
                 BlockState::Missing => [0, MISSING],
                 BlockState::Zero => [0, 0],
                 BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
@@ -281,23 +292,39 @@ impl ChannelDecoder {
                     [0, MISSING]
                 }
                 BlockState::Coded(block) => {
-                    bytes[len..len + block.len()].copy_from_slice(block);
-                    len += block.len();
-                    [(len - block.len()) as u32, block.len() as u32]
+                    let start = end;
+                    end += block.len();
+                    bytes[start - first..end - first].copy_from_slice(block);
+                    [start as u32, block.len() as u32]
                 }
             };
+            span[..SPAN / 2].copy_from_slice(&start.to_ne_bytes());
+            span[SPAN / 2..].copy_from_slice(&len.to_ne_bytes());
         }
-        let mut note = |stage, event: Option<Event>| recorder.note(pipeline.channel, stage, event);
-        if len > 0 {
-            note(Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, len)?.into());
-        }
-        let count = self.blocks.indices.len();
-        note(Stage::Upload, queue.upload(&self.spans_host, &self.spans, 2 * count)?.into());
-        self.set_steps(frame.header)?;
-        note(Stage::Code, queue.launch(&self.decode, [count, 1], [queue.device().tuning.block_group_size, 1], &[])?);
-        note(Stage::Download, queue.download(&self.damaged, &mut self.damaged_host, count)?.into());
-        queue.flush()?;
+        self.filled = end;
         Ok(too_long)
+    }
+
+    /// Starts decoding what [`Self::fill`] prepared; notes the commands.
+    fn start(&mut self, pipeline: &ChannelPipeline, header: FrameHeader, recorder: &mut Recorder) -> Result<(), Error> {
+        let (queue, channel) = (&pipeline.queue, pipeline.channel);
+        let event = queue.upload(&self.bytes_host, &self.bytes, self.filled)?;
+        pipeline.begin(Some(&event), recorder)?;
+        recorder.note(channel, Stage::Upload, event);
+        self.set_steps(header)?;
+        let groups = [self.blocks.indices.len(), 1];
+        let event = queue.launch(&self.decode, groups, [queue.device().tuning.block_group_size, 1], &[])?;
+        recorder.note(channel, Stage::Code, event);
+        queue.flush()
+    }
+
+    /// Starts to bring to the host which blocks were damaged; notes the command.
+    fn fetch_damaged(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
+        let count = self.blocks.indices.len();
+        let event = pipeline.queue.download(&self.damaged, &mut self.damaged_host, count)?;
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        pipeline.queue.flush()?;
+        Ok(event)
     }
 
     /// Makes room for this channel's bytes of `frame`.
@@ -306,11 +333,11 @@ impl ChannelDecoder {
             BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
             _ => 0,
         };
-        let len: usize = self.blocks.indices.iter().map(len_of).sum();
+        let len = SPAN * self.blocks.indices.len() + self.blocks.indices.iter().map(len_of).sum::<usize>();
         if len > self.bytes.len() {
-            let capacity = len + len / 4;
+            let capacity = (len + len / 4).next_multiple_of(4);
             (self.bytes, self.bytes_host) = (pipeline.queue.buffer(capacity)?, pipeline.queue.pinned(capacity)?);
-            set(&self.decode, BYTES_ARG, self.bytes.arg())?;
+            BYTES_ARGS.into_iter().try_for_each(|arg| set(&self.decode, arg, self.bytes.arg()))?;
         }
         Ok(())
     }

@@ -66,9 +66,8 @@ impl OpenClEncoder {
         Uploads::memory(params, &mut memory);
         let counts = ChannelBlocks::memory(params, &layout, &mut memory);
         let areas = block_coder::areas(codes_whole_frames(device));
-        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
-            Coder::memory(pyramid.plane().pixels(), count, areas, &mut memory);
-        }
+        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
+        Coder::memory(samples, &counts, areas, &mut memory);
         Ok(memory)
     }
 
@@ -83,13 +82,14 @@ impl OpenClEncoder {
         self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
     }
 
-    /// Measures one frame in `frames`, starting with the next one: [`Self::timeline`] is of the last frame measured, and so
-    /// are upload and transform in [`Encoder::times`]. Measuring keeps channels from overlapping closely.
+    /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the last
+    /// frame measured, and so are upload and transform in [`Encoder::times`]. Stages are measured, not their kernels, which
+    /// would keep channels from overlapping closely.
     pub fn measure_every(&mut self, frames: u64) {
         self.sampling = Sampling::every(frames);
     }
 
-    /// The device's commands for the last frame that was measured.
+    /// What the device did for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -99,7 +99,7 @@ impl OpenClEncoder {
         let coder = &mut self.coder;
         coder.begin(&self.rate.first_steps(target));
         let measured = self.sampling.next();
-        let timing = if measured { Timing::Commands } else { Timing::Off };
+        let timing = if measured { Timing::Markers } else { Timing::Off };
         coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
         coder.forward(&mut self.uploads, picture)?;
         let header = self.rate.code(coder, target)?;

@@ -10,6 +10,7 @@ mod block_coder;
 mod channel;
 mod choice;
 mod convolution;
+mod copy;
 mod decoder;
 mod device;
 mod encoder;
@@ -19,6 +20,7 @@ mod ends_tests;
 mod fault;
 #[cfg(test)]
 mod fault_tests;
+mod gather;
 mod handle;
 mod kernel;
 mod lane;

@@ -129,7 +129,7 @@ impl OpenClPipeline {
         self.start(self.params.flow.picture().map(Origin::Staged))
     }
 
-    /// Starts a frame with a picture from any memory, which is copied to pinned memory stripe by stripe.
+    /// Starts a frame with a picture from any memory, which is copied to pinned memory first.
     ///
     /// Errors: as [`Self::submit`]; a picture of another size or format than the pipeline's.
     pub fn submit_picture(&mut self, picture: PictureRef<'_>) -> Result<(), Error> {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use ocl::core::{self as cl, OclPrm};
-use rayon::prelude::*;
 
 use super::device::{Device, failed};
 use super::fault;
@@ -72,6 +71,11 @@ impl Queue {
     /// else uses any of them meanwhile.
     pub(super) fn set_timing(&self, timing: Timing) {
         self.timing.store(timing as u8, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::marker`]s are all that is noted of kernels.
+    pub(super) fn is_marked(&self) -> bool {
+        self.timing.load(Ordering::Relaxed) == Timing::Markers as u8
     }
 
     fn notes(&self, timing: Timing) -> bool {
@@ -435,19 +439,4 @@ impl<T: OclPrm> Drop for Pinned<T> {
         let _ = cl::enqueue_unmap_mem_object(&self.queue.plain, &**self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
         self.queue.settle();
     }
-}
-
-/// Bytes that are worth a task of their own.
-const COPIED_AT_ONCE: usize = 1 << 18;
-
-/// Copies bytes between pinned and other host memory, by several threads if that pays: one thread is slower than the way to
-/// the device. Both are equally long.
-pub(super) fn copy_bytes(from: &[u8], to: &mut [u8]) {
-    if to.len() < 2 * COPIED_AT_ONCE {
-        to.copy_from_slice(from);
-        return;
-    }
-    to.par_chunks_mut(COPIED_AT_ONCE)
-        .zip(from.par_chunks(COPIED_AT_ONCE))
-        .for_each(|(to, from)| to.copy_from_slice(from));
 }

@@ -4,7 +4,7 @@ use super::queue::Event;
 use crate::Error;
 use common::frame::Channel;
 
-/// Stage of a frame that a command belongs to.
+/// Stage of a frame that commands belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Host to device.
@@ -17,12 +17,12 @@ pub enum Stage {
     Download,
 }
 
-/// One command.
+/// One command, or all kernels of a stage that run one after another on one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Channel whose queue ran it.
+    /// Channel whose queue ran it or them.
     pub channel: Channel,
-    /// What it was for.
+    /// What for.
     pub stage: Stage,
     /// Start, nanoseconds of the device's clock.
     pub start_ns: u64,
@@ -37,15 +37,16 @@ impl Interval {
     }
 }
 
-/// The commands of one frame, in the order in which they were queued.
+/// What the device did for one frame: transfers, and either each kernel or each stage's kernels from the moment at which
+/// the first could start to the end of the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// One entry per command.
+    /// In the order in which they were queued.
     pub intervals: Vec<Interval>,
 }
 
 impl Timeline {
-    /// Nanoseconds during which at least one command of `stage` ran.
+    /// Nanoseconds during which at least one entry of `stage` ran.
     pub fn busy_ns(&self, stage: Stage) -> u64 {
         self.busy_with(|of| of == stage)
     }
@@ -92,41 +93,79 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// The next frame and every `frames`-th one after it.
+    /// The next two frames, and every `frames`-th one after the first.
     pub(super) fn every(frames: u64) -> Self {
         Self { every: frames.max(1), frame: 0 }
     }
 
     /// Whether the next frame is measured.
     pub(super) fn next(&mut self) -> bool {
-        let measured = self.frame.is_multiple_of(self.every);
+        // The second frame too: in the first one, drivers are still compiling.
+        let measured = self.frame.is_multiple_of(self.every) || self.frame == 1;
         self.frame = self.frame.wrapping_add(1);
         measured
+    }
+}
+
+/// What is timed: a command, or what runs from one marker to another.
+enum Timed {
+    Command(Event),
+    Between(Event, Event),
+}
+
+impl Timed {
+    /// Start and end, nanoseconds of the device's clock; `None` if nobody noted them.
+    fn ran(&self) -> Result<Option<(u64, u64)>, Error> {
+        match self {
+            Self::Command(event) => event.ran(),
+            Self::Between(from, to) => {
+                let ends = from.ran()?.zip(to.ran()?);
+                Ok(ends.map(|((_, start), (_, end))| (start, end)))
+            }
+        }
     }
 }
 
 /// Events of the frame in work.
 #[derive(Default)]
 pub(super) struct Recorder {
-    events: Vec<(Channel, Stage, Event)>,
+    timed: Vec<(Channel, Stage, Timed)>,
+    /// The last marker of each channel, or what else a stage begins behind.
+    markers: Vec<(Channel, Event)>,
 }
 
 impl Recorder {
     /// Forgets the last frame.
     pub(super) fn clear(&mut self) {
-        self.events.clear();
+        self.timed.clear();
+        self.markers.clear();
     }
 
     /// Notes a command, if it has an event.
     pub(super) fn note(&mut self, channel: Channel, stage: Stage, event: impl Into<Option<Event>>) {
-        self.events.extend(event.into().map(|event| (channel, stage, event)));
+        self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
     }
 
-    /// The timestamps of all commands of which they were noted.
+    /// The kernels of a stage begin behind this event.
+    pub(super) fn begin(&mut self, channel: Channel, event: Event) {
+        self.markers.retain(|(of, _)| *of != channel);
+        self.markers.push((channel, event));
+    }
+
+    /// The kernels of `stage`, and nothing else, lie between the channel's last marker and this one, behind which another
+    /// stage may begin.
+    pub(super) fn end(&mut self, channel: Channel, stage: Stage, marker: Event) {
+        if let Some((_, last)) = self.markers.iter_mut().find(|(of, _)| *of == channel) {
+            let from = std::mem::replace(last, marker.clone());
+            self.timed.push((channel, stage, Timed::Between(from, marker)));
+        }
+    }
+
+    /// The timestamps of everything of which they were noted.
     pub(super) fn timeline(&self) -> Result<Timeline, Error> {
-        let mut intervals = Vec::with_capacity(self.events.len());
-        for (channel, stage, event) in &self.events {
-            if let Some((start_ns, end_ns)) = event.ran()? {
+        let mut intervals = Vec::with_capacity(self.timed.len());
+        for (channel, stage, timed) in &self.timed {
+            if let Some((start_ns, end_ns)) = timed.ran()? {
                 intervals.push(Interval { channel: *channel, stage: *stage, start_ns, end_ns });
             }
         }

@@ -7,9 +7,10 @@ use common::frame::{FrameSize, PixelFormat};
 use common::params::StreamParams;
 
 use super::channel::ChannelPipeline;
+use super::copy::copy_to_pinned;
 use super::ends::{First, Progress};
 use super::memory::Memory;
-use super::queue::{Buffer, Event, Pinned, Queue, copy_bytes};
+use super::queue::{Buffer, Event, Pinned, Queue};
 use super::source::{self, Source};
 use super::timeline::{Recorder, Stage};
 use crate::{Error, PictureRef};
@@ -30,7 +31,7 @@ const FORMATS: [PixelFormat; 7] = [
 pub(super) enum Origin<'a> {
     /// In [`Uploads::staging`] already.
     Staged(PixelFormat),
-    /// Anywhere; they are copied to the pinned memory stripe by stripe.
+    /// Anywhere; they are copied to the pinned memory first.
     Host(PictureRef<'a>),
 }
 
@@ -110,7 +111,12 @@ impl Uploads {
     ) -> Result<(), Error> {
         let format = match origin {
             Origin::Staged(format) => format,
-            Origin::Host(picture) => picture.format(),
+            Origin::Host(picture) => {
+                // All at once: threads take as long to wake up as to copy.
+                let over_bus = !self.stripe_queue.device().shares_host_memory;
+                copy_to_pinned(picture.data(), &mut self.staging.values_mut()[..picture.data().len()], over_bus);
+                picture.format()
+            }
         };
         self.prepare(pipelines, format)?;
         let mut uploaded: Vec<Vec<Event>> = vec![Vec::new(); pipelines.len()];
@@ -120,10 +126,6 @@ impl Uploads {
                 let Some((_, Start { source, first })) = &self.channels[index].start else { continue };
                 let rows = stripe_rows(self.params.size.height(), stripe, self.stripes);
                 if source.owner == index && !source.bytes.is_empty() {
-                    if let Origin::Host(picture) = origin {
-                        let range = self.range(source, &rows);
-                        copy_bytes(&picture.data()[range.clone()], &mut self.staging.values_mut()[range]);
-                    }
                     let event = self.upload(index, pipeline, source, &rows)?;
                     recorder.note(pipeline.channel, Stage::Upload, event.clone());
                     uploaded[index].push(event);
@@ -131,12 +133,16 @@ impl Uploads {
                 // What the own queue uploaded comes before in the queue, and stripes come one after another.
                 let own = source.owner == index && self.stripes == 1;
                 let after: Vec<_> = uploaded[source.owner].get(stripe).filter(|_| !own).cloned().into_iter().collect();
+                if stripe == 0 {
+                    pipeline.begin(uploaded[source.owner].first(), recorder)?;
+                }
                 let there = scaled(&rows, pipeline.height < self.params.size.height()).end;
                 first.run(pipeline, there, &mut progress, &after, recorder)?;
             }
             if let Some((_, Start { first, .. })) = &self.channels[index].start {
                 first.rest(pipeline, recorder)?;
             }
+            pipeline.end(Stage::Transform, recorder)?;
             then(index, recorder)?;
             if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
         }

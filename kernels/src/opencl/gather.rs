@@ -1,0 +1,104 @@
+//! The bytes of a frame's blocks, brought together from the slots of their channels and to the host.
+
+use super::channel::ChannelPipeline;
+use super::kernel::{Kernel, kernel, set};
+use super::memory::Memory;
+use super::queue::{Buffer, Pinned, wait};
+use super::timeline::{Recorder, Stage};
+use crate::Error;
+
+/// Where a block's bytes lie.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) channel: usize,
+    /// Which of the channel's slots.
+    pub(super) slot: usize,
+}
+
+/// Memory and kernel that bring a frame together.
+pub(super) struct Gather {
+    kernel: Kernel,
+    /// Channel, slot, place in the frame and length of each block.
+    places: Buffer<u32>,
+    places_host: Pinned<u32>,
+    bytes: Buffer<u8>,
+    bytes_host: Pinned<u8>,
+}
+
+/// Position of the output among the arguments of `quad_gather`.
+const BYTES_ARG: u32 = 4;
+
+impl Gather {
+    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096)
+    }
+
+    /// Adds what [`Self::new`] allocates.
+    pub(super) fn memory(samples: usize, blocks: usize, memory: &mut Memory) {
+        memory.buffers::<u32>(&[4 * blocks]);
+        memory.buffers::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[4 * blocks]);
+        memory.pinned::<u8>(&[Self::capacity(samples)]);
+    }
+
+    /// For frames of `samples` samples in `blocks` blocks, to run on the queue of `pipeline`; `slots` are those of one to
+    /// three channels.
+    pub(super) fn new(
+        pipeline: &ChannelPipeline,
+        slots: &[&Buffer<u32>],
+        samples: usize,
+        blocks: usize,
+    ) -> Result<Self, Error> {
+        let (queue, capacity) = (&pipeline.queue, Self::capacity(samples));
+        let (places, bytes) = (queue.buffer(4 * blocks)?, queue.buffer(capacity)?);
+        // A channel that is not there has no blocks either.
+        let mut args: Vec<_> = slots.iter().cycle().take(3).map(|slots| slots.arg()).collect();
+        args.extend([places.arg(), bytes.arg()]);
+        let kernel = kernel(&pipeline.program, "quad_gather", &args)?;
+        let (places_host, bytes_host) = (queue.pinned(4 * blocks)?, queue.pinned(capacity)?);
+        Ok(Self { kernel, places, places_host, bytes, bytes_host })
+    }
+
+    /// Brings the blocks of a frame, which lie in `places` and have these `lengths`, to the host, when all channels have been
+    /// coded: where each ends, and the bytes. Notes the commands.
+    pub(super) fn run(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        places: impl Iterator<Item = Place>,
+        lengths: &[u32],
+        recorder: &mut Recorder,
+    ) -> Result<(Vec<u32>, Vec<u8>), Error> {
+        let mut ends = Vec::with_capacity(lengths.len());
+        let mut end = 0;
+        let to = self.places_host.values_mut().as_chunks_mut::<4>().0;
+        for ((to, place), &length) in to.iter_mut().zip(places).zip(lengths) {
+            // Bounded by what buffers hold.
+            *to = [place.channel as u32, place.slot as u32, end, length];
+            end += length;
+            ends.push(end);
+        }
+        let len = end as usize;
+        if len == 0 {
+            return Ok((ends, Vec::new()));
+        }
+        let (queue, channel) = (&pipeline.queue, pipeline.channel);
+        if len > self.bytes.len() {
+            let capacity = len + len / 4;
+            (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
+            set(&self.kernel, BYTES_ARG, self.bytes.arg())?;
+        }
+        let event = queue.upload(&self.places_host, &self.places, self.places.len())?;
+        pipeline.begin(Some(&event), recorder)?;
+        recorder.note(channel, Stage::Upload, event);
+        let groups = [lengths.len(), 1];
+        let event = queue.launch(&self.kernel, groups, [queue.device().tuning.block_group_size, 1], &[])?;
+        recorder.note(channel, Stage::Code, event);
+        pipeline.end(Stage::Code, recorder)?;
+        let event = queue.download(&self.bytes, &mut self.bytes_host, len)?;
+        recorder.note(channel, Stage::Download, event.clone());
+        queue.flush()?;
+        wait(&[event])?;
+        Ok((ends, self.bytes_host.values()[..len].to_vec()))
+    }
+}
