@@ -17,6 +17,7 @@
 #define EACH(i, from, to) (int i = (from) + (int)get_local_id(0); i < (to); i += LSIZE)
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
 // For functions whose arguments live in registers only if they are inlined.
+#define NOINLINE __attribute__((noinline))
 #define INLINE static inline __attribute__((always_inline))
 
 // The same for kernels that work on blocks of coefficients.

@@ -61,17 +61,24 @@ int coefficient_row(int quad)
     return COEFFICIENT + (min(quad, COEFFICIENT_PEAKS) - 1) * COEFFICIENT_STATES * COEFFICIENT_SUMS;
 }
 
-// How many raw bits the coefficients in rows `from` to `to` of quads have, one for each bit of their lengths; -1 if one
-// lies outside the block.
-INLINE int count_raw_bits(__local const uchar *lengths, Block block, int from, int to)
+// Columns and rows of quads.
+#define COLUMNS(block) (((block).width + 1) / 2)
+#define ROWS(block) (((block).height + 1) / 2)
+
+// The quads numbered `first` to `end`, row by row, of a block with so many columns of them: number `i`, in row y and column x.
+#define EACH_QUAD(i, y, x, first, end, columns)                                                                        \
+    (int i = (first), y = i / (columns), x = i % (columns); i < (end); i++, x = x + 1 < (columns) ? x + 1 : 0, y += x == 0)
+
+// How many raw bits the coefficients in the quads `first` to `end` have, one for each bit of their lengths; -1 if one lies
+// outside the block.
+INLINE int count_raw_bits(__local const uchar *lengths, Block block, int first, int end)
 {
     int bits = 0, outside = 0;
-    for (int y = 2 * from; y < 2 * to; y++) {
-        for (int x = 0; x < (block.width + 1) / 2 * 2; x++) {
-            int length = lengths[LENGTH_AT(y, x)];
-            bits += length;
-            outside |= y < block.height && x < block.width ? 0 : length;
-        }
+    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+        __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
+        int right = at[1] | at[LENGTH_PITCH + 1], below = at[LENGTH_PITCH] | at[LENGTH_PITCH + 1];
+        bits += at[0] + at[1] + at[LENGTH_PITCH] + at[LENGTH_PITCH + 1];
+        outside |= (2 * x + 1 < block.width ? 0 : right) | (2 * y + 1 < block.height ? 0 : below);
     }
     return outside ? -1 : bits;
 }

@@ -2,72 +2,128 @@
 //
 // Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign,
 //   where 1 has an offset of its own.
-// Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes` from `spans[b].x` on; none: all zero; the length
-//   MISSING: nothing is known of it. `table` holds the start of each context and symbol and, from bit 16 on, its
-//   frequency, SYMBOLS a context. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step after `step`.
+// Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes`, whole words, from `spans[b].x` on; none: all zero; the
+//   length MISSING: nothing is known of it. `table` holds for each context and symbol, SYMBOLS a context, what decoder_table()
+//   in params.rs makes of them. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step after `step`.
 //   Writes the block's rectangle, cut to `side` columns and rows, of `bands`, except of a coarse block that is missing or
 //   damaged, which keeps what is there, and `damaged[b]`: 1 if no encoder makes these bytes.
 // NDRange: (blocks). A group's first work-item decodes bit-lengths, one after another; then each reads the raw bits of some
-//   rows of quads. More blocks to a group take longer: their ways through the code part.
-// Bytes come from strangers: reads stop at both ends of a block, and every bit-length is bounded before it is used.
+//   quads. More blocks to a group take longer: their ways through the code part.
+// Bytes come from strangers: reads stay in `bytes`, and what comes from them is bounded before it is an index or a length.
 
+// A block's rANS code, read backwards from its end.
 typedef struct {
-    __global const uchar *bytes;
-    // How many bytes have not been shifted in; less than none if a block is cut short.
-    int left;
+    __global const uint *words;
+    // Index of the word that follows, and the word itself, fetched before it is needed.
+    int word;
+    uint next;
+    // The bytes before it, from the top: how many bits.
+    ulong ahead;
+    int bits;
     uint state;
+    int more;
 } Rans;
 
-// The last but `after` of the bytes that have not been shifted in.
-INLINE uint byte_after(const Rans *rans, int after)
+// Makes sure of what two symbols may take.
+INLINE void refill(Rans *rans)
 {
-    int at = rans->left - after - 1;
-    uint byte = rans->bytes[max(at, 0)];
-    return at >= 0 ? byte : 0;
+    if (rans->bits <= 32) {
+        rans->ahead |= (ulong)rans->next << (32 - rans->bits);
+        rans->bits += 32;
+        rans->word--;
+        // Before the block, bytes do not matter: it is damaged. The index may be less than nothing then.
+        rans->next = rans->words[max(rans->word, 0)];
+    }
 }
 
-INLINE Rans start_rans(__global const uchar *bytes, int size)
+// The code that ends before byte `end`, at least 1, of `words`.
+INLINE Rans start_rans(__global const uint *words, int end)
 {
-    Rans rans = {bytes, size, 0};
-    rans.state = (byte_after(&rans, 0) << 16) | (byte_after(&rans, 1) << 8) | byte_after(&rans, 2);
-    rans.left -= 3;
+    int word = (end - 1) / 4, bits = 8 * (end - 4 * word);
+    Rans rans = {words, word - 1, words[max(word - 1, 0)], (ulong)words[word] << (64 - bits), bits, 0, 0};
+    refill(&rans);
+    rans.state = (uint)(rans.ahead >> 40);
+    rans.ahead <<= 24;
+    rans.bits -= 24;
     return rans;
 }
 
-// Start and frequency of a symbol, and the first slot after its own.
-#define START(entry) ((int)((entry) & 0xffff))
-#define END(entry) (START(entry) + (int)((entry) >> 16))
-
-// Takes the next symbol. The way from one state to the next has no branch but for rare symbols; the bytes that may be
-// shifted in are fetched before it is known whether they are.
-INLINE int get_symbol(Rans *rans, int context, __global const uint4 *restrict table)
+// Before which byte of `words` what has been read starts.
+INLINE int end_of(const Rans *rans)
 {
-    uint bytes = (byte_after(rans, 0) << 8) | byte_after(rans, 1);
-    int slot = rans->state & ((1 << PROBABILITY_BITS) - 1), symbol = 0;
-    __global const uint4 *row = table + context * (SYMBOLS / 4);
-    uint4 four = row[0];
-    if (slot >= END(four.w)) {
-        do {
-            symbol += 4;
-            four = row[symbol / 4];
-        } while (slot >= END(four.w) && symbol < SYMBOLS - 4);
+    return 4 * (rans->word + 1) + rans->bits / 8;
+}
+
+// An entry's parts. A slot belongs to the last symbol that starts at or before it.
+#define FREQUENCY(entry) ((entry) & 0x1fff)
+#define SYMBOL(entry) ((int)((entry) >> 16) & 0xf)
+#define START_BIT 20
+
+INLINE uint entry_of(uint4 four, uint slot)
+{
+    uint entry = slot > four.y ? four.y : four.x;
+    entry = slot > four.z ? four.z : entry;
+    return slot > four.w ? four.w : entry;
+}
+
+// The entry of a symbol that is none of the first four of its row. Not in line, nor is what follows: code that is rarely run
+// would keep the other from the instruction cache.
+static NOINLINE uint entry_beyond(__global const uint4 *row, uint slot)
+{
+    uint entry = 0;
+    for (int i = 1; i < SYMBOLS / 4; i++) {
+        entry = entry_of(row[i], slot);
+        if ((slot - entry) >> START_BIT < FREQUENCY(entry))
+            break;
     }
-    bool y = slot >= START(four.y), z = slot >= START(four.z), w = slot >= START(four.w);
-    uint entry = w ? four.w : z ? four.z : y ? four.y : four.x;
-    uint state = (entry >> 16) * (rans->state >> PROBABILITY_BITS) + (uint)(slot - START(entry));
-    int count = (state < (1u << 16)) + (state < (1u << 8));
-    rans->state = (state << (8 * count)) | (bytes >> (16 - 8 * count));
-    rans->left -= count;
-    return symbol + y + z + w;
+    return entry;
 }
 
-INLINE int get_value(Rans *rans, int context, __global const uint4 *restrict table)
+// The first four entries of a context.
+#define ROW(context) table[(context) * (SYMBOLS / 4)]
+
+// Takes the next symbol, of which `four` is the ROW; before, two may be taken after each refill. The way from one state to the
+// next has no branch but for rare symbols.
+INLINE int take_symbol(Rans *rans, uint4 four, int context, __global const uint4 *restrict table)
 {
-    int symbol = get_symbol(rans, context, table);
-    return symbol < ESCAPE_SYMBOL ? symbol : symbol + get_symbol(rans, ESCAPE, table);
+    uint slot = (rans->state << START_BIT) | ((1u << START_BIT) - 1);
+    uint entry = entry_of(four, slot);
+    uint within = (slot - entry) >> START_BIT;
+    if (within >= FREQUENCY(entry)) {
+        entry = entry_beyond(&ROW(context), slot);
+        within = (slot - entry) >> START_BIT;
+    }
+    uint state = FREQUENCY(entry) * (rans->state >> PROBABILITY_BITS) + within;
+    int shift = (state < (1u << 16) ? 8 : 0) + (state < (1u << 8) ? 8 : 0);
+    rans->state = (uint)(((((ulong)state << 32) | (rans->ahead >> 32)) << shift) >> 32);
+    rans->ahead <<= shift;
+    rans->bits -= shift;
+    return SYMBOL(entry);
 }
 
-#define GET(context) get_value(&rans, (context), table)
+// Takes the second symbol of an escaped value to `more`.
+static NOINLINE Rans take_more(Rans rans, __global const uint4 *table)
+{
+    refill(&rans);
+    rans.more = take_symbol(&rans, ROW(ESCAPE), ESCAPE, table);
+    refill(&rans);
+    return rans;
+}
+
+INLINE int take_value(Rans *rans, uint4 four, int context, __global const uint4 *restrict table)
+{
+    int symbol = take_symbol(rans, four, context, table);
+    if (symbol == ESCAPE_SYMBOL) {
+        *rans = take_more(*rans, table);
+        symbol += rans->more;
+    }
+    return symbol;
+}
+
+#define TAKE(row, context) take_value(&rans, (row), (context), table)
+
+// No power of two, so that rows begin in different banks.
+#define VALUE_PITCH (SIDE + 1)
 
 // What is known of a block while it is decoded.
 typedef struct {
@@ -78,55 +134,75 @@ typedef struct {
     uint state;
     // Raw bits of each lane.
     int bits[BLOCK_LSIZE];
+    // Coefficients.
+    float values[SIDE * VALUE_PITCH];
 } Decoding;
 
 #define QUADS_FROM LENGTH_CELLS
 
-// Decodes the bit-lengths of a block of at least one byte, which are zero before; false if it is damaged. What the next
-// contexts need is kept in registers: the way from symbol to symbol is what takes the time.
-INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block block, __local Decoding *work,
+// Decodes the bit-lengths of a block, the bytes `from` to `end` of `words`, at least one; they are zero before. False if it is
+// damaged. What the next contexts need is kept in registers: the way from symbol to symbol is what takes the time.
+INLINE bool decode_lengths(__global const uint *restrict words, int from, int end, Block block, __local Decoding *work,
                            __global const uint4 *restrict table)
 {
     __local uchar *quads = work->cells + QUADS_FROM;
-    Rans rans = start_rans(bytes, size);
-    int columns = (block.width + 1) / 2, rows = (block.height + 1) / 2;
-    int peak = GET(PEAK + block.class);
+    Rans rans = start_rans(words, end);
+    int columns = COLUMNS(block), rows = ROWS(block);
+    refill(&rans);
+    int peak = TAKE(ROW(PEAK + block.class), PEAK + block.class);
     if (peak < 1 || peak > MAX_LENGTH)
         return false;
-    bool good = true;
+    // Negative once a drop is too large.
+    int rest = 0;
     int first_context = quad_row(peak, block.diagonal);
     for (int y = 0; y < rows; y++) {
-        int drop = 0;
+        __local uchar *row = quads + QUAD_AT(y, 0);
+        __local const uchar *above = y > 0 ? row - QUAD_PITCH : row;
+        int up = y > 0 ? peak - above[0] : 0, drop = up;
         for (int x = 0; x < columns; x++) {
-            int left = x > 0 ? drop : -1;
-            int up = y > 0 ? peak - quads[QUAD_AT(y - 1, x)] : left;
-            left = x > 0 ? left : up;
-            drop = GET(first_context + clamp(left + up, 0, QUAD_SUMS - 1));
-            good = good && drop <= peak;
+            int context = first_context + min(drop + (y > 0 ? up : drop), QUAD_SUMS - 1);
+            up = peak - above[x + 1];
+            refill(&rans);
+            drop = TAKE(ROW(context), context);
+            rest |= peak - drop;
             drop = min(drop, peak);
-            quads[QUAD_AT(y, x)] = (uchar)(peak - drop);
+            row[x] = (uchar)(peak - drop);
         }
     }
     for (int y = 0; y < rows; y++) {
         // Of the quad before: the bit-lengths in its right column. And this quad's.
         int before_1 = 0, before_3 = 0, quad = quads[QUAD_AT(y, 0)];
-        for (int x = 0; x < columns; x++) {
-            int right = quads[QUAD_AT(y, x + 1)], below = quads[QUAD_AT(y + 1, x)];
-            __local uchar *at = work->cells + LENGTH_AT(2 * y, 2 * x);
-            int above_0 = at[-LENGTH_PITCH], above_1 = at[1 - LENGTH_PITCH];
-            int length_0 = 0, length_1 = 0, length_2 = 0, length_3 = 0;
+        __local uchar *at = work->cells + LENGTH_AT(2 * y, 0);
+        int above_0 = at[-LENGTH_PITCH], above_1 = at[1 - LENGTH_PITCH];
+        int right = quads[QUAD_AT(y, 1)], below = quads[QUAD_AT(y + 1, 0)];
+        for (int x = 0; x < columns; x++, at += 2) {
+            // Of the next quad; beyond the last one nobody asks.
+            int next_above_0 = at[2 - LENGTH_PITCH], next_above_1 = at[3 - LENGTH_PITCH];
+            int next_right = quads[QUAD_AT(y, x + 2)], next_below = quads[QUAD_AT(y + 1, x + 1)];
+            int length_1 = 0, length_3 = 0;
             if (quad > 0) {
-                int context = coefficient_row(quad);
-                int drop_0 = GET(coefficient_context(context, quad, 0, before_1, above_0));
-                int reached = drop_0 == 0;
-                int drop_1 = GET(coefficient_context(context, quad, 1 + reached, right, above_1));
-                reached |= drop_1 == 0;
-                int drop_2 = GET(coefficient_context(context, quad, 3 + reached, before_3, below));
-                reached |= drop_2 == 0;
-                int drop_3 = reached ? GET(coefficient_context(context, quad, 5, right, below)) : 0;
-                good = good && max(max(drop_0, drop_1), max(drop_2, drop_3)) <= quad;
-                length_0 = max(quad - drop_0, 0), length_1 = max(quad - drop_1, 0);
-                length_2 = max(quad - drop_2, 0), length_3 = max(quad - drop_3, 0);
+                int near_right = nearness(right, quad), near_below = nearness(below, quad), row = coefficient_row(quad);
+                // Contexts of the four, of which the second and third move on by COEFFICIENT_SUMS once a coefficient has
+                // reached the quad's length: their rows are fetched both ways before that is known.
+                int first = row + nearness(before_1, quad) + nearness(above_0, quad);
+                int second = row + COEFFICIENT_SUMS + near_right + nearness(above_1, quad);
+                int third = row + 3 * COEFFICIENT_SUMS + nearness(before_3, quad) + near_below;
+                int fourth = row + 5 * COEFFICIENT_SUMS + near_right + near_below;
+                uint4 second_row = ROW(second), second_reached = ROW(second + COEFFICIENT_SUMS);
+                uint4 third_row = ROW(third), third_reached = ROW(third + COEFFICIENT_SUMS), fourth_row = ROW(fourth);
+                refill(&rans);
+                int length_0 = quad - TAKE(ROW(first), first);
+                bool reached = length_0 == quad;
+                second += reached ? COEFFICIENT_SUMS : 0;
+                length_1 = quad - TAKE(reached ? second_reached : second_row, second);
+                reached = reached || length_1 == quad;
+                third += reached ? COEFFICIENT_SUMS : 0;
+                refill(&rans);
+                int length_2 = quad - TAKE(reached ? third_reached : third_row, third);
+                length_3 = quad;
+                if (reached || length_2 == quad)
+                    length_3 -= TAKE(fourth_row, fourth);
+                rest |= length_0 | length_1 | length_2 | length_3;
                 at[0] = (uchar)length_0;
                 at[1] = (uchar)length_1;
                 at[LENGTH_PITCH] = (uchar)length_2;
@@ -135,55 +211,47 @@ INLINE bool decode_lengths(__global const uchar *restrict bytes, int size, Block
             before_1 = length_1;
             before_3 = length_3;
             quad = right;
+            above_0 = next_above_0, above_1 = next_above_1, right = next_right, below = next_below;
         }
     }
-    work->raw_len = rans.left;
+    work->raw_len = end_of(&rans) - from;
     work->state = rans.state;
-    return good && rans.left >= 0;
+    return rest >= 0 && work->raw_len >= 0;
 }
 
-// Reads signs and low bits of the coefficients in rows `from` to `to` of quads, which start at bit `bit`, and turns
-// bit-lengths into coefficients. The last bits are those of the encoder's first state.
-INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, Block block, float4 step, int from,
-                          int to, int bit, __global float *restrict bands, int pitch, int width, int height)
+// Reads signs and low bits of the coefficients in the quads `first` to `last`, which start at bit `bit`, and turns bit-lengths
+// into coefficients. The last bits are those of the encoder's first state.
+INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, Block block, float4 step, int first,
+                          int last, int bit)
 {
     int raw_len = work->raw_len, at = bit / 8, bits = -(bit % 8);
     uint state = work->state;
     ulong pending = 0;
-    for (int y = from; y < to; y++) {
-        for (int x = 0; x < (block.width + 1) / 2; x++) {
-            if (work->cells[QUADS_FROM + QUAD_AT(y, x)] == 0)
-                continue;
-            for (int position = 0; position < 4; position++) {
-                int row = 2 * y + position / 2, column = 2 * x + position % 2;
-                int length = work->cells[LENGTH_AT(row, column)];
-                if (length == 0)
-                    continue;
-                if (bits < MAX_LENGTH) {
-                    if (at + 4 <= raw_len) {
-                        uint word = raw[at] | ((uint)raw[at + 1] << 8) | ((uint)raw[at + 2] << 16) |
-                                    ((uint)raw[at + 3] << 24);
-                        pending |= bits < 0 ? word >> -bits : (ulong)word << bits;
-                        bits += 32;
-                        at += 4;
-                    }
-                    while (bits < MAX_LENGTH) {
-                        int beyond = min(at - raw_len, 3);
-                        uint byte = beyond < 0 ? raw[at] : (state >> (8 * beyond)) & 0xff;
-                        pending |= bits < 0 ? byte >> -bits : (ulong)byte << bits;
-                        bits += 8;
-                        at++;
-                    }
+    for EACH_QUAD(i, y, x, first, last, COLUMNS(block)) {
+        for (int position = 0; position < 4; position++) {
+            int row = 2 * y + position / 2, column = 2 * x + position % 2;
+            int length = work->cells[LENGTH_AT(row, column)];
+            while (bits < length) {
+                if (at + 4 <= raw_len) {
+                    uint word =
+                        raw[at] | ((uint)raw[at + 1] << 8) | ((uint)raw[at + 2] << 16) | ((uint)raw[at + 3] << 24);
+                    pending |= bits < 0 ? word >> -bits : (ulong)word << bits;
+                    bits += 32;
+                    at += 4;
+                } else {
+                    int beyond = min(at - raw_len, 3);
+                    uint byte = beyond < 0 ? raw[at] : (state >> (8 * beyond)) & 0xff;
+                    pending |= bits < 0 ? byte >> -bits : (ulong)byte << bits;
+                    bits += 8;
+                    at++;
                 }
-                uint sign = (uint)pending << 31;
-                uint top = (1u << length) >> 1;
-                uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
-                float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
-                if (row < height && column < width)
-                    bands[(size_t)row * pitch + column] = as_float(as_uint(value) | sign);
-                pending >>= length;
-                bits -= length;
             }
+            uint sign = (uint)pending << 31, top = (1u << length) >> 1;
+            uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
+            float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
+            work->values[row * VALUE_PITCH + column] = length == 0 ? 0.0f : as_float(as_uint(value) | sign);
+            pending >>= length;
+            bits -= length;
         }
     }
 }
@@ -206,13 +274,14 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     }
     SYNC;
     if (lane == 0)
-        work->whole = !coded || decode_lengths(bytes + span.x, (int)span.y, block, work, table);
+        work->whole = !coded || decode_lengths((__global const uint *)bytes, (int)span.x, (int)(span.x + span.y), block,
+                                               work, table);
     SYNC;
-    int rows = (block.height + 1) / 2, share = (rows + BLOCK_LSIZE - 1) / BLOCK_LSIZE;
-    int from = min(lane * share, rows), to = min(from + share, rows);
+    int quads = COLUMNS(block) * ROWS(block), share = (quads + BLOCK_LSIZE - 1) / BLOCK_LSIZE;
+    int first = min(lane * share, quads), last = min(first + share, quads);
     bool whole = work->whole;
     if (coded && whole)
-        work->bits[lane] = count_raw_bits(work->cells, block, from, to);
+        work->bits[lane] = count_raw_bits(work->cells, block, first, last);
     SYNC;
     int before = 0;
     if (coded && whole) {
@@ -227,16 +296,16 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     }
     if (lane == 0)
         damaged[number] = !whole;
-    bool known = whole && span.y != MISSING, written = known || !block.coarse;
+    bool known = whole && span.y != MISSING, written = known || !block.coarse, filled = known && coded;
+    if (filled) {
+        step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
+        step = min(step + block.coarser, LAST_STEP);
+        read_raw_bits(bytes + span.x, work, block, steps[step], first, last, before);
+    }
+    SYNC;
     int width = min(block.width, side - block.x), height = min(block.height, side - block.y);
     bands += (size_t)block.y * pitch + block.x;
     for (int y = 0; written && y < height; y++)
         for (int x = lane; x < width; x += BLOCK_LSIZE)
-            bands[(size_t)y * pitch + x] = 0.0f;
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    if (written && known && coded) {
-        step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
-        step = min(step + block.coarser, LAST_STEP);
-        read_raw_bits(bytes + span.x, work, block, steps[step], from, to, before, bands, pitch, width, height);
-    }
+            bands[(size_t)y * pitch + x] = filled ? work->values[y * VALUE_PITCH + x] : 0.0f;
 }

@@ -11,7 +11,7 @@
 // NDRange: quad_encode (groups, passes) for the `count` blocks from `first` on, BLOCKS_PER_GROUP to a group; pass 0
 //   codes them at `step` into area `area`, pass 1 at `step_1` into `area_1`. quad_gather (blocks).
 // BLOCK_LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
-//   rows of quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
+//   quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
 
 // Magnitude in parts of a step, at most 255.
 int parts_of(float coefficient, float inverse)
@@ -76,73 +76,66 @@ INLINE int put(__local ushort *symbols, int count, int context, int value)
     return count + 1 + escaped;
 }
 
-// Lists the symbols of the quads in rows `from` to `to` from place `count` on; returns the place after.
-INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, Block block, int from, int to)
+// Lists the symbols of the quads `first` to `end` from place `count` on; returns the place after.
+INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first, int end)
 {
     int row = quad_row(work->peak, block.diagonal);
-    for (int y = from; y < to; y++)
-        for (int x = 0; x < (block.width + 1) / 2; x++) {
-            int context = quad_context(work->quads, y, x, work->peak, row);
-            count = put(symbols, count, context, work->peak - work->quads[QUAD_AT(y, x)]);
-        }
-    return count;
-}
-
-// The same for the coefficients in these rows of quads.
-INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, Block block, int from,
-                             int to)
-{
-    for (int y = from; y < to; y++) {
-        for (int x = 0; x < (block.width + 1) / 2; x++) {
-            int quad = work->quads[QUAD_AT(y, x)];
-            if (quad == 0)
-                continue;
-            __local const uchar *at = work->lengths + LENGTH_AT(2 * y, 2 * x);
-            int context = coefficient_row(quad);
-            int right = work->quads[QUAD_AT(y, x + 1)], below = work->quads[QUAD_AT(y + 1, x)];
-            int drop_0 = quad - at[0], drop_1 = quad - at[1];
-            int drop_2 = quad - at[LENGTH_PITCH], drop_3 = quad - at[LENGTH_PITCH + 1];
-            int reached_1 = drop_0 == 0, reached_2 = reached_1 | (drop_1 == 0);
-            count = put(symbols, count, coefficient_context(context, quad, 0, at[-1], at[-LENGTH_PITCH]), drop_0);
-            count = put(symbols, count,
-                        coefficient_context(context, quad, 1 + reached_1, right, at[1 - LENGTH_PITCH]), drop_1);
-            count = put(symbols, count,
-                        coefficient_context(context, quad, 3 + reached_2, at[LENGTH_PITCH - 1], below), drop_2);
-            if (reached_2 | (drop_2 == 0))
-                count = put(symbols, count, coefficient_context(context, quad, 5, right, below), drop_3);
-        }
+    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+        int context = quad_context(work->quads, y, x, work->peak, row);
+        count = put(symbols, count, context, work->peak - work->quads[QUAD_AT(y, x)]);
     }
     return count;
 }
 
-// Writes signs and low bits of the coefficients in rows `from` to `to` of quads from bit `bits` on; returns the bit after.
+// The same for the coefficients in these quads.
+INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first,
+                             int end)
+{
+    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+        int quad = work->quads[QUAD_AT(y, x)];
+        if (quad == 0)
+            continue;
+        __local const uchar *at = work->lengths + LENGTH_AT(2 * y, 2 * x);
+        int context = coefficient_row(quad);
+        int right = work->quads[QUAD_AT(y, x + 1)], below = work->quads[QUAD_AT(y + 1, x)];
+        int drop_0 = quad - at[0], drop_1 = quad - at[1];
+        int drop_2 = quad - at[LENGTH_PITCH], drop_3 = quad - at[LENGTH_PITCH + 1];
+        int reached_1 = drop_0 == 0, reached_2 = reached_1 | (drop_1 == 0);
+        count = put(symbols, count, coefficient_context(context, quad, 0, at[-1], at[-LENGTH_PITCH]), drop_0);
+        count = put(symbols, count, coefficient_context(context, quad, 1 + reached_1, right, at[1 - LENGTH_PITCH]), drop_1);
+        count = put(symbols, count, coefficient_context(context, quad, 3 + reached_2, at[LENGTH_PITCH - 1], below), drop_2);
+        if (reached_2 | (drop_2 == 0))
+            count = put(symbols, count, coefficient_context(context, quad, 5, right, below), drop_3);
+    }
+    return count;
+}
+
+// Writes signs and low bits of the coefficients in the quads `first` to `end` from bit `bits` on; returns the bit after.
 // `raw` is zero before. Words on the border between two lanes are joined by `or`.
-INLINE int write_raw_bits(__local Encoding *work, Block block, int from, int to, int bits)
+INLINE int write_raw_bits(__local Encoding *work, Block block, int first, int end, int bits)
 {
     __local uint *raw = work->of.values.raw;
     int word = bits / 32, shared_word = word;
     ulong pending = 0;
     bits %= 32;
-    for (int y = from; y < to; y++) {
-        for (int x = 0; x < (block.width + 1) / 2; x++) {
-            if (work->quads[QUAD_AT(y, x)] == 0)
-                continue;
-            for (int position = 0; position < 4; position++) {
-                int value = work->of.values.quantised[(2 * y + position / 2) * SIDE + 2 * x + position % 2];
-                uint magnitude = abs(value);
-                int length = 32 - (int)clz(magnitude);
-                uint low = magnitude ^ ((1u << length) >> 1);
-                pending |= (ulong)((low << 1) | (uint)(value < 0)) << bits;
-                bits += length;
-                if (bits >= 32) {
-                    if (word == shared_word)
-                        atomic_or(raw + word, (uint)pending);
-                    else
-                        raw[word] = (uint)pending;
-                    word++;
-                    pending >>= 32;
-                    bits -= 32;
-                }
+    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+        if (work->quads[QUAD_AT(y, x)] == 0)
+            continue;
+        for (int position = 0; position < 4; position++) {
+            int value = work->of.values.quantised[(2 * y + position / 2) * SIDE + 2 * x + position % 2];
+            uint magnitude = abs(value);
+            int length = 32 - (int)clz(magnitude);
+            uint low = magnitude ^ ((1u << length) >> 1);
+            pending |= (ulong)((low << 1) | (uint)(value < 0)) << bits;
+            bits += length;
+            if (bits >= 32) {
+                if (word == shared_word)
+                    atomic_or(raw + word, (uint)pending);
+                else
+                    raw[word] = (uint)pending;
+                word++;
+                pending >>= 32;
+                bits -= 32;
             }
         }
     }
@@ -284,8 +277,8 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
     quantise_block(work, bands + (size_t)block.y * pitch + block.x, pitch, block, inverse, lane);
 
-    int rows = (block.height + 1) / 2, share = (rows + BLOCK_LANES - 1) / BLOCK_LANES;
-    int from = min(lane * share, rows), to = min(from + share, rows);
+    int all_quads = COLUMNS(block) * ROWS(block), share = (all_quads + BLOCK_LANES - 1) / BLOCK_LANES;
+    int from = min(lane * share, all_quads), to = min(from + share, all_quads);
     int peak = work->peak, place = 0, quads_before = 0, before = 0, bits = 0;
     // A detail block of a few ones is not worth its bytes.
     if (peak == 1 && block.class > 0 && work->ones <= SPARSE_ONES)

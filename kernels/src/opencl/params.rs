@@ -45,10 +45,18 @@ pub(super) fn encoder_table() -> Vec<u32> {
     tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
 }
 
-/// Start and, from bit 16 on, frequency of every context and symbol: what the decoder needs.
+/// What the decoder needs of every context and symbol: frequency, symbol from bit 16 and start from bit 20 on. A symbol
+/// that would start behind the last slot, and so never occurs, starts at the last one with all bits set.
 pub(super) fn decoder_table() -> Vec<u32> {
-    let entry = |(&frequency, &start): (&u16, &u16)| u32::from(start) | u32::from(frequency) << 16;
-    tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).map(entry).collect()
+    let entry = |(at, (&frequency, &start)): (usize, (&u16, &u16))| {
+        let symbol = (at % tables::SYMBOLS) as u32;
+        match u32::from(start) {
+            start if start < 1 << tables::PROBABILITY_BITS => u32::from(frequency) | symbol << 16 | start << 20,
+            _ => u32::MAX,
+        }
+    };
+    let symbols = tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened());
+    symbols.enumerate().map(entry).collect()
 }
 
 /// What coding at each step needs: see `cl/quad.cl`.
