@@ -1,10 +1,12 @@
-//! Feeds coded frames that were changed at random, and random bytes, to the reference and the processor decoder, lossy ones and
+//! Feeds coded frames that were changed at random, and random bytes, to the decoders of all back ends, lossy ones and
 //! lossless ones of 10 bits, also as streams whose parameters were changed, and stops at the first frame on which they differ
 //! or one of them fails. Runs with the toolchain of the project.
 //!
 //! ```text
-//! fuzz [SECONDS [SEED]]
+//! fuzz [SECONDS [SEED [OPENCL_EVERY]]]
 //! ```
+//!
+//! One frame in `OPENCL_EVERY` (512) goes to the OpenCL decoder as well: launches cost far more than such a frame.
 
 use std::time::{Duration, Instant};
 
@@ -29,16 +31,20 @@ const CODED_EVERY: usize = 32;
 
 /// One frame in so many is decoded as a stream of other parameters.
 const HEADS_EVERY: usize = 1024;
-const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
+const OPENCL_EVERY: u64 = 512;
+const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+/// How many of [`BACK_ENDS`] cost little.
+const CHEAP: usize = 2;
 
-/// Everything for one size and depth of picture.
+/// Everything for one size and depth of picture, and the first so many of [`BACK_ENDS`]: coarse blocks outlive their frame, so
+/// that a decoder must see all frames of a stream.
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn Encoder>,
     /// The last picture coded.
     coded: CodedFrame,
-    decoders: [Box<dyn Decoder>; 2],
-    pictures: [Picture; 2],
+    decoders: Vec<Box<dyn Decoder>>,
+    pictures: Vec<Picture>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -50,15 +56,19 @@ fn run() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
+    let opencl_every = arguments.next().transpose()?.unwrap_or(OPENCL_EVERY).max(1) as usize;
     let mut random = Random(seed);
-    let depths = [BitDepth::Eight, BitDepth::Ten];
-    let both = SIZES.iter().flat_map(|&size| depths.map(|depth| (size, depth)));
-    let mut streams = both.map(|(size, depth)| open(size, depth, &mut random)).collect::<anyhow::Result<Vec<_>>>()?;
-    let (start, mut frames, mut damaged, mut heads) = (Instant::now(), 0_u64, 0, 0_u64);
+    // The last kind is the one for OpenCL.
+    let kinds = [(BitDepth::Eight, CHEAP), (BitDepth::Ten, CHEAP), (BitDepth::Eight, BACK_ENDS.len())];
+    let all = SIZES.iter().flat_map(|&size| kinds.map(|kind| (size, kind)));
+    let streams = all.map(|(size, (depth, back_ends))| open(size, depth, &BACK_ENDS[..back_ends], &mut random));
+    let mut streams = streams.collect::<anyhow::Result<Vec<_>>>()?;
+    let (start, mut frames, mut on_opencl, mut damaged, mut heads) = (Instant::now(), 0_u64, 0_u64, 0, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
         let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
-        let at = (sizes.start + random.next(sizes.len())) * depths.len() + random.next(depths.len());
-        let stream = &mut streams[at];
+        let opencl = random.next(opencl_every) == 0;
+        let kind = if opencl { kinds.len() - 1 } else { random.next(kinds.len() - 1) };
+        let stream = &mut streams[(sizes.start + random.next(sizes.len())) * kinds.len() + kind];
         let frame = mutate(stream, &mut random)?;
         if random.next(HEADS_EVERY) == 0 {
             let params = other_params(&stream.params, &mut random);
@@ -67,18 +77,25 @@ fn run() -> anyhow::Result<()> {
         for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures) {
             decoder.decode(&frame, picture)?;
         }
-        let [a, b] = &stream.pictures;
-        let counts = [0, 1].map(|decoder: usize| stream.decoders[decoder].damaged_blocks());
-        ensure!(a == b && counts[0] == counts[1], "seed {seed}, frame {frames}: {frame:?}");
-        (frames, damaged) = (frames + 1, damaged.max(counts[0]));
+        let count = stream.decoders[0].damaged_blocks();
+        let same = stream.decoders.iter().all(|decoder| decoder.damaged_blocks() == count)
+            && stream.pictures.iter().all(|picture| *picture == stream.pictures[0]);
+        ensure!(same, "seed {seed}, frame {frames} of {}: {frame:?}", stream.params.size);
+        (frames, on_opencl, damaged) = (frames + 1, on_opencl + u64::from(opencl), damaged.max(count));
     }
     println!(
-        "seed {seed}: {frames} frames, up to {damaged} damaged blocks in one stream, {heads} of other parameters, no difference"
+        "seed {seed}: {frames} frames, {on_opencl} of them on OpenCL too, up to {damaged} damaged blocks in one stream, \
+         {heads} of other parameters, no difference"
     );
     Ok(())
 }
 
-fn open((width, height): (u32, u32), depth: BitDepth, random: &mut Random) -> anyhow::Result<Stream> {
+fn open(
+    (width, height): (u32, u32),
+    depth: BitDepth,
+    back_ends: &[BackendChoice],
+    random: &mut Random,
+) -> anyhow::Result<Stream> {
     let params = StreamParams {
         size: FrameSize::new(width, height)?,
         frame_rate: FrameRate::new(30, 1).context("frame rate")?,
@@ -90,12 +107,12 @@ fn open((width, height): (u32, u32), depth: BitDepth, random: &mut Random) -> an
         },
     };
     let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
-    let [reference, cpu] = BACK_ENDS.map(|choice| open_decoder(&params, choice, None));
+    let decoders = back_ends.iter().map(|&choice| open_decoder(&params, choice, None));
     Ok(Stream {
         coded: code(&params, &mut *encoder, random)?,
         encoder,
-        decoders: [reference?, cpu?],
-        pictures: BACK_ENDS.map(|_| Picture::decoded_from(&params)),
+        decoders: decoders.collect::<Result<_, _>>()?,
+        pictures: vec![Picture::decoded_from(&params); back_ends.len()],
         params,
     })
 }
@@ -154,10 +171,10 @@ fn other_params(params: &StreamParams, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Decodes a frame as one of the stream of these parameters, on both back ends alike; whether there can be such a stream.
+/// Decodes a frame as one of the stream of these parameters, on both cheap back ends alike; whether there can be such a stream.
 fn decode_as(params: &[u8], frame: &ReceivedFrame) -> anyhow::Result<bool> {
     let Ok(params) = StreamParams::from_bytes(params) else { return Ok(false) };
-    let [a, b] = BACK_ENDS.map(|choice| {
+    let [a, b] = [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| {
         let mut picture = Picture::decoded_from(&params);
         let mut decoder = open_decoder(&params, choice, None)?;
         decoder.decode(frame, &mut picture).map(|()| picture)
