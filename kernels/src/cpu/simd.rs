@@ -117,7 +117,7 @@ macro_rules! multiversion {
             #[cfg(target_arch = "aarch64")]
             $body::<$crate::cpu::vector::neon::Neon, $type>($($arg),*);
             #[cfg(not(target_arch = "aarch64"))]
-            $body::<$crate::cpu::vector::Portable, $type>($($arg),*);
+            $body::<$crate::cpu::vector::portable::Portable, $type>($($arg),*);
         }
     };
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:path;) => {
