@@ -6,12 +6,14 @@ use receiver::cli::{Cli, resolve};
 use receiver::doctor;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
+use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
                         start `sender --also-receive FILE` with this file instead, or set it to false";
 
 fn main() -> ExitCode {
-    report("receiver", shell::cli::parse::<Cli>().and_then(|cli| dispatch(&cli)))
+    let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
+    report("receiver", parsed.and_then(|cli| dispatch(&cli)))
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {

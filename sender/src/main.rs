@@ -6,12 +6,14 @@ use sender::cli::{Cli, resolve};
 use sender::devices;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
+use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
                         start `sender --also-receive FILE` with the receiver's configuration, or set it to false";
 
 fn main() -> ExitCode {
-    report("sender", shell::cli::parse::<Cli>().and_then(|cli| dispatch(&cli)))
+    let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
+    report("sender", parsed.and_then(|cli| dispatch(&cli)))
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {

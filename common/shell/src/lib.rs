@@ -1,5 +1,5 @@
 //! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
-//! slots between threads, statistics file, metrics page, service manager.
+//! slots between threads, statistics file, metrics page, signals, service manager.
 
 pub mod cli;
 pub mod clock;
@@ -12,6 +12,7 @@ pub mod log;
 pub mod metrics;
 mod quic;
 pub mod sd;
+pub mod signals;
 pub mod slot;
 pub mod stats;
 pub mod tls;

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use common::config::LinkMode;
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -17,6 +16,7 @@ use super::{Action, Link, LinkOptions, LinkState, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
 use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
+use crate::signals::Requests;
 
 /// How long a goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -39,9 +39,7 @@ enum Event {
 
 pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
     // Before the socket: who sees that the daemon listens may ask it to stop.
-    let no_signals = |error| Failure::network(format!("signals cannot be received: {error}"));
-    let mut signals =
-        (signal(SignalKind::terminate()).map_err(no_signals)?, signal(SignalKind::interrupt()).map_err(no_signals)?);
+    let mut requests = Requests::new();
     let (sender, mut connections) = mpsc::channel(4);
     let endpoint_options = EndpointOptions {
         key: options.identity.certified_key()?,
@@ -101,7 +99,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
         let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
         let event = tokio::select! {
             biased;
-            () = stopped(&mut signals) => Event::Stop,
+            () = requests.next() => Event::Stop,
             Some(connection) = connections.recv() => Event::Connection(connection),
             () = wait(deadline) => Event::Timeout,
             () = waker.0.notified() => Event::Wake,
@@ -266,12 +264,5 @@ async fn wait(deadline: Option<Timestamp>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(clock::to_tokio(deadline)).await,
         None => std::future::pending().await,
-    }
-}
-
-async fn stopped(signals: &mut (Signal, Signal)) {
-    tokio::select! {
-        _ = signals.0.recv() => {}
-        _ = signals.1.recv() => {}
     }
 }
