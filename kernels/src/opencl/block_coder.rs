@@ -123,7 +123,6 @@ impl Coder {
         for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             let local = coder.local(&range);
             if !local.is_empty() {
-                pipeline.begin(None, &mut self.recorder)?;
                 running.push(coder.start(pipeline, &local, passes, &mut self.recorder)?);
                 if !self.overlap {
                     pipeline.queue.finish()?;
@@ -266,9 +265,10 @@ impl ChannelCoder {
         }
         let tuning = &queue.device().tuning;
         let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];
-        let event = queue.launch(&self.encode, groups, [tuning.block_group_size, 1], &[])?;
-        recorder.note(pipeline.channel, Stage::Code, event);
-        pipeline.end(Stage::Code, recorder)?;
+        if let Some(event) = queue.launch_marked(&self.encode, groups, [tuning.block_group_size, 1])? {
+            pipeline.end(Stage::Transform, &event, recorder);
+            recorder.note(pipeline.channel, Stage::Code, event);
+        }
         // Those of all passes at once, and what lies between.
         let areas = passes.iter().map(|pass| pass.area);
         let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));

@@ -102,21 +102,18 @@ impl ChannelPipeline {
         self.queue.launch_from(kernel, [0, rows.start], [1, rows.len()], group_size, after)
     }
 
-    /// The kernels of a stage begin behind `upload` or, without, here, if stages are timed and not kernels.
-    pub(super) fn begin(&self, upload: Option<&Event>, recorder: &mut Recorder) -> Result<(), Error> {
+    /// The kernels of a stage begin behind this command, if kernels are not noted one by one.
+    pub(super) fn begin(&self, after: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
-            let start = upload.cloned().map_or_else(|| self.queue.marker(), Ok)?;
-            recorder.begin(self.channel, start);
+            recorder.begin(self.channel, after);
         }
-        Ok(())
     }
 
-    /// The kernels of `stage` end here, and those of another may begin.
-    pub(super) fn end(&self, stage: Stage, recorder: &mut Recorder) -> Result<(), Error> {
+    /// The kernels of `stage`, if it has begun, end before this command.
+    pub(super) fn end(&self, stage: Stage, before: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
-            recorder.end(self.channel, stage, self.queue.marker()?);
+            recorder.end(self.channel, stage, before);
         }
-        Ok(())
     }
 
     /// Plane to bands; notes the commands.
@@ -165,9 +162,9 @@ impl Downloader {
     /// event.
     pub(super) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
         self.last.run(pipeline, recorder)?;
-        pipeline.end(Stage::Transform, recorder)?;
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
+        pipeline.end(Stage::Transform, &event, recorder);
         recorder.note(pipeline.channel, Stage::Download, event.clone());
         pipeline.queue.flush()?;
         Ok(event)

@@ -13,7 +13,7 @@ use super::device::Device;
 use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
 use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
-use super::queue::{Buffer, Event, Pinned, Timing, wait};
+use super::queue::{Buffer, Event, Pinned, wait};
 use super::timeline::{Recorder, Sampling, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
@@ -112,7 +112,6 @@ impl OpenClDecoder {
     /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
     fn bring(&mut self, channel: usize) -> Result<[Event; 2], Error> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
-        pipeline.end(Stage::Code, recorder)?;
         let samples = self.downloaders[channel].run(pipeline, recorder)?;
         Ok([samples, self.channels[channel].fetch_damaged(pipeline, recorder)?])
     }
@@ -121,8 +120,7 @@ impl OpenClDecoder {
         let start = Instant::now();
         self.recorder.clear();
         let measured = self.sampling.next();
-        let timing = if measured { Timing::Markers } else { Timing::Off };
-        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
+        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
         for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             damaged += channel.fill(pipeline, frame)?;
@@ -308,13 +306,14 @@ impl ChannelDecoder {
     /// Starts decoding what [`Self::fill`] prepared; notes the commands.
     fn start(&mut self, pipeline: &ChannelPipeline, header: FrameHeader, recorder: &mut Recorder) -> Result<(), Error> {
         let (queue, channel) = (&pipeline.queue, pipeline.channel);
-        let event = queue.upload(&self.bytes_host, &self.bytes, self.filled)?;
-        pipeline.begin(Some(&event), recorder)?;
-        recorder.note(channel, Stage::Upload, event);
+        recorder.note(channel, Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, self.filled)?);
         self.set_steps(header)?;
         let groups = [self.blocks.indices.len(), 1];
-        let event = queue.launch(&self.decode, groups, [queue.device().tuning.block_group_size, 1], &[])?;
-        recorder.note(channel, Stage::Code, event);
+        let group_size = [queue.device().tuning.block_group_size, 1];
+        if let Some(event) = queue.launch_marked(&self.decode, groups, group_size)? {
+            pipeline.begin(&event, recorder);
+            recorder.note(channel, Stage::Code, event);
+        }
         queue.flush()
     }
 

@@ -11,7 +11,6 @@ use super::block_coder::{self, Coder};
 use super::channel::{ChannelBlocks, ChannelPipeline};
 use super::device::Device;
 use super::memory::Memory;
-use super::queue::Timing;
 use super::timeline::{Interval, Sampling, Stage, Timeline};
 use super::upload::Uploads;
 use super::{backend, device};
@@ -83,8 +82,8 @@ impl OpenClEncoder {
     }
 
     /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the last
-    /// frame measured, and so are upload and transform in [`Encoder::times`]. Stages are measured, not their kernels, which
-    /// would keep channels from overlapping closely.
+    /// frame measured, and so are upload and transform in [`Encoder::times`]. Where channels overlap, stages are measured and not
+    /// their kernels, which would keep channels apart.
     pub fn measure_every(&mut self, frames: u64) {
         self.sampling = Sampling::every(frames);
     }
@@ -99,8 +98,7 @@ impl OpenClEncoder {
         let coder = &mut self.coder;
         coder.begin(&self.rate.first_steps(target));
         let measured = self.sampling.next();
-        let timing = if measured { Timing::Markers } else { Timing::Off };
-        coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_timing(timing));
+        coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         coder.forward(&mut self.uploads, picture)?;
         let header = self.rate.code(coder, target)?;
         let (ends, data) = coder.collect(header, self.rate.lengths())?;

@@ -170,7 +170,11 @@ impl Last {
         match self {
             Self::Level(last) => {
                 pipeline.transform.run_inverse_below(queue, &mut events)?;
-                events.extend(queue.launch(&last.kernel, last.groups, last.group_size, &[])?);
+                // Marked, since a download may wait for another channel's.
+                if let Some(event) = queue.launch_marked(&last.kernel, last.groups, last.group_size)? {
+                    pipeline.end(Stage::Transform, &event, recorder);
+                    events.push(event);
+                }
             }
             Self::Plane(kernel) => {
                 pipeline.transform.run_inverse(queue, &mut events)?;

@@ -88,13 +88,10 @@ impl Gather {
             (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
             set(&self.kernel, BYTES_ARG, self.bytes.arg())?;
         }
-        let event = queue.upload(&self.places_host, &self.places, self.places.len())?;
-        pipeline.begin(Some(&event), recorder)?;
-        recorder.note(channel, Stage::Upload, event);
+        recorder.note(channel, Stage::Upload, queue.upload(&self.places_host, &self.places, self.places.len())?);
         let groups = [lengths.len(), 1];
-        let event = queue.launch(&self.kernel, groups, [queue.device().tuning.block_group_size, 1], &[])?;
+        let event = queue.launch_marked(&self.kernel, groups, [queue.device().tuning.block_group_size, 1])?;
         recorder.note(channel, Stage::Code, event);
-        pipeline.end(Stage::Code, recorder)?;
         let event = queue.download(&self.bytes, &mut self.bytes_host, len)?;
         recorder.note(channel, Stage::Download, event.clone());
         queue.flush()?;

@@ -24,7 +24,7 @@ pub(super) type Mem = Arc<Handle<cl::Mem>>;
 pub(super) enum Timing {
     /// Nothing.
     Off,
-    /// Of transfers and [`Queue::marker`]s, not of kernels.
+    /// Of transfers, [`Queue::marker`]s and [`Queue::launch_marked`], not of other kernels.
     Markers,
     /// Of every command.
     Commands,
@@ -73,7 +73,17 @@ impl Queue {
         self.timing.store(timing as u8, Ordering::Relaxed);
     }
 
-    /// Whether [`Self::marker`]s are all that is noted of kernels.
+    /// [`Self::set_timing`] for a frame that is `measured` or not: by stages where noting every kernel would keep queues
+    /// from working closely side by side.
+    pub(super) fn set_measured(&self, measured: bool) {
+        self.set_timing(match measured {
+            false => Timing::Off,
+            true if self.device.queues_overlap => Timing::Markers,
+            true => Timing::Commands,
+        });
+    }
+
+    /// Whether few kernels are noted, and stages are known by what comes before and after them.
     pub(super) fn is_marked(&self) -> bool {
         self.timing.load(Ordering::Relaxed) == Timing::Markers as u8
     }
@@ -164,6 +174,16 @@ impl Queue {
         self.launch_from(kernel, [0, 0], groups, group_size, after)
     }
 
+    /// As [`Self::launch`], for a kernel that is noted where few are.
+    pub(super) fn launch_marked(
+        &self,
+        kernel: &cl::Kernel,
+        groups: [usize; 2],
+        group_size: [usize; 2],
+    ) -> Result<Option<Event>, Error> {
+        self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
+    }
+
     /// As [`Self::launch`] from the work-item `first` on: what `get_global_offset` gives and `get_global_id` adds.
     pub(super) fn launch_from(
         &self,
@@ -173,11 +193,24 @@ impl Queue {
         group_size: [usize; 2],
         after: &[Event],
     ) -> Result<Option<Event>, Error> {
+        self.launch_noted(kernel, first, groups, group_size, after, Timing::Commands)
+    }
+
+    /// The event is there if the queue notes as much as `timing`.
+    fn launch_noted(
+        &self,
+        kernel: &cl::Kernel,
+        first: [usize; 2],
+        groups: [usize; 2],
+        group_size: [usize; 2],
+        after: &[Event],
+        timing: Timing,
+    ) -> Result<Option<Event>, Error> {
         let offset = Some([first[0], first[1], 0]).filter(|_| first != [0, 0]);
         let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
         let local = Some([group_size[0], group_size[1], 1]);
         let mut event = cl::Event::null();
-        let timed = self.notes(Timing::Commands);
+        let timed = self.notes(timing);
         let noted = timed.then_some(&mut event);
         let list = wait_list(after);
         fault::check("clEnqueueNDRangeKernel")?;

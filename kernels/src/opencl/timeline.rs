@@ -107,7 +107,7 @@ impl Sampling {
     }
 }
 
-/// What is timed: a command, or what runs from one marker to another.
+/// What is timed: a command, or what runs between the end of one and the start of another.
 enum Timed {
     Command(Event),
     Between(Event, Event),
@@ -119,8 +119,8 @@ impl Timed {
         match self {
             Self::Command(event) => event.ran(),
             Self::Between(from, to) => {
-                let ends = from.ran()?.zip(to.ran()?);
-                Ok(ends.map(|((_, start), (_, end))| (start, end)))
+                let around = from.ran()?.zip(to.ran()?);
+                Ok(around.map(|((_, start), (end, _))| (start, end.max(start))))
             }
         }
     }
@@ -130,15 +130,15 @@ impl Timed {
 #[derive(Default)]
 pub(super) struct Recorder {
     timed: Vec<(Channel, Stage, Timed)>,
-    /// The last marker of each channel, or what else a stage begins behind.
-    markers: Vec<(Channel, Event)>,
+    /// The command behind which a stage of the channel begins.
+    begun: Vec<(Channel, Event)>,
 }
 
 impl Recorder {
     /// Forgets the last frame.
     pub(super) fn clear(&mut self) {
         self.timed.clear();
-        self.markers.clear();
+        self.begun.clear();
     }
 
     /// Notes a command, if it has an event.
@@ -146,18 +146,17 @@ impl Recorder {
         self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
     }
 
-    /// The kernels of a stage begin behind this event.
-    pub(super) fn begin(&mut self, channel: Channel, event: Event) {
-        self.markers.retain(|(of, _)| *of != channel);
-        self.markers.push((channel, event));
+    /// The kernels of a stage begin behind this command.
+    pub(super) fn begin(&mut self, channel: Channel, after: &Event) {
+        self.begun.retain(|(of, _)| *of != channel);
+        self.begun.push((channel, after.clone()));
     }
 
-    /// The kernels of `stage`, and nothing else, lie between the channel's last marker and this one, behind which another
-    /// stage may begin.
-    pub(super) fn end(&mut self, channel: Channel, stage: Stage, marker: Event) {
-        if let Some((_, last)) = self.markers.iter_mut().find(|(of, _)| *of == channel) {
-            let from = std::mem::replace(last, marker.clone());
-            self.timed.push((channel, stage, Timed::Between(from, marker)));
+    /// The kernels of `stage` and nothing else lie between the command that [`Self::begin`] was told, if it was, and this one.
+    pub(super) fn end(&mut self, channel: Channel, stage: Stage, before: &Event) {
+        if let Some(at) = self.begun.iter().position(|(of, _)| *of == channel) {
+            let (_, after) = self.begun.swap_remove(at);
+            self.timed.push((channel, stage, Timed::Between(after, before.clone())));
         }
     }
 

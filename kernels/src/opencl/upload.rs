@@ -133,8 +133,8 @@ impl Uploads {
                 // What the own queue uploaded comes before in the queue, and stripes come one after another.
                 let own = source.owner == index && self.stripes == 1;
                 let after: Vec<_> = uploaded[source.owner].get(stripe).filter(|_| !own).cloned().into_iter().collect();
-                if stripe == 0 {
-                    pipeline.begin(uploaded[source.owner].first(), recorder)?;
+                if let Some(upload) = uploaded[source.owner].first().filter(|_| stripe == 0) {
+                    pipeline.begin(upload, recorder);
                 }
                 let there = scaled(&rows, pipeline.height < self.params.size.height()).end;
                 first.run(pipeline, there, &mut progress, &after, recorder)?;
@@ -142,7 +142,6 @@ impl Uploads {
             if let Some((_, Start { first, .. })) = &self.channels[index].start {
                 first.rest(pipeline, recorder)?;
             }
-            pipeline.end(Stage::Transform, recorder)?;
             then(index, recorder)?;
             if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
         }
