@@ -54,8 +54,8 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 	kernels/benches/rivals/run.py
 	@if [ -n "$(PICTURES)" ]; then kernels/benches/rivals/codec.py $(PICTURES); fi
 
-.PHONY: bench-pcwt
-bench-pcwt: ## bytes and times of the profile pcwt against JPEG XR (libjxr-tools) on PICTURES
+.PHONY: bench-lossless
+bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo
 	cargo build --release --locked -p kernels --bin wavelet
 	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)

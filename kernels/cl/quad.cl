@@ -9,7 +9,13 @@
 // is. Bit-lengths are kept with a border of zeros, so that neighbours outside the block need no test.
 //
 // `steps` holds for each step index, up to LAST_STEP, 1 / step, the step, and what is added to magnitudes of 1 and
-// to larger ones.
+// to larger ones. LOSSLESS: coefficients are integers, and steps mean nothing.
+
+#if LOSSLESS
+#define VALUE int
+#else
+#define VALUE float
+#endif
 
 #define QUADS (SIDE / 2)
 #define LENGTH_PITCH (SIDE + 1)

@@ -1,7 +1,7 @@
 // Block decoder and dequantiser: the bytes of each block to coefficients.
 //
 // Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign,
-//   where 1 has an offset of its own.
+//   where 1 has an offset of its own. LOSSLESS: it is m with its sign.
 // Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes`, whole words, from `spans[b].x` on; none: all zero; the
 //   length MISSING: nothing is known of it. `table` holds for each context and symbol, SYMBOLS a context, what decoder_table()
 //   in params.rs makes of them. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step after `step`.
@@ -135,7 +135,7 @@ typedef struct {
     // Raw bits of each lane.
     int bits[BLOCK_LSIZE];
     // Coefficients.
-    float values[SIDE * VALUE_PITCH];
+    VALUE values[SIDE * VALUE_PITCH];
 } Decoding;
 
 #define QUADS_FROM LENGTH_CELLS
@@ -219,6 +219,17 @@ INLINE bool decode_lengths(__global const uint *restrict words, int from, int en
     return rest >= 0 && work->raw_len >= 0;
 }
 
+// A coefficient of this magnitude, at least 1, and the sign in the highest bit.
+INLINE VALUE reconstructed(uint magnitude, uint sign, float4 step)
+{
+#if LOSSLESS
+    return sign ? -(int)magnitude : (int)magnitude;
+#else
+    float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
+    return as_float(as_uint(value) | sign);
+#endif
+}
+
 // Reads signs and low bits of the coefficients in the quads `first` to `last`, which start at bit `bit`, and turns bit-lengths
 // into coefficients. The last bits are those of the encoder's first state.
 INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, Block block, float4 step, int first,
@@ -248,8 +259,7 @@ INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *
             }
             uint sign = (uint)pending << 31, top = (1u << length) >> 1;
             uint magnitude = (((uint)pending >> 1) & (top - 1)) | top;
-            float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
-            work->values[row * VALUE_PITCH + column] = length == 0 ? 0.0f : as_float(as_uint(value) | sign);
+            work->values[row * VALUE_PITCH + column] = length == 0 ? 0 : reconstructed(magnitude, sign, step);
             pending >>= length;
             bits -= length;
         }
@@ -259,7 +269,7 @@ INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *
 BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __global const uint2 *restrict spans,
                                       __global const Block *restrict blocks,
                                       __global const uint4 *restrict table, __global const float4 *restrict steps,
-                                      int step, uint fine_blocks, __global float *restrict bands, int pitch, int side,
+                                      int step, uint fine_blocks, __global VALUE *restrict bands, int pitch, int side,
                                       __global uint *restrict damaged)
 {
     __local Decoding decoding;
@@ -307,5 +317,5 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     bands += (size_t)block.y * pitch + block.x;
     for (int y = 0; written && y < height; y++)
         for (int x = lane; x < width; x += BLOCK_LSIZE)
-            bands[(size_t)y * pitch + x] = filled ? work->values[y * VALUE_PITCH + x] : 0.0f;
+            bands[(size_t)y * pitch + x] = filled ? work->values[y * VALUE_PITCH + x] : 0;
 }

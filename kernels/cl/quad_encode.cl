@@ -3,7 +3,8 @@
 // Maths: with m = |c| * inverse, q = trunc(min(m, 2^MAX_LENGTH - 1)) if that is at least 3, else 0, 1 or 2 by two
 //   thresholds that depend on the activity around, with the sign of c; a detail block of at most SPARSE_ONES ones and nothing
 //   larger is all zero, as in src/reference/quantise.rs; then the code
-//   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw.
+//   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw. LOSSLESS: the coefficients are the values
+//   to be coded.
 // Shapes: `bands` is the Mallat square with `pitch` from row to row; `blocks` are described in quad.cl. The bytes of
 //   block b, of which there are `sizes[a][b]`, are at the start of slot b of area a of `slots`, SLOT_BYTES apart.
 //   `table` holds for each context and symbol its frequency and what encoder_table() in params.rs makes of it, by
@@ -13,6 +14,7 @@
 // BLOCK_LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
 //   quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
 
+#if !LOSSLESS
 // Magnitude in parts of a step, at most 255.
 int parts_of(float coefficient, float inverse)
 {
@@ -39,6 +41,9 @@ int decide(float coefficient, float inverse, int parts, int activity, int others
 
 // Parts of a step cut to steps, at most 2.
 #define WHOLE(parts) min((parts) / PARTS, 2)
+#endif
+
+#define LENGTH(value) (uchar)(32 - (int)clz((uint)abs(value)))
 
 // What is known of a block while it is coded.
 typedef struct {
@@ -190,19 +195,26 @@ INLINE int code_symbols(__global uchar *restrict slot, int end, __local const us
     return end + 3;
 }
 
-// Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths, the quads' and the block's.
-INLINE void quantise_block(__local Encoding *work, __global const float *restrict bands, int pitch, Block block,
+#if LOSSLESS
+// Takes this lane's part of a block of `bands` as it is: coefficients and their bit-lengths.
+INLINE void load_block(__local Encoding *work, __global const VALUE *restrict bands, int pitch, Block block, int lane)
+{
+    for (int y = 0; y < SIDE; y++) {
+        int width = y < block.height ? block.width : 0;
+        for (int x = lane; x < SIDE; x += BLOCK_LANES) {
+            int value = x < width ? bands[(size_t)y * pitch + x] : 0;
+            work->of.values.quantised[y * SIDE + x] = value;
+            work->lengths[LENGTH_AT(y, x)] = LENGTH(value);
+        }
+    }
+    SYNC;
+}
+#else
+// Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths.
+INLINE void quantise_block(__local Encoding *work, __global const VALUE *restrict bands, int pitch, Block block,
                            float inverse, int lane)
 {
     __local uchar *lengths = work->lengths, *quads = work->quads;
-    for (int i = lane; i < LENGTH_PITCH; i += BLOCK_LANES)
-        lengths[i] = lengths[i * LENGTH_PITCH] = 0;
-    for (int i = lane; i < QUAD_PITCH; i += BLOCK_LANES)
-        quads[QUADS * QUAD_PITCH + i] = quads[i * QUAD_PITCH + QUADS] = 0;
-    for (int i = lane; i < RAW_WORDS; i += BLOCK_LANES)
-        work->of.values.raw[i] = 0;
-    if (lane == 0)
-        work->peak = work->ones = 0;
     // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
 #pragma unroll 2
     for (int y = 0; y < SIDE; y++) {
@@ -237,11 +249,31 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
                 if (parts[position] >= LEAST)
                     decided = decide(as_float(*value), inverse, parts[position], activity, WHOLE(largest[position]));
                 *value = decided;
-                lengths[LENGTH_AT(row, column)] = (uchar)(32 - (int)clz((uint)abs(decided)));
+                lengths[LENGTH_AT(row, column)] = LENGTH(decided);
             }
         }
     }
     SYNC;
+}
+#endif
+
+// What there is before anything is known of a block.
+INLINE void clear_block(__local Encoding *work, int lane)
+{
+    for (int i = lane; i < LENGTH_PITCH; i += BLOCK_LANES)
+        work->lengths[i] = work->lengths[i * LENGTH_PITCH] = 0;
+    for (int i = lane; i < QUAD_PITCH; i += BLOCK_LANES)
+        work->quads[QUADS * QUAD_PITCH + i] = work->quads[i * QUAD_PITCH + QUADS] = 0;
+    for (int i = lane; i < RAW_WORDS; i += BLOCK_LANES)
+        work->of.values.raw[i] = 0;
+    if (lane == 0)
+        work->peak = work->ones = 0;
+}
+
+// Of bit-lengths those of this lane's quads, and the block's.
+INLINE void measure_quads(__local Encoding *work, int lane)
+{
+    __local uchar *lengths = work->lengths, *quads = work->quads;
     int peak = 0, ones = 0;
     for (int y = 0; y < QUADS; y++) {
         for (int x = lane; x < QUADS; x += BLOCK_LANES) {
@@ -257,7 +289,7 @@ INLINE void quantise_block(__local Encoding *work, __global const float *restric
     SYNC;
 }
 
-BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int pitch,
+BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int pitch,
                                       __global const Block *restrict blocks, int all, int first, int count, int step,
                                       int area, int step_1, int area_1, __global const uint2 *restrict table,
                                       __global const float4 *restrict steps, __global uint *restrict slots,
@@ -274,14 +306,21 @@ BLOCK_GROUP __kernel void quad_encode(__global const float *restrict bands, int 
     Block block = blocks[number];
     if (!there)
         block.width = block.height = 0;
+    bands += (size_t)block.y * pitch + block.x;
+    clear_block(work, lane);
+#if LOSSLESS
+    load_block(work, bands, pitch, block, lane);
+#else
     float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
-    quantise_block(work, bands + (size_t)block.y * pitch + block.x, pitch, block, inverse, lane);
+    quantise_block(work, bands, pitch, block, inverse, lane);
+#endif
+    measure_quads(work, lane);
 
     int all_quads = COLUMNS(block) * ROWS(block), share = (all_quads + BLOCK_LANES - 1) / BLOCK_LANES;
     int from = min(lane * share, all_quads), to = min(from + share, all_quads);
     int peak = work->peak, place = 0, quads_before = 0, before = 0, bits = 0;
     // A detail block of a few ones is not worth its bytes.
-    if (peak == 1 && block.class > 0 && work->ones <= SPARSE_ONES)
+    if (!LOSSLESS && peak == 1 && block.class > 0 && work->ones <= SPARSE_ONES)
         peak = 0;
     int leading = put(ONLY_COUNT, 0, PEAK + block.class, peak);
     if (BLOCK_LANES > 1) {

@@ -170,15 +170,15 @@ pub fn open_encoder(
     device: Option<&str>,
 ) -> Result<Box<dyn Encoder>, Error> {
     check(params)?;
-    if params.codec.wavelet == Wavelet::Cdf53 {
-        let transform = open_transform(&TransformParams::from(params), choice, device)?;
-        return Ok(Box::new(LosslessEncoder::new(params, transform)));
-    }
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => {
             let encoder = opencl::open_encoder(params, device.as_deref(), reason)?;
             Box::new(FallbackEncoder::new(params, encoder))
+        }
+        _ if params.codec.wavelet == Wavelet::Cdf53 => {
+            let transform = open_transform(&TransformParams::from(params), choice, device)?;
+            Box::new(LosslessEncoder::new(params, transform))
         }
         Resolved::Cpu => Box::new(cpu::CpuEncoder::new(params, reason)),
         Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
@@ -209,15 +209,15 @@ pub fn open_smaller_decoder(
 ) -> Result<Box<dyn Decoder>, Error> {
     check(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
-    if params.codec.wavelet == Wavelet::Cdf53 {
-        let transform = TransformParams::without_finest(params, dropped_levels);
-        return Ok(Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?)));
-    }
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
         Resolved::Opencl(device) => {
             let decoder = opencl::open_decoder(params, layout.clone(), device.as_deref(), reason)?;
             Box::new(FallbackDecoder::new(params, layout, decoder))
+        }
+        _ if params.codec.wavelet == Wavelet::Cdf53 => {
+            let transform = TransformParams::without_finest(params, dropped_levels);
+            Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?))
         }
         Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
         Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),

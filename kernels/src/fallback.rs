@@ -4,10 +4,13 @@
 //! not replaced silently; [`BackendInfo`] names the processor and the failure from then on.
 
 use common::coded::{CodedFrame, ReceivedFrame};
-use common::params::StreamParams;
+use common::params::{StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
-use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, cpu};
+use crate::lossless::{LosslessDecoder, LosslessEncoder};
+use crate::{
+    BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, TransformParams, cpu,
+};
 
 /// An encoder that falls back. Its rate control starts anew then: frames stay in their budgets.
 pub(crate) struct FallbackEncoder {
@@ -28,7 +31,13 @@ impl Encoder for FallbackEncoder {
         let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.encoder.backend())) else {
             return result;
         };
-        self.encoder = Box::new(cpu::CpuEncoder::new(&self.params, reason));
+        self.encoder = match self.params.codec.wavelet {
+            Wavelet::Cdf97 => Box::new(cpu::CpuEncoder::new(&self.params, reason)),
+            Wavelet::Cdf53 => {
+                let transform = cpu::open_transform(&TransformParams::from(&self.params), reason)?;
+                Box::new(LosslessEncoder::new(&self.params, transform))
+            }
+        };
         self.encoder.encode(picture, target)
     }
 
@@ -65,7 +74,14 @@ impl Decoder for FallbackDecoder {
             return result;
         };
         self.damaged_before += self.decoder.damaged_blocks();
-        self.decoder = Box::new(cpu::CpuDecoder::new(&self.params, self.layout.clone(), reason));
+        let (params, layout) = (&self.params, self.layout.clone());
+        self.decoder = match params.codec.wavelet {
+            Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
+            Wavelet::Cdf53 => {
+                let transform = TransformParams::without_finest(params, layout.dropped_levels());
+                Box::new(LosslessDecoder::new(params, layout, cpu::open_transform(&transform, reason)?))
+            }
+        };
         self.decoder.decode(frame, out)
     }
 

@@ -1,7 +1,7 @@
-//! Lossless coding: the reversible colour transform, the 5/3 in integers on any back end, and the block coder of the
-//! `quad` profile without a quantiser.
+//! Lossless coding on the processor's cores and by the reference: the reversible colour transform, the 5/3 in integers, and the
+//! block coder of the `quad` profile without a quantiser.
 //!
-//! Blocks are those of a lossy stream, each decodable alone. They are coded on the processor's cores.
+//! Blocks are those of a lossy stream, each decodable alone.
 
 use std::time::Instant;
 

@@ -5,7 +5,7 @@
 
 use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 use kernels::{
@@ -213,12 +213,20 @@ fn whole_frames_agree_at_1919x1079() {
 
 #[test]
 fn missing_and_hostile_blocks_give_what_the_reference_gives() {
-    for (boundary, padding) in BOUNDARIES.into_iter().zip([Padding::Smooth, Padding::Smooth, Padding::Zero]) {
-        let params = params(209, 115, Chroma::C420, codec(boundary, padding));
+    let lossless = |boundary| CodecParams { wavelet: Wavelet::Cdf53, ..codec(boundary, Padding::Smooth) };
+    let step = Target::Step(StepIndex::new(40).unwrap());
+    for (codec, target) in [
+        (codec(Boundary::Symmetric, Padding::Smooth), step),
+        (codec(Boundary::Periodic, Padding::Smooth), step),
+        (codec(Boundary::Zero, Padding::Zero), step),
+        (lossless(Boundary::Symmetric), Target::Lossless),
+        (lossless(Boundary::Zero), Target::Lossless),
+    ] {
+        let params = params(209, 115, Chroma::C420, codec);
         let layout = BlockLayout::new(&params);
         let data = picture(PixelFormat::I420, params.size, 3);
         let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-        let frames = check_encode(&params, picture, &[Target::Step(StepIndex::new(40).unwrap())]);
+        let frames = check_encode(&params, picture, &[target]);
         let mut decoders = decoders(&params);
         check_decode(&mut decoders, &params, &(&frames[0]).into());
         let mut random = Random(11);

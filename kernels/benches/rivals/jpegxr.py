@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the profile pcwt with JPEG XR, both lossless: the tables 5.2 and 5.3 of Ao 2014 again.
 
-For each picture the bytes and the times of `wavelet bench pcwt`, measured now or read from a file of another machine (--csv), and
+For each picture the bytes and the times of `wavelet bench lossless`, measured now or read from a file of another machine (--csv), and
 those of JxrEncApp and JxrDecApp (Debian's libjxr-tools), measured now: processor time of the whole program, which has one thread
 and reads and writes in memory, the least of several runs. Needs pillow.
 """
@@ -22,23 +22,25 @@ def main():
     parser.add_argument("pictures", type=Path, nargs="+", help=".png, .ppm or .pgm")
     parser.add_argument("--wavelet", default="wavelet", help="the program")
     parser.add_argument("--backend", default="cpu", help="back end to measure now")
-    parser.add_argument("--csv", type=Path, action="append", help="a table of `wavelet bench pcwt --csv` to read instead")
+    parser.add_argument("--csv", type=Path, action="append", help="a table of `wavelet bench lossless --csv` to read instead")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each program")
     args = parser.parse_args()
     folder = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        tables = args.csv or [measure_ours(args, Path(scratch) / "pcwt.csv")]
+        tables = args.csv or [measure_ours(args, Path(scratch) / "lossless.csv")]
         ours = [row for table in tables for row in csv.DictReader(table.open())]
         rivals = {picture.name: measure_rival(picture, Path(scratch), args.rounds) for picture in args.pictures}
-    kinds = sorted({(row["backend"], row["device"], row["joining"]) for row in ours})
-    for kind in kinds:
-        rows = [row for row in ours if (row["backend"], row["device"], row["joining"]) == kind and row["picture"] in rivals]
+    def kind_of(row):
+        return tuple(row[column] for column in ("backend", "device", "profile", "joining"))
+
+    for kind in sorted({kind_of(row) for row in ours}):
+        rows = [row for row in ours if kind_of(row) == kind and row["picture"] in rivals]
         print_tables(kind, rows, rivals)
 
 
 def measure_ours(args, table):
     subprocess.run(
-        [args.wavelet, "bench", "pcwt", "--backend", args.backend, "--runs", str(args.rounds), "--seconds", "60",
+        [args.wavelet, "bench", "lossless", "--backend", args.backend, "--runs", str(args.rounds), "--seconds", "60",
          "--csv", table, "--picture", *args.pictures],
         check=True, stdout=subprocess.DEVNULL,
     )
@@ -74,9 +76,9 @@ def least(rounds, command):
 
 
 def print_tables(kind, rows, rivals):
-    backend, device, joining = kind
-    print(f"\n{backend}, {device}" + (f", elements joined {joining}" if joining != "-" else "") + "\n")
-    print("| picture | size | raw bytes | pcwt | JPEG XR | size ratio | encode ms | JPEG XR | faster | decode ms | JPEG XR | faster |")
+    backend, device, profile, joining = kind
+    print(f"\n{profile}: {backend}, {device}" + (f", elements joined {joining}" if joining != "-" else "") + "\n")
+    print(f"| picture | size | raw bytes | {profile} | JPEG XR | size ratio | encode ms | JPEG XR | faster | decode ms | JPEG XR | faster |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     sums = {}
     for row in rows:

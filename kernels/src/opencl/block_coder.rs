@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use common::coded::{FrameHeader, StepIndex};
 
-use super::channel::{ChannelBlocks, ChannelPipeline, constant};
+use super::channel::{ChannelBlocks, ChannelPipeline, Square, constant};
 use super::gather::{Gather, Place};
 use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
 use super::params as constants;
-use super::queue::{Buffer, Event, Pinned, wait};
+use super::queue::{Buffer, Event, Pinned, Queue, wait};
 use super::timeline::{Recorder, Stage};
 use super::upload::{Origin, Uploads};
 use crate::rate::BlockCoder;
@@ -29,9 +29,9 @@ pub(super) fn areas(codes_whole_frames: bool) -> usize {
 
 /// A frame, or a part of it, at one step into one area.
 #[derive(Clone, Copy)]
-struct Pass {
-    step: StepIndex,
-    area: usize,
+pub(super) struct Pass {
+    pub(super) step: StepIndex,
+    pub(super) area: usize,
 }
 
 /// The block coder of a frame: all channels.
@@ -57,16 +57,12 @@ impl Coder {
         channel_blocks: Vec<ChannelBlocks>,
         areas: usize,
     ) -> Result<Self, Error> {
-        let blocks = channel_blocks.iter().map(|channel| channel.indices.len()).sum();
-        let mut owners = vec![(0, 0); blocks];
-        for (channel, of_channel) in channel_blocks.iter().enumerate() {
-            of_channel.indices.iter().enumerate().for_each(|(number, &index)| owners[index] = (channel, number));
-        }
-        let channels = pipelines.iter().zip(channel_blocks).map(|(p, blocks)| ChannelCoder::new(p, blocks, areas));
+        let owners = owners(&channel_blocks);
+        let channels = pipelines.iter().zip(channel_blocks);
+        let channels = channels.map(|(p, blocks)| ChannelCoder::new(p.square(), blocks, areas));
         let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
-        let slots: Vec<_> = channels.iter().map(|channel| &channel.slots).collect();
-        let samples = pipelines.iter().map(|pipeline| pipeline.width * pipeline.height).sum();
-        let gather = Gather::new(&pipelines[0], &slots, samples, blocks)?;
+        let squares: Vec<_> = pipelines.iter().map(ChannelPipeline::square).collect();
+        let (gather, blocks) = (Gather::new(&squares, &channels)?, owners.len());
         let (areas, running, recorder) = (vec![None; areas], Vec::new(), Recorder::default());
         Ok(Self { pipelines, recorder, overlap: true, channels, gather, owners, blocks, areas, running })
     }
@@ -148,7 +144,7 @@ impl Coder {
             let area = areas[usize::from(index >= fine)];
             Place { channel, slot: area * channels[channel].blocks.indices.len() + number }
         });
-        gather.run(&pipelines[0], places, lengths, recorder)
+        gather.run(&pipelines[0].queue, pipelines[0].channel, places, lengths, recorder)
     }
 }
 
@@ -176,15 +172,24 @@ impl BlockCoder for Coder {
     }
 }
 
+/// Channel of each block of a frame, and its number there.
+pub(super) fn owners(channels: &[ChannelBlocks]) -> Vec<(usize, usize)> {
+    let mut owners = vec![(0, 0); channels.iter().map(|channel| channel.indices.len()).sum()];
+    for (channel, blocks) in channels.iter().enumerate() {
+        blocks.indices.iter().enumerate().for_each(|(number, &index)| owners[index] = (channel, number));
+    }
+    owners
+}
+
 /// Memory and kernels that code the blocks of one channel.
-struct ChannelCoder {
-    blocks: ChannelBlocks,
+pub(super) struct ChannelCoder {
+    pub(super) blocks: ChannelBlocks,
     encode: Kernel,
     /// Bytes of each block, area by area.
     sizes: Buffer<u32>,
     sizes_host: Pinned<u32>,
     /// Room for each block's bytes, area by area.
-    slots: Buffer<u32>,
+    pub(super) slots: Buffer<u32>,
     /// What the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
     _steps: Buffer<f32>,
@@ -195,27 +200,27 @@ struct ChannelCoder {
 const FIRST_ARG: u32 = 4;
 
 impl ChannelCoder {
-    fn memory(count: usize, areas: usize, memory: &mut Memory) {
+    /// Adds what [`Self::new`] allocates for `count` blocks.
+    pub(super) fn memory(count: usize, areas: usize, memory: &mut Memory) {
         let slots = areas * count * (constants::SLOT_BYTES / 4);
         memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
         memory.buffers::<f32>(&[constants::step_table(0).len()]);
         memory.pinned::<u32>(&[areas * count]);
     }
 
-    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks, areas: usize) -> Result<Self, Error> {
-        let queue = &pipeline.queue;
-        let count = blocks.indices.len();
+    /// For these blocks of a square of coefficients, with so many areas.
+    pub(super) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self, Error> {
+        let (queue, count) = (square.queue, blocks.indices.len());
         let table = constant(queue, &constants::encoder_table())?;
         let steps = constant(queue, &constants::step_table(0))?;
         let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
         let sizes = queue.buffer::<u32>(areas * count)?;
-        let transform = &pipeline.transform;
         let encode = kernel(
-            &pipeline.program,
+            square.program,
             "quad_encode",
             &[
-                transform.bands.arg(),
-                transform.band_pitch.into(),
+                square.bands,
+                square.pitch.into(),
                 blocks.descriptions.arg(),
                 count.into(),
                 Arg::Int(0),
@@ -247,15 +252,13 @@ impl ChannelCoder {
         before(range.start)..before(range.end)
     }
 
-    /// Starts coding the blocks `local` in each of one or two passes and fetching their sizes; notes the commands.
-    fn start(
-        &mut self,
-        pipeline: &ChannelPipeline,
-        local: &Range<usize>,
-        passes: &[Pass],
-        recorder: &mut Recorder,
-    ) -> Result<Event, Error> {
-        let (queue, count) = (&pipeline.queue, self.blocks.indices.len());
+    /// Bytes of each block in the first area, when they have come.
+    pub(super) fn sizes(&self) -> &[u32] {
+        &self.sizes_host.values()[..self.blocks.indices.len()]
+    }
+
+    /// Starts coding the blocks `local` in each of one or two passes.
+    pub(super) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Option<Event>, Error> {
         let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
         for pass in passes {
             args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
@@ -265,17 +268,33 @@ impl ChannelCoder {
         }
         let tuning = &queue.device().tuning;
         let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];
-        if let Some(event) = queue.launch_marked(&self.encode, groups, [tuning.block_group_size, 1])? {
-            pipeline.end(Stage::Transform, &event, recorder);
-            recorder.note(pipeline.channel, Stage::Code, event);
-        }
-        // Those of all passes at once, and what lies between.
-        let areas = passes.iter().map(|pass| pass.area);
+        queue.launch_marked(&self.encode, groups, [tuning.block_group_size, 1])
+    }
+
+    /// Starts fetching the sizes of these blocks, those of all passes at once and what lies between.
+    pub(super) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Event, Error> {
+        let (areas, count) = (passes.iter().map(|pass| pass.area), self.blocks.indices.len());
         let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
         let (from, to) = (low * count + local.start, high * count + local.end);
         let event = queue.download_range(&self.sizes, from, &mut self.sizes_host, from, to - from)?;
-        recorder.note(pipeline.channel, Stage::Download, event.clone());
         queue.flush()?;
+        Ok(event)
+    }
+
+    /// Both; notes the commands.
+    fn start(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        local: &Range<usize>,
+        passes: &[Pass],
+        recorder: &mut Recorder,
+    ) -> Result<Event, Error> {
+        if let Some(event) = self.launch(&pipeline.queue, local, passes)? {
+            pipeline.end(Stage::Transform, &event, recorder);
+            recorder.note(pipeline.channel, Stage::Code, event);
+        }
+        let event = self.fetch(&pipeline.queue, local, passes)?;
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
         Ok(event)
     }
 }

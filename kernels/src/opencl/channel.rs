@@ -12,7 +12,7 @@ use common::pyramid::{Block, BlockLayout, Orientation, Pyramid};
 use super::choice::Schemes;
 use super::device::Device;
 use super::ends::Last;
-use super::kernel::{Kernel, Program};
+use super::kernel::{Arg, Kernel, Program};
 use super::memory::Memory;
 use super::queue::{Buffer, Event, Pinned, Queue};
 use super::source;
@@ -81,11 +81,18 @@ impl ChannelPipeline {
 
     fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
         let (device, boundary) = (queue.device(), params.codec.boundary);
-        let program = device.codec_program(boundary)?;
+        let program = device.codec_program(false)?;
         let schemes = Schemes::stream(device, boundary, pyramid)?;
         let transform = ChannelTransform::new(&queue, pyramid, &schemes)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
         Ok(Self { channel, queue, program, transform, schemes, boundary, width, height, side: pyramid.side() })
+    }
+
+    /// Its coefficients.
+    pub(super) fn square(&self) -> Square<'_> {
+        let (bands, pitch) = (self.transform.bands.arg(), self.transform.band_pitch);
+        let samples = self.width * self.height;
+        Square { queue: &self.queue, program: &self.program, bands, pitch, side: self.side, samples }
     }
 
     /// Runs one group per row of the plane in `rows`.
@@ -176,6 +183,18 @@ impl Downloader {
     }
 }
 
+/// Where the blocks of one channel are coded: kernels (`cl/quad_encode.cl`, `cl/quad_decode.cl`), queue, and the square of coefficients.
+#[derive(Clone, Copy)]
+pub(super) struct Square<'a> {
+    pub(super) queue: &'a Queue,
+    pub(super) program: &'a Program,
+    pub(super) bands: Arg<'a>,
+    pub(super) pitch: usize,
+    pub(super) side: usize,
+    /// Samples of the plane.
+    pub(super) samples: usize,
+}
+
 /// The blocks of one channel in coding order, as the kernels know them.
 pub(super) struct ChannelBlocks {
     /// Their indices in the frame, rising.
@@ -196,14 +215,14 @@ impl ChannelBlocks {
         counts
     }
 
-    /// The blocks of `pipeline`'s channel.
-    pub(super) fn new(pipeline: &ChannelPipeline, layout: &BlockLayout) -> Result<Self, Error> {
-        let of_channel = |(_, block): &(usize, &Block)| block.channel == pipeline.channel;
+    /// The blocks of `channel`, whose `queue` this is.
+    pub(super) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self, Error> {
+        let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
         let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
             .filter(of_channel)
             .map(|(index, block)| (index, describe(index, block, layout)))
             .unzip();
-        let descriptions = constant(&pipeline.queue, descriptions.as_flattened())?;
+        let descriptions = constant(queue, descriptions.as_flattened())?;
         Ok(Self { indices, descriptions })
     }
 }

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::coded::{BlockState, FrameHeader, ReceivedFrame};
+use common::coded::{FrameHeader, ReceivedFrame};
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
-use super::channel::{ChannelBlocks, ChannelPipeline, Downloader, constant};
+use super::block_decoder::ChannelDecoder;
+use super::channel::{ChannelBlocks, ChannelPipeline, Downloader};
 use super::copy::copy_in;
 use super::device::Device;
-use super::kernel::{Arg, Kernel, kernel, set};
 use super::memory::Memory;
-use super::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
-use super::queue::{Buffer, Event, Pinned, wait};
+use super::queue::{Event, wait};
 use super::timeline::{Recorder, Sampling, Stage, Timeline};
 use super::{backend, device};
 use crate::reference::check_decode;
@@ -62,8 +61,11 @@ impl OpenClDecoder {
         Self::memory(device, params, &layout)?.check(device)?;
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let dropped = layout.dropped_levels();
-        let channels = pipelines.iter().map(|p| ChannelDecoder::new(p, ChannelBlocks::new(p, &layout)?, dropped));
-        let channels = channels.collect::<Result<_, _>>()?;
+        let channel = |pipeline: &ChannelPipeline| {
+            let blocks = ChannelBlocks::new(&pipeline.queue, pipeline.channel, &layout)?;
+            ChannelDecoder::new(pipeline.square(), blocks, dropped)
+        };
+        let channels = pipelines.iter().map(channel).collect::<Result<_, _>>()?;
         let downloaders = pipelines.iter().map(Downloader::new).collect::<Result<_, _>>()?;
         Ok(Self {
             params: *params,
@@ -109,11 +111,25 @@ impl OpenClDecoder {
         &self.timeline
     }
 
+    /// Starts decoding the blocks of a channel, which are in its pinned memory.
+    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<(), Error> {
+        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
+        let (upload, decoding) = self.channels[channel].start(&pipeline.queue, header)?;
+        recorder.note(pipeline.channel, Stage::Upload, upload);
+        if let Some(event) = decoding {
+            pipeline.begin(&event, recorder);
+            recorder.note(pipeline.channel, Stage::Code, event);
+        }
+        Ok(())
+    }
+
     /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
     fn bring(&mut self, channel: usize) -> Result<[Event; 2], Error> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let samples = self.downloaders[channel].run(pipeline, recorder)?;
-        Ok([samples, self.channels[channel].fetch_damaged(pipeline, recorder)?])
+        let damaged = self.channels[channel].fetch_damaged(&pipeline.queue)?;
+        recorder.note(pipeline.channel, Stage::Download, damaged.clone());
+        Ok([samples, damaged])
     }
 
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
@@ -123,11 +139,11 @@ impl OpenClDecoder {
         self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
         for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            damaged += channel.fill(pipeline, frame)?;
+            damaged += channel.fill(&pipeline.queue, frame)?;
         }
         // All channels' blocks go first: they take the longest.
         for index in 0..self.pipelines.len() {
-            self.channels[index].start(&self.pipelines[index], frame.header, &mut self.recorder)?;
+            self.start(index, frame.header)?;
             if !self.overlap {
                 running.push(self.bring(index)?);
                 self.pipelines[index].queue.finish()?;
@@ -193,163 +209,4 @@ fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
     let decode = total.mul_f64(share);
     let device = Duration::from_nanos(timeline.computing_ns());
     DecodeTimes { decode, inverse: total.saturating_sub(decode), device }
-}
-
-/// Memory and kernel that decode the blocks of one channel.
-struct ChannelDecoder {
-    blocks: ChannelBlocks,
-    decode: Kernel,
-    /// Start and length of each block here, and then the blocks, so that they travel together.
-    bytes: Buffer<u8>,
-    bytes_host: Pinned<u8>,
-    /// How many of them the frame has.
-    filled: usize,
-    damaged: Buffer<u32>,
-    damaged_host: Pinned<u32>,
-    /// What the kernel refers to besides; kept so that it lives as long as it does.
-    _table: Buffer<u32>,
-    _steps: Buffer<f32>,
-}
-
-/// Bytes of a block's start and length.
-const SPAN: usize = 8;
-
-/// Positions of the bytes and spans, which are in one buffer, of the step and of the number of fine blocks among the
-/// arguments of `quad_decode`.
-const BYTES_ARGS: [u32; 2] = [0, 1];
-const STEP_ARG: u32 = 5;
-const FINE_BLOCKS_ARG: u32 = 6;
-
-impl ChannelDecoder {
-    /// Bytes of a frame that there is room for at first: two bits a sample, in whole words. More is allocated when a frame
-    /// needs it.
-    fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096).next_multiple_of(4)
-    }
-
-    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
-    fn memory(samples: usize, count: usize, memory: &mut Memory) {
-        memory.buffers::<u32>(&[constants::decoder_table().len(), count]);
-        memory.buffers::<f32>(&[constants::step_table(0).len()]);
-        memory.buffers::<u8>(&[SPAN * count + Self::capacity(samples)]);
-        memory.pinned::<u32>(&[count]);
-        memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
-    }
-
-    /// For the blocks of a frame without its `dropped` finest levels.
-    fn new(pipeline: &ChannelPipeline, blocks: ChannelBlocks, dropped: usize) -> Result<Self, Error> {
-        let queue = &pipeline.queue;
-        let count = blocks.indices.len();
-        let table = constant(queue, &constants::decoder_table())?;
-        let steps = constant(queue, &constants::step_table(dropped))?;
-        let capacity = SPAN * count + Self::capacity(pipeline.width * pipeline.height);
-        let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
-        let transform = &pipeline.transform;
-        let decode = kernel(
-            &pipeline.program,
-            "quad_decode",
-            &[
-                bytes.arg(),
-                bytes.arg(),
-                blocks.descriptions.arg(),
-                table.arg(),
-                steps.arg(),
-                Arg::Int(0),
-                Arg::Int(0),
-                transform.bands.arg(),
-                transform.band_pitch.into(),
-                pipeline.side.into(),
-                damaged.arg(),
-            ],
-        )?;
-        Ok(Self {
-            blocks,
-            decode,
-            bytes,
-            bytes_host: queue.pinned(capacity)?,
-            filled: 0,
-            damaged,
-            damaged_host: queue.pinned(count)?,
-            _table: table,
-            _steps: steps,
-        })
-    }
-
-    /// Puts this channel's blocks of `frame` into pinned memory. Returns how many are too long for any encoder.
-    fn fill(&mut self, pipeline: &ChannelPipeline, frame: &ReceivedFrame) -> Result<u64, Error> {
-        self.reserve(pipeline, frame)?;
-        let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
-        let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
-        let first = end;
-        for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
-            let [start, len] = match frame.block(index) {
-                BlockState::Missing => [0, MISSING],
-                BlockState::Zero => [0, 0],
-                BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
-                    too_long += 1;
-                    [0, MISSING]
-                }
-                BlockState::Coded(block) => {
-                    let start = end;
-                    end += block.len();
-                    bytes[start - first..end - first].copy_from_slice(block);
-                    [start as u32, block.len() as u32]
-                }
-            };
-            span[..SPAN / 2].copy_from_slice(&start.to_ne_bytes());
-            span[SPAN / 2..].copy_from_slice(&len.to_ne_bytes());
-        }
-        self.filled = end;
-        Ok(too_long)
-    }
-
-    /// Starts decoding what [`Self::fill`] prepared; notes the commands.
-    fn start(&mut self, pipeline: &ChannelPipeline, header: FrameHeader, recorder: &mut Recorder) -> Result<(), Error> {
-        let (queue, channel) = (&pipeline.queue, pipeline.channel);
-        recorder.note(channel, Stage::Upload, queue.upload(&self.bytes_host, &self.bytes, self.filled)?);
-        self.set_steps(header)?;
-        let groups = [self.blocks.indices.len(), 1];
-        let group_size = [queue.device().tuning.block_group_size, 1];
-        if let Some(event) = queue.launch_marked(&self.decode, groups, group_size)? {
-            pipeline.begin(&event, recorder);
-            recorder.note(channel, Stage::Code, event);
-        }
-        queue.flush()
-    }
-
-    /// Starts to bring to the host which blocks were damaged; notes the command.
-    fn fetch_damaged(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
-        let count = self.blocks.indices.len();
-        let event = pipeline.queue.download(&self.damaged, &mut self.damaged_host, count)?;
-        recorder.note(pipeline.channel, Stage::Download, event.clone());
-        pipeline.queue.flush()?;
-        Ok(event)
-    }
-
-    /// Makes room for this channel's bytes of `frame`.
-    fn reserve(&mut self, pipeline: &ChannelPipeline, frame: &ReceivedFrame) -> Result<(), Error> {
-        let len_of = |&index: &usize| match frame.block(index) {
-            BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
-            _ => 0,
-        };
-        let len = SPAN * self.blocks.indices.len() + self.blocks.indices.iter().map(len_of).sum::<usize>();
-        if len > self.bytes.len() {
-            let capacity = (len + len / 4).next_multiple_of(4);
-            (self.bytes, self.bytes_host) = (pipeline.queue.buffer(capacity)?, pipeline.queue.pinned(capacity)?);
-            BYTES_ARGS.into_iter().try_for_each(|arg| set(&self.decode, arg, self.bytes.arg()))?;
-        }
-        Ok(())
-    }
-
-    fn set_steps(&self, header: FrameHeader) -> Result<(), Error> {
-        // More fine blocks than any frame has mean all of them.
-        let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
-        set(&self.decode, STEP_ARG, Arg::Int(header.step.index().into()))?;
-        set(&self.decode, FINE_BLOCKS_ARG, Arg::Int(fine_blocks))
-    }
-
-    /// How many blocks were damaged, once the frame has been decoded.
-    fn damaged(&self) -> u64 {
-        self.damaged_host.values().iter().map(|&damaged| u64::from(damaged)).sum()
-    }
 }

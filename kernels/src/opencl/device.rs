@@ -267,8 +267,10 @@ impl Device {
     }
 
     /// The kernels for blocks, built on first use; an error if the device cannot run them.
-    pub(super) fn codec_program(&self, boundary: Boundary) -> Result<Program, Error> {
-        self.build(&CODEC, &params::defines(&self.tuning, boundary))
+    pub(super) fn codec_program(&self, lossless: bool) -> Result<Program, Error> {
+        // The boundary means nothing to them.
+        let options = params::defines(&self.tuning, Boundary::Symmetric);
+        self.build(&CODEC, &format!("{options} -D LOSSLESS={}", u8::from(lossless)))
     }
 
     /// The kernels for the transform of streams with this boundary, likewise.

@@ -43,7 +43,8 @@ impl OpenClEncoder {
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let uploads = Uploads::new(&pipelines, params, 1)?;
         let blocks = layout.blocks().len();
-        let channel_blocks = pipelines.iter().map(|p| ChannelBlocks::new(p, &layout)).collect::<Result<_, _>>()?;
+        let blocks_of = |p: &ChannelPipeline| ChannelBlocks::new(&p.queue, p.channel, &layout);
+        let channel_blocks = pipelines.iter().map(blocks_of).collect::<Result<_, _>>()?;
         let areas = block_coder::areas(codes_whole_frames(device));
         let chunk = if areas > 1 { blocks } else { CHUNK };
         Ok(Self {

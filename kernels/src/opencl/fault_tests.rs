@@ -5,11 +5,12 @@
 
 use common::coded::{ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
+use common::params::{CodecParams, StreamParams, Wavelet};
+use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 
+use super::OpenClTransform;
 use super::fault::{Fault, inject};
-use super::{OpenClDecoder, OpenClEncoder, OpenClTransform};
 use crate::{
     BackendChoice, Decoder, Encoder, Error, Picture, PictureRef, Target, Transform, open_decoder, open_encoder,
 };
@@ -55,31 +56,47 @@ fn fail_everywhere<T: PartialEq + std::fmt::Debug>(mut run: impl FnMut() -> Resu
     assert_eq!(run().unwrap(), expected);
 }
 
+/// Parameters of a lossy stream and of a lossless one, and what their frames are coded to.
+fn streams() -> [(StreamParams, Target); 2] {
+    let lossless = CodecParams { wavelet: Wavelet::Cdf53, ..CodecParams::default() };
+    [
+        (params(), Target::Step(StepIndex::new(40).unwrap())),
+        (StreamParams { codec: lossless, ..params() }, Target::Lossless),
+    ]
+}
+
+/// The encoder, which does not go on with the processor.
+fn encoder(params: &StreamParams) -> Box<dyn Encoder> {
+    super::open_encoder(params, None, String::new()).unwrap()
+}
+
+fn decoder(params: &StreamParams) -> Box<dyn Decoder> {
+    super::open_decoder(params, BlockLayout::new(params), None, String::new()).unwrap()
+}
+
 #[test]
 fn an_encoder_survives_every_failure() {
-    let params = params();
-    let data = picture(&params);
-    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
-    fail_everywhere(|| {
-        let picture = PictureRef::new(PixelFormat::I420, params.size, &data)?;
-        encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap()))
-    });
+    for (params, target) in streams() {
+        let data = picture(&params);
+        let mut encoder = encoder(&params);
+        fail_everywhere(|| encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data)?, target));
+    }
 }
 
 #[test]
 fn a_decoder_survives_every_failure() {
-    let params = params();
-    let data = picture(&params);
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
-    let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap())).unwrap();
-    let frame = ReceivedFrame::from(&frame);
-    let mut decoder = OpenClDecoder::open(&params, None, String::new()).unwrap();
-    let mut out = Picture::for_stream(params.chroma, params.size);
-    fail_everywhere(|| {
-        decoder.decode(&frame, &mut out)?;
-        Ok(out.data().to_vec())
-    });
+    for (params, target) in streams() {
+        let data = picture(&params);
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let frame = encoder(&params).encode(picture, target).unwrap();
+        let frame = ReceivedFrame::from(&frame);
+        let mut decoder = decoder(&params);
+        let mut out = Picture::for_stream(params.chroma, params.size);
+        fail_everywhere(|| {
+            decoder.decode(&frame, &mut out)?;
+            Ok(out.data().to_vec())
+        });
+    }
 }
 
 #[test]
@@ -96,17 +113,21 @@ fn a_transform_survives_every_failure() {
 
 #[test]
 fn opening_fails_with_an_error_at_every_call() {
-    let params = params();
-    fail_everywhere(|| OpenClEncoder::open(&params, None, String::new()).map(|_| ()));
-    fail_everywhere(|| OpenClDecoder::open(&params, None, String::new()).map(|_| ()));
+    for (params, _) in streams() {
+        let layout = || BlockLayout::new(&params);
+        fail_everywhere(|| super::open_encoder(&params, None, String::new()).map(|_| ()));
+        fail_everywhere(|| super::open_decoder(&params, layout(), None, String::new()).map(|_| ()));
+    }
 }
 
 #[test]
 fn a_call_goes_on_with_the_processor_when_the_device_is_lost() {
-    let params = params();
+    streams().into_iter().for_each(|(params, target)| goes_on(params, target));
+}
+
+fn goes_on(params: StreamParams, target: Target) {
     let data = picture(&params);
     let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-    let target = Target::Step(StepIndex::new(40).unwrap());
     let mut encoder = open_encoder(&params, BackendChoice::Opencl, None).unwrap();
     let mut decoder = open_decoder(&params, BackendChoice::Opencl, None).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);

@@ -1,9 +1,12 @@
 //! The bytes of a frame's blocks, brought together from the slots of their channels and to the host.
 
-use super::channel::ChannelPipeline;
+use common::frame::Channel;
+
+use super::block_coder::ChannelCoder;
+use super::channel::Square;
 use super::kernel::{Kernel, kernel, set};
 use super::memory::Memory;
-use super::queue::{Buffer, Pinned, wait};
+use super::queue::{Buffer, Pinned, Queue, wait};
 use super::timeline::{Recorder, Stage};
 use crate::Error;
 
@@ -42,29 +45,26 @@ impl Gather {
         memory.pinned::<u8>(&[Self::capacity(samples)]);
     }
 
-    /// For frames of `samples` samples in `blocks` blocks, to run on the queue of `pipeline`; `slots` are those of one to
-    /// three channels.
-    pub(super) fn new(
-        pipeline: &ChannelPipeline,
-        slots: &[&Buffer<u32>],
-        samples: usize,
-        blocks: usize,
-    ) -> Result<Self, Error> {
-        let (queue, capacity) = (&pipeline.queue, Self::capacity(samples));
+    /// For the blocks of one to three channels, whose coefficients these are; runs on the queue of the first.
+    pub(super) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self, Error> {
+        let (queue, program) = (squares[0].queue, squares[0].program);
+        let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());
+        let blocks: usize = channels.iter().map(|channel| channel.blocks.indices.len()).sum();
         let (places, bytes) = (queue.buffer(4 * blocks)?, queue.buffer(capacity)?);
         // A channel that is not there has no blocks either.
-        let mut args: Vec<_> = slots.iter().cycle().take(3).map(|slots| slots.arg()).collect();
+        let mut args: Vec<_> = channels.iter().cycle().take(3).map(|channel| channel.slots.arg()).collect();
         args.extend([places.arg(), bytes.arg()]);
-        let kernel = kernel(&pipeline.program, "quad_gather", &args)?;
+        let kernel = kernel(program, "quad_gather", &args)?;
         let (places_host, bytes_host) = (queue.pinned(4 * blocks)?, queue.pinned(capacity)?);
         Ok(Self { kernel, places, places_host, bytes, bytes_host })
     }
 
     /// Brings the blocks of a frame, which lie in `places` and have these `lengths`, to the host, when all channels have been
-    /// coded: where each ends, and the bytes. Notes the commands.
+    /// coded: where each ends, and the bytes. Notes the commands as those of `channel`.
     pub(super) fn run(
         &mut self,
-        pipeline: &ChannelPipeline,
+        queue: &Queue,
+        channel: Channel,
         places: impl Iterator<Item = Place>,
         lengths: &[u32],
         recorder: &mut Recorder,
@@ -82,7 +82,6 @@ impl Gather {
         if len == 0 {
             return Ok((ends, Vec::new()));
         }
-        let (queue, channel) = (&pipeline.queue, pipeline.channel);
         if len > self.bytes.len() {
             let capacity = len + len / 4;
             (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
+use common::params::{CodecParams, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 
 use super::device::{self, Device};
 use super::tuning::Tuning;
-use super::{OpenClDecoder, OpenClEncoder};
+use super::{OpenClDecoder, OpenClEncoder, OpenClLosslessDecoder, OpenClLosslessEncoder};
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::{Decoder, Encoder, Picture, PictureRef, Target};
+use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {
     StreamParams {
@@ -116,6 +116,37 @@ fn work_items_that_share_a_block_decode_what_the_reference_decodes() {
         let result =
             decode_all(&mut OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new()).unwrap());
         assert!(result == expected, "{:?}", device.tuning);
+    }
+}
+
+#[test]
+fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
+    let codec = CodecParams { wavelet: Wavelet::Cdf53, ..CodecParams::default() };
+    for (width, height) in [(203, 117), (1, 7), (64, 33)] {
+        let params = StreamParams { codec, ..params(width, height) };
+        let layout = || BlockLayout::new(&params);
+        let data = picture(&params, 9);
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let mut reference = open_encoder(&params, BackendChoice::Reference, None).unwrap();
+        let frame = reference.encode(picture, Target::Lossless).unwrap();
+        let received: Vec<_> = (0..8).map(|seed| harmed(&frame, seed)).chain([(&frame).into()]).collect();
+        let decode_all = |decoder: &mut dyn Decoder| {
+            let mut out = Picture::for_stream(params.chroma, params.size);
+            let picture = |frame| {
+                decoder.decode(frame, &mut out).unwrap();
+                out.data().to_vec()
+            };
+            let pictures: Vec<_> = received.iter().map(picture).collect();
+            (pictures, decoder.damaged_blocks())
+        };
+        let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
+        for device in devices() {
+            let mut encoder = OpenClLosslessEncoder::on(&device, &params, String::new()).unwrap();
+            let coded = encoder.encode(picture, Target::Lossless).unwrap();
+            assert!(coded == frame, "{width} x {height} with {:?}", device.tuning);
+            let mut decoder = OpenClLosslessDecoder::on(&device, &params, layout(), String::new()).unwrap();
+            assert!(decode_all(&mut decoder) == expected, "{width} x {height} with {:?}", device.tuning);
+        }
     }
 }
 

@@ -59,13 +59,17 @@ fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<(),
 pub(super) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use std::cell::Cell;
+    use std::sync::Arc;
 
     use common::frame::{Chroma, ColourSpace, FrameSize};
-    use common::params::{Boundary, CodecParams, StreamParams};
+    use common::params::{Boundary, CodecParams, StreamParams, Wavelet};
     use common::pyramid::BlockLayout;
     use common::units::FrameRate;
 
-    use super::super::{OpenClDecoder, OpenClEncoder, OpenClTransform, device};
+    use super::super::integer::Plan;
+    use super::super::{
+        OpenClDecoder, OpenClEncoder, OpenClLosslessDecoder, OpenClLosslessEncoder, OpenClTransform, device,
+    };
     use super::*;
 
     thread_local! {
@@ -103,6 +107,19 @@ pub(super) mod tests {
         }
     }
 
+    fn lossless_plans_what_it_allocates(device: &Arc<Device>, params: StreamParams) {
+        let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
+        let (params, layout) = (StreamParams { codec, ..params }, BlockLayout::new(&params));
+        let plans = Plan::all(device, &params, layout.pyramids()).unwrap();
+        take_allocated();
+        let _encoder = OpenClLosslessEncoder::open(&params, None, String::new()).unwrap();
+        let planned = OpenClLosslessEncoder::memory(&params, &layout, &plans).bytes();
+        assert_eq!(planned, take_allocated(), "{params:?}");
+        let _decoder = OpenClLosslessDecoder::open(&params, layout.clone(), None, String::new()).unwrap();
+        let planned = OpenClLosslessDecoder::memory(&params, &layout, &plans).bytes();
+        assert_eq!(planned, take_allocated(), "{params:?}");
+    }
+
     #[test]
     fn what_is_planned_is_what_is_allocated() {
         let device = device::find(None).unwrap();
@@ -122,6 +139,7 @@ pub(super) mod tests {
                 take_allocated(),
                 "{params:?}"
             );
+            lossless_plans_what_it_allocates(&device, params);
             let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
             assert_eq!(OpenClTransform::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
         }

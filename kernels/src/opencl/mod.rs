@@ -7,6 +7,7 @@
 
 mod address;
 mod block_coder;
+mod block_decoder;
 mod channel;
 mod choice;
 mod convolution;
@@ -22,6 +23,7 @@ mod fault;
 mod fault_tests;
 mod gather;
 mod handle;
+mod integer;
 mod kernel;
 mod lane;
 #[cfg(test)]
@@ -29,6 +31,8 @@ mod lanes_tests;
 mod level;
 mod limits;
 mod line;
+mod lossless_decoder;
+mod lossless_encoder;
 mod measure;
 mod memory;
 mod params;
@@ -54,12 +58,14 @@ mod tuned;
 mod tuning;
 mod upload;
 
-use common::params::StreamParams;
+use common::params::{StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
 pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
 pub use self::encoder::OpenClEncoder;
+use self::lossless_decoder::OpenClLosslessDecoder;
+use self::lossless_encoder::OpenClLosslessEncoder;
 use self::measure::OpenClMeasure;
 pub use self::pcwt_decoder::OpenClPcwtDecoder;
 pub use self::pcwt_encoder::{Joining, OpenClPcwtEncoder};
@@ -76,23 +82,29 @@ use crate::measure::{Measure, Scene};
 use crate::wavelet::Element;
 use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
 
-/// [`OpenClEncoder::open`] as the trait object that daemons use.
+/// The encoder of a stream, lossy or lossless.
 pub(crate) fn open_encoder(
     params: &StreamParams,
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Encoder>, Error> {
-    Ok(Box::new(OpenClEncoder::open(params, device, reason)?))
+    Ok(match params.codec.wavelet {
+        Wavelet::Cdf97 => Box::new(OpenClEncoder::open(params, device, reason)?),
+        Wavelet::Cdf53 => Box::new(OpenClLosslessEncoder::open(params, device, reason)?),
+    })
 }
 
-/// [`OpenClDecoder::open_for`] as the trait object that daemons use.
+/// The decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels.
 pub(crate) fn open_decoder(
     params: &StreamParams,
     layout: BlockLayout,
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Decoder>, Error> {
-    Ok(Box::new(OpenClDecoder::open_for(params, layout, device, reason)?))
+    Ok(match params.codec.wavelet {
+        Wavelet::Cdf97 => Box::new(OpenClDecoder::open_for(params, layout, device, reason)?),
+        Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::open(params, layout, device, reason)?),
+    })
 }
 
 /// [`OpenClTransform::open`] as the trait object that tools use.

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use common::frame::{BitDepth, Chroma};
 use common::params::StreamParams;
 
 use super::device::Device;
+use super::integer::{Staged, Writer};
 use super::kernel::{Arg, Kernel, Program, kernel, set};
-use super::pcwt::{ChannelTree, Channels, Staged, program};
+use super::memory::Memory;
+use super::pcwt::{ChannelTree, Channels, program};
 use super::{backend, device};
 use crate::pcwt::{PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
-use crate::{BackendInfo, Error, Picture, pcwt};
+use crate::{BackendInfo, Error, Picture, TransformParams, pcwt};
 
 /// Decoder on an OpenCL device.
 pub struct OpenClPcwtDecoder {
@@ -19,9 +20,7 @@ pub struct OpenClPcwtDecoder {
     trees: Vec<pcwt::Tree>,
     channels: Channels,
     coders: Vec<Coder>,
-    /// Planes to RGB, in the first channel's queue.
-    merge: Kernel,
-    picture: Staged<u8>,
+    writer: Writer,
     backend: BackendInfo,
 }
 
@@ -30,63 +29,36 @@ impl OpenClPcwtDecoder {
     /// was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
-        let channels = ChannelTree::all(&device, params, |tree, pyramid, memory| {
-            memory.buffers::<u32>(&[tree.groups.len()]);
-            memory.pinned::<u32>(&[tree.groups.len()]);
-            // Most often more than the groups take, and the picture.
-            let (pixels, sample) = (pyramid.plane().pixels(), params.codec.depth.bytes());
-            let bytes = [2 * pixels, 3 * sample * pixels];
-            memory.buffers::<u8>(&bytes);
-            memory.pinned::<u8>(&bytes);
+        let mut memory = Memory::default();
+        Writer::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
+        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
+            Staged::<u8>::memory(pyramid.plane().pixels(), memory);
+            Staged::<u32>::memory(tree.groups.len(), memory);
+            Staged::<i32>::memory(1, memory);
         })?;
         Self::with(&device, params, channels, reason)
     }
 
     fn with(device: &Arc<Device>, params: &StreamParams, channels: Channels, reason: String) -> Result<Self, Error> {
-        let (depth, program) = (params.codec.depth, program(device, params.codec.depth)?);
-        let coders =
-            channels.iter().map(|channel| Coder::new(channel, &program, depth)).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = channels.first() else {
-            return Err(Error::Device { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
-        };
-        let rgb = params.chroma == Chroma::Rgb;
-        let samples = depth.bytes() * params.chroma.picture_format().bytes(params.size);
-        let picture = Staged::new(&first.queue, if rgb { samples } else { 0 })?;
-        let merge = kernel(&program, "rct_merge", &[])?;
-        if let (true, [luma, blue, red]) = (rgb, &channels[..]) {
-            let planes = [luma, blue, red].map(|channel| channel.transform.samples().0.arg());
-            let pitch = luma.transform.samples().1;
-            let out = [pitch.into(), picture.device.arg(), luma.width.into(), luma.height.into()];
-            for (index, arg) in planes.into_iter().chain(out).enumerate() {
-                set(&merge, index as u32, arg)?;
-            }
-        }
+        let program = program(device)?;
+        let coders = channels.iter().map(|channel| Coder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
+        let writer = Writer::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
         let backend = backend(device, reason);
-        Ok(Self { params: *params, trees: trees(params), channels, coders, merge, picture, backend })
+        Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
     }
 
     fn run(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
         let frame = parse(bytes, &self.trees)?;
-        let rgb = self.params.chroma == Chroma::Rgb;
         let mut ends = Vec::new();
-        for ((channel, coder), received) in self.channels.iter().zip(&mut self.coders).zip(&frame.channels) {
-            coder.start(channel, received, frame.qmin)?;
-            channel.transform.run_inverse(&channel.queue, &mut Vec::new())?;
-            if !rgb {
-                channel.launch(&coder.to_bytes, channel.width, channel.height)?;
-                let len = coder.samples.device.len();
-                coder.samples.download(&channel.queue, len)?;
-            }
-            ends.push(coder.damaged.download(&channel.queue, 1)?);
-            channel.queue.flush()?;
+        for (index, (channel, coder)) in self.channels.iter().zip(&mut self.coders).enumerate() {
+            let queue = &channel.plane.queue;
+            coder.start(channel, &frame.channels[index], frame.qmin)?;
+            channel.plane.transform.run_inverse(queue, &mut Vec::new())?;
+            self.writer.start(&channel.plane, index)?;
+            ends.push(coder.damaged.download(queue, 1)?);
+            queue.flush()?;
         }
-        let data = out.data_mut();
-        if let (true, Some(first)) = (rgb, self.channels.first()) {
-            first.queue.wait_for(&ends)?;
-            first.launch(&self.merge, first.width, first.height)?;
-            self.picture.download(&first.queue, data.len())?;
-        }
-        self.channels.iter().try_for_each(|channel| channel.queue.finish())?;
+        self.writer.finish(&self.channels.planes(), &ends)?;
         for (channel, (coder, tree)) in self.coders.iter().zip(&self.trees).enumerate() {
             let of = tree.groups.len();
             if let Some(group) = coder.damaged.host.values().first().and_then(|&left| of.checked_sub(left as usize))
@@ -95,16 +67,7 @@ impl OpenClPcwtDecoder {
                 return Err(PcwtError::Group { channel, group, of }.into());
             }
         }
-        if rgb {
-            data.copy_from_slice(&self.picture.host.values()[..data.len()]);
-            return Ok(());
-        }
-        let mut rest = data;
-        for coder in &self.coders {
-            let (own, others) = rest.split_at_mut(coder.samples.device.len());
-            own.copy_from_slice(&coder.samples.host.values()[..own.len()]);
-            rest = others;
-        }
+        self.writer.fill(out);
         Ok(())
     }
 }
@@ -127,8 +90,6 @@ struct Coder {
     ends: Staged<u32>,
     damaged: Staged<i32>,
     decode: Kernel,
-    to_bytes: Kernel,
-    samples: Staged<u8>,
 }
 
 /// Positions of arguments of `pcwt_decode`.
@@ -139,31 +100,22 @@ const PEAK: u32 = 7;
 const QMIN: u32 = 8;
 
 impl Coder {
-    fn new(channel: &ChannelTree, program: &Program, depth: BitDepth) -> Result<Self, Error> {
-        let (queue, groups) = (&channel.queue, channel.tree.groups.len());
-        let samples = channel.width * channel.height;
+    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, Error> {
+        let (plane, groups) = (&channel.plane, channel.tree.groups.len());
+        let (queue, transform) = (&plane.queue, &plane.transform);
+        let samples = plane.width * plane.height;
         let (data, ends, damaged) = (Staged::new(queue, samples)?, Staged::new(queue, groups)?, Staged::new(queue, 1)?);
         let zero = Arg::Int(0);
         let tables = [data.device.arg(), ends.device.arg(), channel.bands.arg(), channel.groups.arg()];
         let numbers = [zero, zero, groups.into(), zero, zero];
-        let square = [channel.maxima.arg(), channel.transform.bands.arg(), channel.transform.band_pitch.into()];
+        let square = [channel.maxima.arg(), transform.bands.arg(), transform.band_pitch.into()];
         let args = [&tables[..], &numbers, &square, &[damaged.device.arg()]].concat();
-        let (plane, pitch) = channel.transform.samples();
-        let bytes: Staged<u8> = Staged::new(queue, depth.bytes() * samples)?;
-        let to_bytes = [plane.arg(), pitch.into(), bytes.device.arg(), channel.width.into(), channel.height.into()];
-        Ok(Self {
-            decode: kernel(program, "pcwt_decode", &args)?,
-            to_bytes: kernel(program, "rct_bytes", &to_bytes)?,
-            data,
-            ends,
-            damaged,
-            samples: bytes,
-        })
+        Ok(Self { decode: kernel(program, "pcwt_decode", &args)?, data, ends, damaged })
     }
 
     /// Queues everything up to the coefficients.
     fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), Error> {
-        let (queue, tree, len) = (&channel.queue, &channel.tree, received.data.len());
+        let (queue, tree, len) = (&channel.plane.queue, &channel.tree, received.data.len());
         if self.data.grow(queue, len)? {
             set(&self.decode, DATA, self.data.device.arg())?;
         }
@@ -177,7 +129,7 @@ impl Coder {
         for level in &tree.levels {
             set(&self.decode, FIRST, level.groups.start.into())?;
             set(&self.decode, COUNT, level.groups.len().into())?;
-            channel.launch(&self.decode, level.groups.len(), 1)?;
+            channel.plane.launch(&self.decode, level.groups.len(), 1)?;
         }
         Ok(())
     }

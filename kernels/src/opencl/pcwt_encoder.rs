@@ -2,10 +2,11 @@
 
 use common::params::StreamParams;
 
+use super::integer::{LSIZE, Reader, Staged};
 use super::kernel::{Arg, Kernel, Program, kernel, set};
-use super::pcwt::{ChannelTree, Channels, LSIZE, SLOT_WORDS, Staged, program};
+use super::memory::Memory;
+use super::pcwt::{ChannelTree, Channels, SLOT_WORDS, program};
 use super::queue::{Buffer, Event, wait};
-use super::source::{self, Convert};
 use super::{backend, device};
 use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
@@ -27,6 +28,7 @@ pub enum Joining {
 pub struct OpenClPcwtEncoder {
     params: StreamParams,
     channels: Channels,
+    reader: Reader,
     coders: Vec<Coder>,
     backend: BackendInfo,
 }
@@ -42,53 +44,36 @@ impl OpenClPcwtEncoder {
         joining: Option<Joining>,
     ) -> Result<Self, Error> {
         let device = device::find(device)?;
-        let channels = params.chroma.channels();
-        let depth = params.codec.depth;
-        let capacity = |&channel| depth.bytes() * source::capacity(params.size, params.chroma, channel);
-        let capacities: Vec<_> = channels.iter().map(capacity).collect();
-        let channels = ChannelTree::all(&device, params, |tree, pyramid, memory| {
+        let mut memory = Memory::default();
+        Reader::memory(params, &mut memory);
+        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
             let groups = tree.groups.len();
-            memory.buffers::<u32>(&[groups * SLOT_WORDS, groups, groups]);
-            memory.pinned::<u32>(&[groups, groups]);
-            let bytes = [capacities.iter().copied().max().unwrap_or(0), 2 * pyramid.plane().pixels()];
-            memory.buffers::<u8>(&bytes);
-            memory.pinned::<u8>(&bytes);
+            memory.buffers::<u32>(&[groups * SLOT_WORDS]);
+            Staged::<i32>::memory(1, memory);
+            Staged::<u32>::memory(groups, memory);
+            Staged::<u32>::memory(groups, memory);
+            Staged::<u8>::memory(Coder::capacity(pyramid.plane().pixels()), memory);
         })?;
-        let program = program(&device, depth)?;
+        let program = program(&device)?;
         // One work-item after another on a processor, side by side on a graphics card.
         let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
         let joining = joining.unwrap_or(suited);
-        let coders = channels
-            .iter()
-            .zip(&capacities)
-            .map(|(channel, &capacity)| Coder::new(channel, &program, capacity, joining));
+        let coders = channels.iter().map(|channel| Coder::new(channel, &program, joining));
         Ok(Self {
             params: *params,
             coders: coders.collect::<Result<_, _>>()?,
+            reader: Reader::new(&channels.planes(), params)?,
             channels,
             backend: backend(&device, reason),
         })
     }
 
     fn run(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
-        let mut uploads: Vec<Event> = Vec::new();
-        for index in 0..self.channels.len() {
-            let channel = &self.channels[index];
-            let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
-            if source.owner == index {
-                let sample = picture.depth().bytes();
-                let bytes = sample * source.bytes.start..sample * source.bytes.end;
-                uploads.push(self.coders[index].upload(channel, &picture.data()[bytes])?);
-            } else if let Some(event) = uploads.get(source.owner) {
-                channel.queue.wait_for(std::slice::from_ref(event))?;
-                uploads.push(event.clone());
-            }
-            self.coders[index].load(channel, &source.convert, &self.coders[source.owner].bytes.device)?;
-            self.coders[index].start(channel, qmin)?;
-        }
+        let Self { channels, reader, coders, .. } = self;
+        reader.run(&channels.planes(), picture, |index| coders[index].start(&channels[index], qmin))?;
         let both = || self.channels.iter();
         for (coder, channel) in self.coders.iter_mut().zip(both()) {
-            channel.queue.finish()?;
+            channel.plane.queue.finish()?;
             coder.fetch(channel)?;
         }
         let coded = self.coders.iter().zip(both()).map(|(coder, channel)| coder.collect(channel));
@@ -114,9 +99,6 @@ impl PcwtEncoder for OpenClPcwtEncoder {
 
 /// Memory and kernels that code one channel.
 struct Coder {
-    bytes: Staged<u8>,
-    samples: Kernel,
-    rgb: Kernel,
     maxima: Kernel,
     peak: Staged<i32>,
     find_peak: Kernel,
@@ -142,13 +124,18 @@ const ENCODE_QMIN: u32 = 6;
 const GATHERED: u32 = 3;
 
 impl Coder {
-    fn new(channel: &ChannelTree, program: &Program, capacity: usize, joining: Joining) -> Result<Self, Error> {
-        let (queue, tree) = (&channel.queue, &channel.tree);
-        let count = tree.groups.len();
-        let square = || [channel.transform.bands.arg(), channel.transform.band_pitch.into()];
+    /// Bytes of all groups of a plane that there is room for at first: a byte a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.max(4096)
+    }
+
+    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self, Error> {
+        let (plane, tree) = (&channel.plane, &channel.tree);
+        let (queue, count) = (&plane.queue, tree.groups.len());
+        let square = || [plane.transform.bands.arg(), plane.transform.band_pitch.into()];
         let (peak, sizes, places) = (Staged::new(queue, 1)?, Staged::new(queue, count)?, Staged::new(queue, count)?);
         let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
-        let gathered = Staged::new(queue, capacity.max(4096))?;
+        let gathered = Staged::new(queue, Self::capacity(plane.width * plane.height))?;
         let zero = Arg::Int(0);
         let maxima_args = [&square()[..], &[channel.bands.arg(), zero, zero, zero, channel.maxima.arg()]].concat();
         let peak_count = tree.levels.first().map_or(0, |level| level.elements.len());
@@ -160,9 +147,6 @@ impl Coder {
         };
         let gather_args = [slots.arg(), sizes.device.arg(), places.device.arg(), gathered.device.arg()];
         Ok(Self {
-            bytes: Staged::new(queue, capacity)?,
-            samples: kernel(program, "rct_samples", &[])?,
-            rgb: kernel(program, "rct_split", &[])?,
             maxima: kernel(program, "pcwt_maxima", &maxima_args)?,
             find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.device.arg()])?,
             encode: kernel(program, name, &[&square()[..], &tables, out].concat())?,
@@ -178,57 +162,29 @@ impl Coder {
         })
     }
 
-    /// Starts the transfer of a part of the picture.
-    fn upload(&mut self, channel: &ChannelTree, part: &[u8]) -> Result<Event, Error> {
-        let event = self.bytes.upload(&channel.queue, part)?;
-        channel.queue.flush()?;
-        Ok(event)
-    }
-
-    /// Makes the plane of `bytes`.
-    fn load(&self, channel: &ChannelTree, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), Error> {
-        let (plane, pitch) = channel.transform.samples();
-        let mut args = vec![bytes.arg()];
-        let kernel = match *convert {
-            Convert::Samples { at, down } => {
-                args.extend([at.offset, at.row_bytes, at.step, at.across, down].map(Arg::from));
-                &self.samples
-            }
-            // Other ways make no exact planes, and such pictures are refused.
-            _ => {
-                args.push(channel.channel.index().into());
-                &self.rgb
-            }
-        };
-        args.extend([plane.arg(), pitch.into(), channel.width.into(), channel.height.into()]);
-        for (index, arg) in args.into_iter().enumerate() {
-            set(kernel, index as u32, arg)?;
-        }
-        channel.launch(kernel, channel.width, channel.height)
-    }
-
     /// Queues everything up to the sizes of all groups.
     fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), Error> {
-        let (queue, tree, qmin) = (&channel.queue, &channel.tree, Arg::Int(qmin.into()));
-        channel.transform.run_forward(queue, &mut Vec::new())?;
+        let (plane, tree, qmin) = (&channel.plane, &channel.tree, Arg::Int(qmin.into()));
+        let queue = &plane.queue;
+        plane.transform.run_forward(queue, &mut Vec::new())?;
         set(&self.maxima, MAXIMA_QMIN, qmin)?;
         for level in tree.levels.iter().rev() {
             let bands = &tree.bands[level.bands.clone()];
             set(&self.maxima, FIRST_BAND, level.bands.start.into())?;
             set(&self.maxima, BAND_COUNT, bands.len().into())?;
             let columns = bands.iter().map(|band| band.columns).max().unwrap_or(0);
-            channel.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
+            plane.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
         }
         queue.clear(&self.peak.device)?;
         let coarsest = tree.levels.first().map_or(0, |level| level.elements.len());
-        channel.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
+        plane.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
         set(&self.encode, ENCODE_QMIN, qmin)?;
         let count = tree.groups.len();
         let items = match self.joining {
             Joining::Serial => count,
             Joining::Atomic => count * LSIZE,
         };
-        channel.launch(&self.encode, items, 1)?;
+        plane.launch(&self.encode, items, 1)?;
         self.sizes.download(queue, count)?;
         self.peak.download(queue, 1)?;
         queue.flush()
@@ -236,7 +192,7 @@ impl Coder {
 
     /// Starts fetching the bytes of all groups, whose sizes have come.
     fn fetch(&mut self, channel: &ChannelTree) -> Result<(), Error> {
-        let (queue, count) = (&channel.queue, channel.tree.groups.len());
+        let (queue, count) = (&channel.plane.queue, channel.tree.groups.len());
         let mut total = 0;
         let sizes = self.sizes.host.values().iter().take(count);
         let places: Vec<u32> = sizes
@@ -254,7 +210,7 @@ impl Coder {
             set(&self.gather, GATHERED, self.gathered.device.arg())?;
         }
         self.places.upload(queue, &places)?;
-        channel.launch(&self.gather, count * LSIZE, 1)?;
+        channel.plane.launch(&self.gather, count * LSIZE, 1)?;
         self.running = Some(self.gathered.download(queue, self.total)?);
         queue.flush()
     }

@@ -224,8 +224,8 @@ pub(crate) enum BenchKind {
     Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
-    /// Whole pictures by the profile pcwt, lossless
-    Pcwt,
+    /// Whole pictures without loss, by both profiles
+    Lossless,
     /// Copies between host and device
     Transfer,
     /// Channels overlapping against one after another

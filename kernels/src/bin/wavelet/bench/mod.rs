@@ -20,8 +20,8 @@ mod axis;
 mod canvas;
 mod codec;
 mod dwt;
+mod lossless;
 mod overlap;
-mod pcwt;
 mod plot;
 mod rounds;
 mod samples;
@@ -70,7 +70,7 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
         BenchKind::Dwt => dwt::run(args, transform, compute),
         BenchKind::Schemes => schemes::run(args, transform, compute),
         BenchKind::Codec => of_stream().and_then(|()| codec::run(args, compute)),
-        BenchKind::Pcwt => pcwt::run(args, transform, compute),
+        BenchKind::Lossless => lossless::run(args, transform, compute),
         BenchKind::Transfer => of_stream().and_then(|()| transfer::run(args, compute)),
         BenchKind::Overlap => of_stream().and_then(|()| overlap::run(args, compute)),
         BenchKind::All => bail!("this is more than one table"),
