@@ -238,7 +238,7 @@ INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *
     int raw_len = work->raw_len, at = bit / 8, bits = -(bit % 8);
     uint state = work->state;
     ulong pending = 0;
-    for EACH_QUAD(i, y, x, first, last, COLUMNS(block)) {
+    for EACH_QUAD(y, x, first, last, COLUMNS(block)) {
         for (int position = 0; position < 4; position++) {
             int row = 2 * y + position / 2, column = 2 * x + position % 2;
             int length = work->cells[LENGTH_AT(row, column)];

@@ -85,7 +85,7 @@ INLINE int put(__local ushort *symbols, int count, int context, int value)
 INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first, int end)
 {
     int row = quad_row(work->peak, block.diagonal);
-    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+    for EACH_QUAD(y, x, first, end, COLUMNS(block)) {
         int context = quad_context(work->quads, y, x, work->peak, row);
         count = put(symbols, count, context, work->peak - work->quads[QUAD_AT(y, x)]);
     }
@@ -96,7 +96,7 @@ INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding
 INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first,
                              int end)
 {
-    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+    for EACH_QUAD(y, x, first, end, COLUMNS(block)) {
         int quad = work->quads[QUAD_AT(y, x)];
         if (quad == 0)
             continue;
@@ -123,7 +123,7 @@ INLINE int write_raw_bits(__local Encoding *work, Block block, int first, int en
     int word = bits / 32, shared_word = word;
     ulong pending = 0;
     bits %= 32;
-    for EACH_QUAD(i, y, x, first, end, COLUMNS(block)) {
+    for EACH_QUAD(y, x, first, end, COLUMNS(block)) {
         if (work->quads[QUAD_AT(y, x)] == 0)
             continue;
         for (int position = 0; position < 4; position++) {
