@@ -25,6 +25,8 @@ mod quality;
 mod relay;
 #[path = "faults/run.rs"]
 mod run;
+#[path = "faults/stalls.rs"]
+mod stalls;
 #[path = "faults/table.rs"]
 mod table;
 
@@ -93,6 +95,9 @@ struct Arguments {
     /// Sends a bulk TCP flow
     #[arg(long, hide = true)]
     bulk_source: Option<SocketAddr>,
+    /// Notes in the file --out when this processor was not there
+    #[arg(long, hide = true, requires = "out")]
+    watch_stalls: bool,
 }
 
 fn main() -> ExitCode {
@@ -111,6 +116,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     if let Some(to) = arguments.bulk_source {
         return bulk::source(to);
+    }
+    if let (true, Some(file)) = (arguments.watch_stalls, &arguments.out) {
+        return stalls::watch(file);
     }
     let length = Duration::from_secs(arguments.seconds);
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));

@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::stalls::Stalls;
+
 /// A picture that was shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Picture {
@@ -52,6 +54,8 @@ pub(crate) struct Measured {
     pub(crate) hostile_until: f64,
     /// Abuses after which the connection did not end with a reason.
     pub(crate) unanswered: Vec<String>,
+    /// What the machine itself held up, if that could be watched.
+    pub(crate) stalls: Option<Stalls>,
     /// What else there is to say.
     pub(crate) notes: Vec<String>,
     /// Percentiles of the latency of a run without impairment: p50, p95, p99.

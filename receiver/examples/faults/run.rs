@@ -13,6 +13,7 @@ use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
 use crate::measured::{self, Measured};
 use crate::relay::{Passed, Relay, SLICE};
+use crate::stalls::Watch;
 
 /// Longest time to the first picture; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -49,6 +50,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     scene.relay.begin(case.there.clone(), case.back.clone());
     let began = Instant::now();
     let began_unix = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let watch = Watch::start(folder)?;
     let slices_before = (began - scene.relay.began()).as_micros().div_ceil(SLICE.as_micros()) as usize;
     let mut run = Measured {
         length: length.as_secs_f64() * 1e3,
@@ -81,6 +83,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
             }
         }
     }
+    run.stalls = watch.map(|watch| watch.end(began_unix, began_unix + length)).transpose()?;
     let cpu = scene.pair.network_time();
     run.network_cpu = [0, 1].map(|end| cpu[end].saturating_sub(cpu_before[end]).div_duration_f64(began.elapsed()));
     run.growth = [0, 1].map(|index| run.memory[index].saturating_sub(before[index]));

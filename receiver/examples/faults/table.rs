@@ -4,12 +4,14 @@ use std::fmt;
 
 use crate::cases::Case;
 use crate::measured::{Measured, percentile};
+use crate::stalls::Stalls;
 
-/// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one.
+/// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one. Machine late: by how much at most
+/// the machine ran what goes before everything else, and how often a minute by more than 5 ms.
 pub(crate) const HEAD: &str = "\
 | scenario | | controller | seed | gap max, ms | gap p99 | presented | whole | coarse | latency p50/p95/p99, ms | Mbit/s | \
-PSNR-Y mean/least, dB | network CPU sender/receiver, % of a core | growth sender/receiver, MB | verdict |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
+PSNR-Y mean/least, dB | network CPU sender/receiver, % of a core | growth sender/receiver, MB | machine late, ms (times a minute) | verdict |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// A line of it.
 pub(crate) struct Row<'a> {
@@ -31,12 +33,19 @@ impl fmt::Display for Row<'_> {
             [] => "-".to_owned(),
             all => format!("{:.1}/{:.1}", Measured::mean(all, 0), all.iter().copied().fold(f64::INFINITY, f64::min)),
         };
+        let late = match &measured.stalls {
+            None => "-".to_owned(),
+            Some(Stalls { late }) => {
+                let often = late.len() as f64 / (measured.length / 60e3);
+                format!("{:.0} ({often:.0})", late.iter().copied().fold(0.0, f64::max))
+            }
+        };
         let [sender_cpu, receiver_cpu] = measured.network_cpu.map(|share| 100.0 * share);
         let notes: String = measured.notes.iter().map(|note| format!(" ({note})")).collect();
         write!(
             f,
             "| {} | {} | {controller} | {seed} | {:.0} | {:.0} | {} | {} | {} | {p50:.0}/{p95:.0}/{p99:.0} | {:.1} | \
-             {psnr} | {sender_cpu:.0}/{receiver_cpu:.0} | {:.1}/{:.1} | {}{notes} |",
+             {psnr} | {sender_cpu:.0}/{receiver_cpu:.0} | {:.1}/{:.1} | {late} | {}{notes} |",
             case.name,
             case.title,
             measured.gap_max(),
