@@ -8,6 +8,7 @@ use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
 use super::choice::Schemes;
+use super::copy::{copy_in, copy_to_pinned};
 use super::device::Device;
 use super::kernel::{Arg, Kernel, Program, kernel, set};
 use super::memory::Memory;
@@ -172,8 +173,7 @@ impl Reader {
             if source.owner == index {
                 let sample = picture.depth().bytes();
                 let bytes = &picture.data()[sample * source.bytes.start..sample * source.bytes.end];
-                uploads.push(self.channels[index].bytes.upload(&channel.queue, bytes)?);
-                channel.queue.flush()?;
+                uploads.push(self.channels[index].upload(&channel.queue, bytes)?);
             } else if let Some(event) = uploads.get(source.owner) {
                 channel.queue.wait_for(std::slice::from_ref(event))?;
                 uploads.push(event.clone());
@@ -186,6 +186,15 @@ impl Reader {
 }
 
 impl ChannelReader {
+    /// Starts the transfer of a part of a picture.
+    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event, Error> {
+        let over_bus = !queue.device().shares_host_memory;
+        copy_to_pinned(part, &mut self.bytes.host.values_mut()[..part.len()], over_bus);
+        let event = queue.upload(&self.bytes.host, &self.bytes.device, part.len())?;
+        queue.flush()?;
+        Ok(event)
+    }
+
     /// Makes the plane of `bytes`.
     fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), Error> {
         let (plane, pitch) = channel.transform.samples();
@@ -281,11 +290,13 @@ impl Writer {
             Self::Rgb { picture, .. } => vec![picture],
             Self::Planes(planes) => planes.iter().map(|(_, samples)| samples).collect(),
         };
-        let mut rest = out.data_mut();
-        for part in parts {
-            let (own, others) = rest.split_at_mut(part.device.len());
-            own.copy_from_slice(&part.host.values()[..own.len()]);
-            rest = others;
-        }
+        rayon::in_place_scope(|scope| {
+            let mut rest = out.data_mut();
+            for part in parts {
+                let (own, others) = rest.split_at_mut(part.device.len());
+                copy_in(scope, &part.host.values()[..own.len()], own);
+                rest = others;
+            }
+        });
     }
 }
