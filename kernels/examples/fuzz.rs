@@ -58,16 +58,17 @@ fn run() -> anyhow::Result<()> {
     let seed = arguments.next().transpose()?.unwrap_or(1);
     let opencl_every = arguments.next().transpose()?.unwrap_or(OPENCL_EVERY).max(1) as usize;
     let mut random = Random(seed);
-    // The last kind is the one for OpenCL.
-    let kinds = [(BitDepth::Eight, CHEAP), (BitDepth::Ten, CHEAP), (BitDepth::Eight, BACK_ENDS.len())];
-    let all = SIZES.iter().flat_map(|&size| kinds.map(|kind| (size, kind)));
+    // The last two kinds are those for OpenCL.
+    let kinds = [CHEAP, BACK_ENDS.len()].map(|count| [(BitDepth::Eight, count), (BitDepth::Ten, count)]);
+    let kinds = kinds.as_flattened();
+    let all = SIZES.iter().flat_map(|&size| kinds.iter().map(move |&kind| (size, kind)));
     let streams = all.map(|(size, (depth, back_ends))| open(size, depth, &BACK_ENDS[..back_ends], &mut random));
     let mut streams = streams.collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut on_opencl, mut damaged, mut heads) = (Instant::now(), 0_u64, 0_u64, 0, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
         let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
         let opencl = random.next(opencl_every) == 0;
-        let kind = if opencl { kinds.len() - 1 } else { random.next(kinds.len() - 1) };
+        let kind = random.next(2) + if opencl { 2 } else { 0 };
         let stream = &mut streams[(sizes.start + random.next(sizes.len())) * kinds.len() + kind];
         let frame = mutate(stream, &mut random)?;
         if random.next(HEADS_EVERY) == 0 {
