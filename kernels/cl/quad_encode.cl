@@ -1,10 +1,8 @@
-// Quantiser and block encoder: coefficients to the bytes of each block.
+// Block encoder: coefficients to the bytes of each block.
 //
-// Maths: with m = |c| * inverse, q = trunc(min(m, 2^MAX_LENGTH - 1)) if that is at least 3, else 0, 1 or 2 by two
-//   thresholds that depend on the activity around, with the sign of c; a detail block of at most SPARSE_ONES ones and nothing
-//   larger is all zero, as in src/reference/quantise.rs; then the code
-//   of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits raw. LOSSLESS: the coefficients are the values
-//   to be coded.
+// Maths: integers by quad_quantise.cl; unless LOSSLESS, a detail block of at most SPARSE_ONES ones and nothing larger is all
+//   zero, as in src/reference/quantise.rs; then the code of src/reference/quad.rs: symbols by rANS in reverse, signs and low bits
+//   raw.
 // Shapes: `bands` is the Mallat square with `pitch` from row to row; `blocks` are described in quad.cl. The bytes of
 //   block b, of which there are `sizes[a][b]`, are at the start of slot b of area a of `slots`, SLOT_BYTES apart.
 //   `table` holds for each context and symbol its frequency and what encoder_table() in params.rs makes of it, by
@@ -13,37 +11,6 @@
 //   codes them at `step` into area `area`, pass 1 at `step_1` into `area_1`. quad_gather (blocks).
 // BLOCK_LANES work-items share a block: they quantise, measure, list the symbols and write the raw bits, each those of some
 //   quads; the first of them codes the symbols, one after another. Several blocks to a group keep a warp busy then.
-
-#if !LOSSLESS
-// Magnitude in parts of a step, at most 255.
-int parts_of(float coefficient, float inverse)
-{
-    return (int)min(fabs(coefficient) * inverse * (float)PARTS, 255.0f);
-}
-
-// The lowest threshold there is: what is below becomes 0 wherever it is.
-#define MOST_ACTIVE (8 + BESIDE_ONE)
-#define LEAST max(FIRST_QUIET - FIRST_QUIET_SLOPE * MOST_ACTIVE, FIRST_BUSY - FIRST_BUSY_SLOPE * MOST_ACTIVE)
-
-// What a coefficient of that many `parts` becomes whose quad's neighbours have this activity and the largest of whose
-// quad's other coefficients is `others`, cut to an integer.
-int decide(float coefficient, float inverse, int parts, int activity, int others)
-{
-    int magnitude = (int)min(fabs(coefficient) * inverse, (float)((1 << MAX_LENGTH) - 1));
-    if (parts < PLAIN) {
-        int one = activity + (others >= 1 ? BESIDE_ONE : 0), two = activity + (others >= 2 ? BESIDE_TWO : 0);
-        int first = max(FIRST_QUIET - FIRST_QUIET_SLOPE * one, FIRST_BUSY - FIRST_BUSY_SLOPE * one);
-        int second = max(SECOND - SECOND_SLOPE * two, 2 * PARTS);
-        magnitude = (parts >= first) + (parts >= second);
-    }
-    return coefficient < 0.0f ? -magnitude : magnitude;
-}
-
-// Parts of a step cut to steps, at most 2.
-#define WHOLE(parts) min((parts) / PARTS, 2)
-#endif
-
-#define LENGTH(value) (uchar)(32 - (int)clz((uint)abs(value)))
 
 // What is known of a block while it is coded.
 typedef struct {
@@ -195,68 +162,6 @@ INLINE int code_symbols(__global uchar *restrict slot, int end, __local const us
     return end + 3;
 }
 
-#if LOSSLESS
-// Takes this lane's part of a block of `bands` as it is: coefficients and their bit-lengths.
-INLINE void load_block(__local Encoding *work, __global const VALUE *restrict bands, int pitch, Block block, int lane)
-{
-    for (int y = 0; y < SIDE; y++) {
-        int width = y < block.height ? block.width : 0;
-        for (int x = lane; x < SIDE; x += BLOCK_LANES) {
-            int value = x < width ? bands[(size_t)y * pitch + x] : 0;
-            work->of.values.quantised[y * SIDE + x] = value;
-            work->lengths[LENGTH_AT(y, x)] = LENGTH(value);
-        }
-    }
-    SYNC;
-}
-#else
-// Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths.
-INLINE void quantise_block(__local Encoding *work, __global const VALUE *restrict bands, int pitch, Block block,
-                           float inverse, int lane)
-{
-    __local uchar *lengths = work->lengths, *quads = work->quads;
-    // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
-#pragma unroll 2
-    for (int y = 0; y < SIDE; y++) {
-        int width = y < block.height ? block.width : 0;
-        for (int x = lane; x < SIDE; x += BLOCK_LANES) {
-            float coefficient = x < width ? bands[(size_t)y * pitch + x] : 0.0f;
-            work->of.values.quantised[y * SIDE + x] = as_int(coefficient);
-            lengths[LENGTH_AT(y, x)] = (uchar)parts_of(coefficient, inverse);
-        }
-    }
-    SYNC;
-    for (int y = 0; y < QUADS; y++) {
-        for (int x = lane; x < QUADS; x += BLOCK_LANES) {
-            __local const uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
-            quads[QUAD_AT(y, x)] = max(max(at[0], at[1]), max(at[LENGTH_PITCH], at[LENGTH_PITCH + 1]));
-        }
-    }
-    SYNC;
-    for (int y = 0; y < QUADS; y++) {
-        for (int x = lane; x < QUADS; x += BLOCK_LANES) {
-            __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
-            int4 four = (int4)(at[0], at[1], at[LENGTH_PITCH], at[LENGTH_PITCH + 1]);
-            int2 pairs = max(four.xz, four.yw);
-            int4 others = max(four.yxwz, pairs.yyxx);
-            int activity = (x > 0 ? WHOLE(quads[QUAD_AT(y, x - 1)]) : 0) + WHOLE(quads[QUAD_AT(y, x + 1)]) +
-                           (y > 0 ? WHOLE(quads[QUAD_AT(y - 1, x)]) : 0) + WHOLE(quads[QUAD_AT(y + 1, x)]);
-            int parts[4] = {four.x, four.y, four.z, four.w};
-            int largest[4] = {others.x, others.y, others.z, others.w};
-            for (int position = 0; position < 4; position++) {
-                int row = 2 * y + position / 2, column = 2 * x + position % 2, decided = 0;
-                __local int *value = work->of.values.quantised + row * SIDE + column;
-                if (parts[position] >= LEAST)
-                    decided = decide(as_float(*value), inverse, parts[position], activity, WHOLE(largest[position]));
-                *value = decided;
-                lengths[LENGTH_AT(row, column)] = LENGTH(decided);
-            }
-        }
-    }
-    SYNC;
-}
-#endif
-
 // What there is before anything is known of a block.
 INLINE void clear_block(__local Encoding *work, int lane)
 {
@@ -308,11 +213,12 @@ BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int 
         block.width = block.height = 0;
     bands += (size_t)block.y * pitch + block.x;
     clear_block(work, lane);
+    __local int *quantised = work->of.values.quantised;
 #if LOSSLESS
-    load_block(work, bands, pitch, block, lane);
+    load_block(quantised, work->lengths, bands, pitch, block, lane);
 #else
     float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
-    quantise_block(work, bands, pitch, block, inverse, lane);
+    quantise_block(quantised, work->lengths, work->quads, bands, pitch, block, inverse, lane);
 #endif
     measure_quads(work, lane);
 

@@ -183,7 +183,8 @@ impl Downloader {
     }
 }
 
-/// Where the blocks of one channel are coded: kernels (`cl/quad_encode.cl`, `cl/quad_decode.cl`), queue, and the square of coefficients.
+/// Where the blocks of one channel are coded: queue, kernels (`cl/quad_encode.cl`, `cl/quad_decode.cl`), and the square of
+/// coefficients.
 #[derive(Clone, Copy)]
 pub(super) struct Square<'a> {
     pub(super) queue: &'a Queue,

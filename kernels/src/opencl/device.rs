@@ -39,9 +39,10 @@ pub(super) const STRIP: [&str; 8] = [
     include_str!("../../cl/idwt_strip.cl"),
 ];
 /// The kernels for blocks.
-const CODEC: [&str; 4] = [
+const CODEC: [&str; 5] = [
     include_str!("../../cl/common.cl"),
     include_str!("../../cl/quad.cl"),
+    include_str!("../../cl/quad_quantise.cl"),
     include_str!("../../cl/quad_encode.cl"),
     include_str!("../../cl/quad_decode.cl"),
 ];

@@ -24,6 +24,7 @@ mod fault_tests;
 mod gather;
 mod handle;
 mod integer;
+mod integer_ends;
 mod kernel;
 mod lane;
 #[cfg(test)]

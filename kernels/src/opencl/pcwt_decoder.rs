@@ -5,7 +5,8 @@ use std::sync::Arc;
 use common::params::StreamParams;
 
 use super::device::Device;
-use super::integer::{Staged, Writer};
+use super::integer::Staged;
+use super::integer_ends::Writer;
 use super::kernel::{Arg, Kernel, Program, kernel, set};
 use super::memory::Memory;
 use super::pcwt::{ChannelTree, Channels, program};

@@ -2,7 +2,8 @@
 
 use common::params::StreamParams;
 
-use super::integer::{LSIZE, Reader, Staged};
+use super::integer::{LSIZE, Staged};
+use super::integer_ends::Reader;
 use super::kernel::{Arg, Kernel, Program, kernel, set};
 use super::memory::Memory;
 use super::pcwt::{ChannelTree, Channels, SLOT_WORDS, program};
