@@ -83,6 +83,17 @@ fn harmed(frame: &CodedFrame, mut seed: u32) -> ReceivedFrame {
     received
 }
 
+/// The pictures of these frames, one after another, and how many blocks were damaged.
+fn decode_all(decoder: &mut dyn Decoder, params: &StreamParams, received: &[ReceivedFrame]) -> (Vec<Vec<u8>>, u64) {
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    let picture = |frame| {
+        decoder.decode(frame, &mut out).unwrap();
+        out.data().to_vec()
+    };
+    let pictures = received.iter().map(picture).collect();
+    (pictures, decoder.damaged_blocks())
+}
+
 #[test]
 fn work_items_that_share_a_block_code_what_the_reference_codes() {
     for (width, height) in [(203, 117), (1, 7), (64, 33)] {
@@ -101,15 +112,7 @@ fn work_items_that_share_a_block_decode_what_the_reference_decodes() {
     let params = params(203, 117);
     let frames = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
     let received: Vec<_> = frames.iter().zip(0..).map(|(frame, seed)| harmed(frame, seed)).collect();
-    let decode_all = |decoder: &mut dyn Decoder| {
-        let mut out = Picture::for_stream(params.chroma, params.size);
-        let picture = |frame| {
-            decoder.decode(frame, &mut out).unwrap();
-            out.data().to_vec()
-        };
-        let pictures: Vec<_> = received.iter().map(picture).collect();
-        (pictures, decoder.damaged_blocks())
-    };
+    let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
     let expected = decode_all(&mut ReferenceDecoder::new(&params, BlockLayout::new(&params), String::new()));
     assert!(expected.1 > 20, "{} damaged blocks", expected.1);
     for device in devices() {
@@ -130,15 +133,7 @@ fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
         let mut reference = open_encoder(&params, BackendChoice::Reference, None).unwrap();
         let frame = reference.encode(picture, Target::Lossless).unwrap();
         let received: Vec<_> = (0..8).map(|seed| harmed(&frame, seed)).chain([(&frame).into()]).collect();
-        let decode_all = |decoder: &mut dyn Decoder| {
-            let mut out = Picture::for_stream(params.chroma, params.size);
-            let picture = |frame| {
-                decoder.decode(frame, &mut out).unwrap();
-                out.data().to_vec()
-            };
-            let pictures: Vec<_> = received.iter().map(picture).collect();
-            (pictures, decoder.damaged_blocks())
-        };
+        let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
         let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
         for device in devices() {
             let mut encoder = OpenClLosslessEncoder::on(&device, &params, String::new()).unwrap();
