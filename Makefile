@@ -38,6 +38,13 @@ fuzz: ## feed changed and random frames to the decoders for 10 minutes each (SEC
 	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
 	cargo run --release --locked -p kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
 
+.PHONY: fuzz-guided
+fuzz-guided: ## files that reach new code of the decoders, 10 minutes each (SECONDS=600; cargo-fuzz and a nightly toolchain)
+	cd kernels && for profile in quad pcwt; do \
+		mkdir -p fuzz/corpus/$$profile && cargo +nightly fuzz run $$profile fuzz/corpus/$$profile golden -- \
+			-max_total_time=$(or $(SECONDS),600) || exit; \
+	done
+
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo

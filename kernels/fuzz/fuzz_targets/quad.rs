@@ -1,0 +1,37 @@
+//! Files of the profile `quad` to the reference's decoder and the processor's: both refuse a frame, or both make the same picture.
+
+#![no_main]
+
+use common::coded::ReceivedFrame;
+use common::container::ContainerReader;
+use common::params::Profile;
+use kernels::{BackendChoice, Decoder, Error, Picture, open_decoder};
+use libfuzzer_sys::fuzz_target;
+
+mod limits;
+
+/// How many blocks have been damaged so far.
+fn decode(decoder: &mut dyn Decoder, frame: &ReceivedFrame, out: &mut Picture) -> Result<u64, Error> {
+    decoder.decode(frame, out)?;
+    Ok(decoder.damaged_blocks())
+}
+
+fuzz_target!(|file: &[u8]| {
+    let Ok(mut container) = ContainerReader::new(file) else { return };
+    let params = *container.params();
+    if params.codec.profile != Profile::Quad || limits::is_large(&params) {
+        return;
+    }
+    let open = |choice| open_decoder(&params, choice, None).map(|decoder| (decoder, Picture::decoded_from(&params)));
+    let (mut reference, mut cpu) = match (open(BackendChoice::Reference), open(BackendChoice::Cpu)) {
+        (Ok(reference), Ok(cpu)) => (reference, cpu),
+        (reference, cpu) => return assert_eq!(reference.err(), cpu.err()),
+    };
+    for _ in 0..limits::FRAMES {
+        let Ok(Some(frame)) = container.next_frame() else { return };
+        let frame = (&frame).into();
+        let damaged = decode(&mut *reference.0, &frame, &mut reference.1);
+        assert_eq!(damaged, decode(&mut *cpu.0, &frame, &mut cpu.1));
+        assert!(reference.1 == cpu.1);
+    }
+});
