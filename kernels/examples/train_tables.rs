@@ -3,8 +3,8 @@
 //! ```text
 //! train_tables PICTURES_DIR [--write]
 //! ```
-//! Without `--write` it only prints how many bits the symbols take with the tables there are ("fixed") and with
-//! tables made for the very same pictures ("ideal"). The pictures the committed tables come from are those that
+//! Without `--write` it only prints how many bits the symbols take with the tables there are ("fixed"), with tables made for
+//! the very same pictures ("ideal"), and with the best prefix code (Huffman, 1952) for each context of both. The pictures the committed tables come from are those that
 //! scikit-image 0.26 carries, written as PNG:
 //!
 //! ```text
@@ -47,8 +47,15 @@ fn main() -> anyhow::Result<()> {
         raw_bits += count(path, &mut counts).with_context(|| path.display().to_string())?;
     }
     let ideal = counts.iter().enumerate().map(frequencies).collect::<Vec<_>>();
-    report("fixed", &counts, &FREQUENCIES, raw_bits);
-    report("ideal", &counts, &ideal, raw_bits);
+    for (name, tables) in [("fixed", &FREQUENCIES[..]), ("ideal", &ideal)] {
+        report(name, &counts, &tables.iter().map(information).collect::<Vec<_>>(), raw_bits);
+        report(
+            &format!("{name}, prefix codes"),
+            &counts,
+            &tables.iter().map(prefix_lengths).collect::<Vec<_>>(),
+            raw_bits,
+        );
+    }
     if write {
         std::fs::write("src/tables/trained.rs", source(&ideal))?;
     }
@@ -123,17 +130,30 @@ fn source(tables: &[[u16; SYMBOLS]]) -> String {
     text + "];\n"
 }
 
-fn report(name: &str, counts: &Counts, tables: &[[u16; SYMBOLS]], raw_bits: u64) {
-    let bits = |range: std::ops::Range<usize>| -> f64 {
-        let rows = counts[range.clone()].iter().zip(&tables[range]);
-        rows.flat_map(|(row, table)| row.iter().zip(table))
-            .filter(|(count, _)| **count > 0)
-            .map(|(&count, &frequency)| count as f64 * (f64::from(PROBABILITY_BITS) - f64::from(frequency).log2()))
-            .sum()
-    };
-    println!(
-        "{name}: symbols {:.0} bits, raw {raw_bits} bits, both {:.0}",
-        bits(0..CONTEXTS),
-        bits(0..CONTEXTS) + raw_bits as f64
-    );
+/// Bits of each symbol as an arithmetic coder takes them.
+fn information(frequencies: &[u16; SYMBOLS]) -> [f64; SYMBOLS] {
+    frequencies.map(|frequency| f64::from(PROBABILITY_BITS) - f64::from(frequency).log2())
+}
+
+/// Bits of each symbol in the best prefix code; those that cannot occur have none.
+fn prefix_lengths(frequencies: &[u16; SYMBOLS]) -> [f64; SYMBOLS] {
+    let mut lengths = [0.0; SYMBOLS];
+    let possible = (0..SYMBOLS).filter(|&symbol| frequencies[symbol] > 0);
+    let mut trees: Vec<(u32, Vec<usize>)> = possible.map(|symbol| (frequencies[symbol].into(), vec![symbol])).collect();
+    while trees.len() > 1 {
+        trees.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        let (light, lighter) = (trees.pop().unwrap_or_default(), trees.pop().unwrap_or_default());
+        let joined = [light.1, lighter.1].concat();
+        joined.iter().for_each(|&symbol| lengths[symbol] += 1.0);
+        trees.push((light.0 + lighter.0, joined));
+    }
+    lengths
+}
+
+fn report(name: &str, counts: &Counts, bits: &[[f64; SYMBOLS]], raw_bits: u64) {
+    let of_symbols: f64 = (counts.iter().flatten().zip(bits.iter().flatten()))
+        .filter(|(count, _)| **count > 0)
+        .map(|(&count, bits)| count as f64 * bits)
+        .sum();
+    println!("{name}: symbols {of_symbols:.0} bits, raw {raw_bits} bits, both {:.0}", of_symbols + raw_bits as f64);
 }
