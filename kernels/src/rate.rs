@@ -2,9 +2,9 @@
 //! end, given the same pictures and budgets, chooses the same steps.
 //!
 //! A frame has two steps: its first `fine_blocks` blocks use `step`, the others the next coarser one. The search
-//! codes a frame as the last one ended, and then recodes blocks from there on (finer) or back (coarser) up to the
-//! block where the budget is met. If that is far, it first codes whole frames until the budget lies between two
-//! neighbouring steps.
+//! codes a frame as the last one ended, or, if the budget is another, where that frame would probably have ended with
+//! this budget. It then recodes blocks from there on (finer) or back (coarser) up to the block where the budget is met.
+//! If that is far, it first codes whole frames until the budget lies between two neighbouring steps.
 
 use std::ops::Range;
 
@@ -56,8 +56,10 @@ impl RateControl {
     pub fn first_steps(&self, target: Target) -> Vec<StepIndex> {
         match target {
             Target::Step(step) => vec![step],
-            Target::Bytes(_) if self.last.step.coarser() == self.last.step => vec![self.last.step],
-            Target::Bytes(_) => vec![self.last.step, self.last.step.coarser()],
+            Target::Bytes(bytes) => {
+                let step = self.beginning(bytes.saturating_sub(smallest_bytes(self.lengths.len()))).step;
+                if step.coarser() == step { vec![step] } else { vec![step, step.coarser()] }
+            }
             Target::Lossless => Vec::new(),
         }
     }
@@ -75,7 +77,7 @@ impl RateControl {
             Target::Bytes(bytes) => bytes,
             Target::Lossless => return Err(Error::WrongTarget { stream: "lossy" }),
         };
-        let smallest_bytes = FRAME_HEADER_BYTES + map_bytes(blocks);
+        let smallest_bytes = smallest_bytes(blocks);
         if budget < smallest_bytes {
             return Err(Error::BudgetTooSmall { asked_bytes: budget, smallest_bytes });
         }
@@ -83,10 +85,35 @@ impl RateControl {
         Ok(self.last)
     }
 
+    /// Where the search for `budget` bytes of blocks and their directory begins.
+    fn beginning(&self, budget: usize) -> FrameHeader {
+        let total = cost(&self.lengths);
+        let parts = times_smaller(total, budget, PART);
+        if total == 0 || parts <= PARTS_IGNORED {
+            return self.last;
+        }
+        // Sixteenths of a step: of the bytes so many are in blocks with the coarser one.
+        let coarse = cost(&self.lengths[self.last.fine_blocks as usize..]);
+        let at = 16 * u32::from(self.last.step.index()) + (16 * coarse / total) as u32;
+        let to = if total > budget { at + parts } else { at.saturating_sub(parts) };
+        let mut rest = total * (to % 16) as usize / 16;
+        let is_coarse = |length: &&u32| match rest.checked_sub(block_cost(**length)) {
+            Some(less) => {
+                rest = less;
+                true
+            }
+            None => false,
+        };
+        let coarse_blocks = self.lengths.iter().rev().take_while(is_coarse).count();
+        let step = u8::try_from(to / 16).ok().and_then(StepIndex::new).unwrap_or(StepIndex::MAX);
+        FrameHeader { step, fine_blocks: (self.lengths.len() - coarse_blocks) as u32 }
+    }
+
     /// Finds the steps for `budget` bytes of blocks and their directory.
     fn search(&mut self, coder: &mut impl BlockCoder, budget: usize) -> Result<FrameHeader, Error> {
         let blocks = coder.block_count();
-        let (mut step, fine) = (self.last.step, self.last.fine_blocks as usize);
+        let FrameHeader { mut step, fine_blocks } = self.beginning(budget);
+        let fine = fine_blocks as usize;
         let (front, back) = self.lengths.split_at_mut(fine);
         coder.code(0..fine, step, front)?;
         coder.code(fine..blocks, step.coarser(), back)?;
@@ -223,15 +250,32 @@ fn cost(lengths: &[u32]) -> usize {
     lengths.iter().map(|&length| block_cost(length)).sum()
 }
 
-/// About how many step indices lie between the sizes `total` and `budget`: seven double the size. At least 1.
-fn distance(total: usize, budget: usize) -> u8 {
+/// Bytes of a frame without any block.
+fn smallest_bytes(blocks: usize) -> usize {
+    FRAME_HEADER_BYTES + map_bytes(blocks)
+}
+
+/// About what a step index, and a sixteenth of one, leaves of a frame's bytes, of 2^15: seven indices halve them.
+const INDEX: u64 = 29 << 10;
+const PART: u64 = 32_566;
+/// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
+const PARTS_IGNORED: u32 = 2;
+
+/// How often the larger of `total` and `budget` must be made smaller, each time to so much of 2^15, to be no larger than the
+/// other.
+fn times_smaller(total: usize, budget: usize, share: u64) -> u32 {
     let (mut large, small) = (total.max(budget) as u64, total.min(budget).max(1) as u64);
-    let mut steps = 0;
-    while large > small && steps < StepIndex::MAX.index() {
-        large = large * 29 / 32;
-        steps += 1;
+    let mut times = 0;
+    while large > small {
+        large = (large * share) >> 15;
+        times += 1;
     }
-    steps.max(1)
+    times
+}
+
+/// About how many step indices lie between the sizes `total` and `budget`, at least 1.
+fn distance(total: usize, budget: usize) -> u8 {
+    times_smaller(total, budget, INDEX).clamp(1, StepIndex::MAX.index().into()) as u8
 }
 
 fn up(step: StepIndex, by: u8) -> StepIndex {
