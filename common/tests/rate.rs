@@ -85,6 +85,16 @@ fn random_loss_costs_nothing() {
 }
 
 #[test]
+fn large_frames_on_a_fast_link_are_no_loss() {
+    let mut call = Call::new(mbit(500), way(1).limited(mbit(8_000), ms(50)), way(1));
+    call.run(s(10));
+    print(&call);
+    let loss = call.sender.loss();
+    assert!(loss.share < 1e-3, "{loss:?}");
+    assert!(call.between(s(5), s(10)).all(|seen| seen.target == mbit(500)));
+}
+
+#[test]
 fn a_link_that_is_too_slow_is_found_and_used() {
     for rate in [2, 10] {
         let mut call = Call::new(mbit(40), way(20).limited(mbit(rate), ms(300)), way(20));

@@ -18,7 +18,12 @@ const INTERVAL_IDLE: Duration = Duration::from_millis(20);
 /// Feedbacks in which each arrival is reported, so that one that is lost loses nothing.
 const REPEATS: usize = 2;
 /// Numbers below those due that are covered too: datagrams overtaken by so many others are still reported.
-const REORDER: u32 = 32;
+const REORDER: usize = 32;
+/// Numbers that a feedback is the first to cover, at most; so many that have come are reported at once, since a fast
+/// link brings a large frame between two feedbacks.
+const NEW_MAX: usize = (AGES_MAX - REORDER) / REPEATS;
+/// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
+const REMEMBERED: usize = 8 * NEW_MAX;
 
 /// The last arrivals by sequence number, and the feedbacks made of them.
 #[derive(Clone, Debug)]
@@ -44,7 +49,7 @@ impl Reception {
         let reported = [tracker.highest(); REPEATS];
         Self {
             tracker,
-            arrivals: VecDeque::with_capacity(AGES_MAX),
+            arrivals: VecDeque::with_capacity(REMEMBERED),
             reported,
             number: 0,
             last: now,
@@ -65,17 +70,26 @@ impl Reception {
                 self.next = self.next.min(self.last + INTERVAL_URGENT);
             }
             self.shortest_us[1] = self.shortest_us[1].min(travel_us);
-            // Beyond what a feedback covers only the place of the newest matters.
-            let ahead_by = usize::try_from(ahead).unwrap_or(0).min(AGES_MAX);
-            self.arrivals.drain(..(self.arrivals.len() + ahead_by).saturating_sub(AGES_MAX).min(self.arrivals.len()));
+            // Beyond what is remembered only the place of the newest matters.
+            let ahead_by = usize::try_from(ahead).unwrap_or(0).min(REMEMBERED);
+            self.arrivals.drain(..(self.arrivals.len() + ahead_by).saturating_sub(REMEMBERED).min(self.arrivals.len()));
             self.arrivals.extend(std::iter::repeat_n(None, ahead_by));
             let back = usize::try_from(-i64::from(ahead).min(0)).unwrap_or(usize::MAX);
             let place = self.arrivals.len().checked_sub(1 + back);
             if let Some(arrival) = place.and_then(|place| self.arrivals.get_mut(place)) {
                 *arrival = Some(now);
             }
+            if self.beyond(self.reported[REPEATS - 1]) >= NEW_MAX {
+                self.next = self.next.min(now);
+            }
         }
         is_new
+    }
+
+    /// How many of the numbers remembered are higher than `number`.
+    fn beyond(&self, number: SequenceNumber) -> usize {
+        let ahead = self.tracker.highest().ahead_of(number);
+        usize::try_from(ahead).map_or(self.arrivals.len(), |ahead| ahead.min(self.arrivals.len()))
     }
 
     /// When [`Self::poll`] has something next.
@@ -83,26 +97,29 @@ impl Reception {
         if self.has_news { self.next } else { self.next + (INTERVAL_IDLE - INTERVAL) }
     }
 
-    /// The feedback that is due.
+    /// The feedback that is due; there may be another one.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         if now < self.next_at() {
             return None;
         }
-        let highest = self.tracker.highest();
-        let due = i64::from(highest.ahead_of(self.reported[0])) + i64::from(REORDER);
-        let covered = usize::try_from(due).unwrap_or(AGES_MAX).min(self.arrivals.len());
+        // What this one does not reach is for the next.
+        let rest = self.beyond(self.reported[REPEATS - 1]).saturating_sub(NEW_MAX);
+        let end = self.arrivals.len() - rest;
+        let begin = self.arrivals.len().saturating_sub(self.beyond(self.reported[0]) + REORDER);
+        let after = self.tracker.highest().0.wrapping_add(1).wrapping_sub(rest as u32);
         let header = FeedbackHeader {
             number: self.number,
             received: self.tracker.received(),
             missing: self.tracker.lost(),
-            base: SequenceNumber(highest.0.wrapping_add(1).wrapping_sub(covered as u32)),
+            base: SequenceNumber(after.wrapping_sub((end - begin) as u32)),
             time: now,
         };
-        let feedback = header.encode(self.arrivals.range(self.arrivals.len() - covered..).copied());
+        let feedback = header.encode(self.arrivals.range(begin..end).copied());
         self.number = self.number.wrapping_add(1);
         self.reported.rotate_left(1);
-        self.reported[REPEATS - 1] = highest;
-        (self.last, self.next, self.has_news) = (now, now + INTERVAL, false);
+        self.reported[REPEATS - 1] = SequenceNumber(after.wrapping_sub(1));
+        (self.last, self.has_news) = (now, rest > 0);
+        self.next = if rest > 0 { now } else { now + INTERVAL };
         self.shortest_us = [self.shortest_us[1], i64::MAX];
         Some(feedback)
     }
@@ -181,16 +198,42 @@ mod tests {
     }
 
     #[test]
+    fn a_large_burst_is_reported_at_once_and_wholly_and_twice() {
+        let mut reception = Reception::new(t(0));
+        poll(&mut reception, 20_000);
+        let mut reports = vec![0; 1_500];
+        for number in 0..1_500 {
+            reception.on_datagram(SequenceNumber(number), t(1_000), t(21_000));
+        }
+        for now in [21_000, 60_000] {
+            while let Some(feedback) = reception.poll(t(now)) {
+                let (_, ages) = FeedbackHeader::parse(&feedback).unwrap();
+                for (number, arrival) in ages.arrivals() {
+                    assert_eq!(arrival, Some(t(21_000)));
+                    reports[number.0 as usize] += 1;
+                }
+            }
+            assert!(reports.iter().all(|&times| times > usize::from(now == 60_000)), "at {now}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_left_out_at_the_old_end_and_any_number_is_taken() {
         let mut reception = Reception::new(t(0));
-        for number in 0..2_000 {
-            reception.on_datagram(SequenceNumber(number), t(u64::from(number)), t(u64::from(number)));
+        let count = REMEMBERED as u32 + 100;
+        for number in 0..count {
+            reception.on_datagram(SequenceNumber(number), t(1_000), t(2_000));
         }
-        let covered = poll(&mut reception, 10_000);
-        assert_eq!((covered.len(), covered.last()), (AGES_MAX, Some(&(1_999, Some(2_000)))));
+        assert_eq!(poll(&mut reception, 10_000)[0], (100, Some(2_000)));
+        let mut covered = Vec::new();
+        while let Some(feedback) = reception.poll(t(10_000)) {
+            covered.push(FeedbackHeader::parse(&feedback).unwrap().1.len());
+            assert!(covered.len() < 8);
+        }
+        assert_eq!((covered[0], &covered[1..]), (AGES_MAX - REORDER, &[AGES_MAX; 6][..]));
         for (at, number) in (1..).zip([u32::MAX / 2, u32::MAX, 5, 0x8000_0000, 1 << 20]) {
             reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
-            assert!(reception.arrivals.len() <= AGES_MAX);
+            assert!(reception.arrivals.len() <= REMEMBERED);
             poll(&mut reception, at * 40_000);
         }
     }

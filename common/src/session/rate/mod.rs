@@ -1,7 +1,8 @@
 //! How fast to send: the target from which the next frame's budget and its pacing follow.
 //!
-//! Every 10 ms, or 5 ms while a queue grows, the receiver tells when each datagram came. From that come the wait in the network's queues ([`delay`]),
-//! the speed of the link ([`capacity`]) and loss ([`excess`]); four rules make the target of them:
+//! Every 10 ms, 5 ms while a queue grows, and sooner if much comes, the receiver tells when each datagram came. From that come
+//! the wait in the network's queues ([`delay`]), the speed of the link ([`capacity`]) and loss ([`excess`]); four rules
+//! make the target of them:
 //!
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
 //!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue in about a third of a second.
