@@ -261,10 +261,14 @@ const PART: u64 = 32_566;
 /// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
 const PARTS_IGNORED: u32 = 2;
 
+/// More bytes than any frame has; a budget may be anything.
+const BYTES_MAX: usize = 1 << 40;
+
 /// How often the larger of `total` and `budget` must be made smaller, each time to so much of 2^15, to be no larger than the
 /// other.
 fn times_smaller(total: usize, budget: usize, share: u64) -> u32 {
-    let (mut large, small) = (total.max(budget) as u64, total.min(budget).max(1) as u64);
+    let [total, budget] = [total, budget].map(|bytes| bytes.min(BYTES_MAX) as u64);
+    let (mut large, small) = (total.max(budget), total.min(budget).max(1));
     let mut times = 0;
     while large > small {
         large = (large * share) >> 15;

@@ -57,8 +57,10 @@ fn a_plenty_of_bytes_exhausts_the_picture() {
     let params = params((100, 80), Chroma::C444, CodecParams::default());
     let picture = picture(PixelFormat::I444, params.size, 1);
     let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
-    let frame = encoder.encode(picture.as_ref(), Target::Bytes(1 << 20)).unwrap();
-    assert_eq!((frame.header.step, frame.header.fine_blocks as usize), (StepIndex::MIN, frame.block_count()));
+    for budget in [1 << 20, usize::MAX, usize::MAX] {
+        let frame = encoder.encode(picture.as_ref(), Target::Bytes(budget)).unwrap();
+        assert_eq!((frame.header.step, frame.header.fine_blocks as usize), (StepIndex::MIN, frame.block_count()));
+    }
 }
 
 #[test]
