@@ -21,8 +21,10 @@ fn main() {
         return;
     }
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let mut child = command.arg(CHILD).stdout(Stdio::piped()).spawn().unwrap();
+        // Whoever runs this in the background may ignore SIGINT, which a child inherits.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT,TERM").arg(std::env::current_exe().unwrap()).arg(CHILD);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
