@@ -80,8 +80,14 @@ camera-check: ## stream from a kernel test camera in a virtual machine (download
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver --bins
-	$(PRIORITY) cargo run --release --locked -p receiver --example faults -- $(FAULTS)
+	cargo build --release --locked -p sender -p receiver -p faults --bins
+	$(PRIORITY) $(TARGET)/release/faults $(FAULTS)
+
+.PHONY: attacks
+attacks: ## what an attacker reaches with both daemons; a table (ATTACKS="weak-key pings", PROGRAMS=FOLDER of another build)
+	@.ci/setup faults
+	cargo build --release --locked -p sender -p receiver -p faults --bins
+	$(TARGET)/release/faults attacks $(ATTACKS) $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)

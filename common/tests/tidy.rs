@@ -56,8 +56,9 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
     // Tests of the daemons and the scenarios of `make faults` may act as a hostile peer, so they may name quinn.
     let hostile = [
         "receiver/tests/",
-        "receiver/examples/faults/flood.rs",
-        "receiver/examples/faults/hostile.rs",
+        "receiver/faults/src/flood.rs",
+        "receiver/faults/src/hostile.rs",
+        "receiver/faults/src/attack/",
         "sender/tests/",
     ];
     let quinn = [&["common/shell/src/quic/", "common/shell/src/quic.rs"], &hostile[..]].concat();

@@ -1,16 +1,13 @@
 //! Both daemons over a line that loses: the scenarios of `make faults` in small, without a look at the clock.
 
 #[allow(dead_code, reason = "shared with the scenarios, which do more with it")]
-#[path = "../../examples/faults/relay.rs"]
-mod relay;
-
 use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
 use serde_json::Value;
 
-use self::relay::{Passed, Relay};
 use crate::support::{Daemon, Pair};
+use faults::relay::{Passed, Relay};
 
 const FRAMES: u64 = 150;
 const SEED: u64 = 4;

@@ -32,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) original: Option<Arc<Original>>,
     /// Whether the daemons run in network namespaces of their own.
     pub(crate) in_namespaces: bool,
+    /// The folder that holds both programs.
+    pub(crate) programs: PathBuf,
 }
 
 /// Everything that both daemons need, in a folder.
@@ -80,7 +82,7 @@ impl Setup {
         let quality = original.map(Quality::new);
         let fakes_clock = case.needs_clock();
         let setup = Self {
-            programs: programs()?,
+            programs: stream.programs.clone(),
             folder: folder.to_owned(),
             stream,
             keys,
@@ -181,27 +183,31 @@ fn faketime() -> Result<()> {
     Ok(())
 }
 
-/// Next to this program: `target/release/examples/faults` finds `target/release`.
-fn programs() -> Result<PathBuf> {
+/// The folder that holds both daemons: `asked`, or where this program or, for a test, its build lies.
+pub fn programs(asked: Option<&Path>) -> Result<PathBuf> {
     let own = std::env::current_exe().context("this program does not know where it is")?;
-    let folder = own.parent().and_then(Path::parent).context("this program is in no folder")?;
-    for name in ["sender", "receiver"] {
-        if !folder.join(name).is_file() {
-            bail!("{name} is not in {}: build it with the same profile first", folder.display());
-        }
+    let has_both = |folder: &&Path| ["sender", "receiver"].iter().all(|name| folder.join(name).is_file());
+    let mut folders: Vec<&Path> = own.ancestors().skip(1).take(2).collect();
+    if let Some(asked) = asked {
+        folders = vec![asked];
     }
-    Ok(folder.to_owned())
+    let found = folders.iter().copied().find(has_both).map(Path::to_owned);
+    found.with_context(|| {
+        format!("sender and receiver are not in {}: build them with the same profile first", folders[0].display())
+    })
 }
 
 /// A running daemon; it is killed with its value.
-pub(crate) struct Daemon {
+#[derive(Debug)]
+pub struct Daemon {
     name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 impl Daemon {
-    fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Self> {
+    /// Starts `command`; what it says goes to the file `log`.
+    pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Self> {
         let text = File::create(log)?;
         let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(text);
         let child = command.spawn().with_context(|| format!("the {name} does not start"))?;
@@ -209,7 +215,7 @@ impl Daemon {
     }
 
     /// Resident memory, bytes; 0 once it has ended.
-    pub(crate) fn memory(&self) -> u64 {
+    pub fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
@@ -230,8 +236,30 @@ impl Daemon {
         Duration::from_millis(10 * ticks.sum::<u64>())
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Processor time of the whole process; zero once it has ended.
+    pub fn time(&self) -> Duration {
+        Duration::from_millis(10 * ticks(Path::new(&format!("/proc/{}/stat", self.child.id()))))
+    }
+
+    /// What it has said so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// How it has ended, if it has: the exit code, or 128 and the signal's number.
+    pub fn ended(&mut self) -> Result<Option<i32>> {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.child.try_wait()?;
+        Ok(status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+    }
+
     /// Sends a signal, such as `KILL`, `STOP`, `CONT`.
-    pub(crate) fn signal(&self, name: &str) -> Result<()> {
+    pub fn signal(&self, name: &str) -> Result<()> {
         let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status()?;
         if !status.success() {
             bail!("the {} got no {name}", self.name);
@@ -240,14 +268,14 @@ impl Daemon {
     }
 
     /// Ends it without a word to its peer.
-    pub(crate) fn kill(mut self) -> Result<()> {
+    pub fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
     /// An error if it has ended by itself.
-    pub(crate) fn check(&mut self) -> Result<()> {
+    pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => bail!("the {} ended with {status}: {}", self.name, self.last_line()),
@@ -255,7 +283,7 @@ impl Daemon {
     }
 
     /// Asks it to end and waits; a daemon that does not end, or not well, is an error.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub fn stop(mut self) -> Result<()> {
         self.check()?;
         self.signal("TERM")?;
         let deadline = Instant::now() + PATIENCE;
@@ -270,8 +298,7 @@ impl Daemon {
     }
 
     fn last_line(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        text.lines().last().unwrap_or("it said nothing").to_owned()
+        self.said().lines().last().unwrap_or("it said nothing").to_owned()
     }
 }
 

@@ -43,20 +43,20 @@ enum Event {
 
 /// What has passed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Passed {
+pub struct Passed {
     /// What has become of the datagrams there.
-    pub(crate) there: NetCounters,
+    pub there: NetCounters,
     /// And of those back.
-    pub(crate) back: NetCounters,
+    pub back: NetCounters,
     /// Bytes that came from who dials in each [`SLICE`] since the start.
-    pub(crate) bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
 }
 
 /// Time that one entry of [`Passed::bytes`] covers.
-pub(crate) const SLICE: Duration = Duration::from_millis(100);
+pub const SLICE: Duration = Duration::from_millis(100);
 
 /// A running relay. It ends with its value.
-pub(crate) struct Relay {
+pub struct Relay {
     address: SocketAddr,
     target: SocketAddr,
     began: Instant,
@@ -69,7 +69,7 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// A relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
-    pub(crate) fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
+    pub fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
         let front = socket(listen)?;
         let (events, queue) = channel();
         let mut relay = Self {
@@ -100,29 +100,29 @@ impl Relay {
     }
 
     /// Where to dial.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// When it began.
-    pub(crate) fn began(&self) -> Instant {
+    pub fn began(&self) -> Instant {
         self.began
     }
 
     /// Begins scenarios, there and back.
-    pub(crate) fn begin(&self, there: Scenario, back: Scenario) {
+    pub fn begin(&self, there: Scenario, back: Scenario) {
         self.tell(Event::Begin(Box::new([there, back])));
     }
 
     /// From now on who listens sees another port, as after a router has forgotten the old one.
-    pub(crate) fn rebind(&mut self) -> io::Result<()> {
+    pub fn rebind(&mut self) -> io::Result<()> {
         let socket = self.back_socket()?;
         self.tell(Event::Rebind(socket, self.back_sockets));
         Ok(())
     }
 
     /// Ends the relay.
-    pub(crate) fn stop(mut self) -> Passed {
+    pub fn stop(mut self) -> Passed {
         self.end();
         self.forwarder.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }

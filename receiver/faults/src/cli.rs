@@ -1,34 +1,8 @@
 //! Both daemons on a bad network: scenarios over a relay, measured where the pictures are shown.
 //!
 //! `faults [SCENARIO].. [--seconds N] [--seed N] [--control]` prints a table and fails if a picture did not hold. Both
-//! daemons must have been built next to it. T5 and `--namespaces` need root, T10 needs the package libfaketime.
-
-#[path = "faults/bulk.rs"]
-mod bulk;
-#[path = "faults/cases.rs"]
-mod cases;
-#[path = "faults/checks.rs"]
-mod checks;
-#[path = "faults/daemons.rs"]
-mod daemons;
-#[path = "faults/flood.rs"]
-mod flood;
-#[path = "faults/hostile.rs"]
-mod hostile;
-#[path = "faults/measured.rs"]
-mod measured;
-#[path = "faults/namespaces.rs"]
-mod namespaces;
-#[path = "faults/quality.rs"]
-mod quality;
-#[path = "faults/relay.rs"]
-mod relay;
-#[path = "faults/run.rs"]
-mod run;
-#[path = "faults/stalls.rs"]
-mod stalls;
-#[path = "faults/table.rs"]
-mod table;
+//! daemons must have been built next to it, or lie in `--programs`. T5 and `--namespaces` need root, T10 needs the
+//! package libfaketime. `faults attacks [NAME]..` runs attacks instead.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -44,9 +18,10 @@ use common::units::FrameRate;
 use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
 
-use crate::daemons::Stream;
+use crate::daemons::{self, Stream};
 use crate::quality::Original;
 use crate::table::Row;
+use crate::{attack, bulk, cases, quality, run as scenario, stalls, table};
 
 /// Parts of a scenario are told apart by these.
 const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
@@ -54,7 +29,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b. All if none is named
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b. All if none is named. `attacks` and names of attacks: those
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
@@ -86,6 +61,9 @@ struct Arguments {
     /// Runs the daemons in network namespaces of their own (root)
     #[arg(long)]
     namespaces: bool,
+    /// Where both daemons lie, if not next to this program
+    #[arg(long)]
+    programs: Option<PathBuf>,
     /// Where the daemons' files go
     #[arg(long)]
     out: Option<PathBuf>,
@@ -100,7 +78,8 @@ struct Arguments {
     watch_stalls: bool,
 }
 
-fn main() -> ExitCode {
+/// Runs what the command line asks for.
+pub fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -120,6 +99,10 @@ fn run(arguments: &Arguments) -> Result<()> {
     if let (true, Some(file)) = (arguments.watch_stalls, &arguments.out) {
         return stalls::watch(file);
     }
+    let programs = daemons::programs(arguments.programs.as_deref())?;
+    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "attacks") {
+        return attack::run(names, &programs, &folder(arguments));
+    }
     let length = Duration::from_secs(arguments.seconds);
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
     let is_asked = |name: &str| {
@@ -133,10 +116,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         let names: Vec<_> = cases.iter().map(|case| case.name).collect();
         bail!("there is no scenario `{unknown}`: there are {}", names.join(", "));
     }
-    let out = match &arguments.out {
-        Some(out) => out.clone(),
-        None => std::env::temp_dir().join(format!("duet-faults-{}", std::process::id())),
-    };
+    let out = folder(arguments);
     let (source, original) = source(arguments, &out)?;
     let what = arguments.clip.as_ref().unwrap_or(&source);
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
@@ -152,9 +132,10 @@ fn run(arguments: &Arguments) -> Result<()> {
                 controller: (*controller).to_owned(),
                 original: original.clone(),
                 in_namespaces: arguments.namespaces,
+                programs: programs.clone(),
             };
             let folder = out.join(format!("{}-{controller}", case.name));
-            let (mut measured, passed) = match run::run(case, &stream, &folder, case.length(length)) {
+            let (mut measured, passed) = match scenario::run(case, &stream, &folder, case.length(length)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     println!(
@@ -184,6 +165,12 @@ fn run(arguments: &Arguments) -> Result<()> {
         bail!("the picture did not hold in {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// Where the daemons' files go.
+fn folder(arguments: &Arguments) -> PathBuf {
+    let default = || std::env::temp_dir().join(format!("duet-faults-{}", std::process::id()));
+    arguments.out.clone().unwrap_or_else(default)
 }
 
 /// The sender's source, and what the pictures shown are compared with.

@@ -1,0 +1,118 @@
+//! Attacks: what somebody does to a running daemon, and what it costs the one who runs it.
+//!
+//! An attack lives in a file of its own, named after its door, and is listed in [`ALL`]. Its function starts the
+//! daemons it needs on a [`Stage`], does its worst, and returns an [`Outcome`]: figures for the table, and a sentence
+//! for each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
+//! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
+
+mod stage;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+pub use self::stage::{Stage, Victim, unix_time};
+
+/// Something that an attacker does.
+#[derive(Clone, Copy, Debug)]
+pub struct Attack {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is done, for the table.
+    pub title: &'static str,
+    /// Does it.
+    pub run: fn(&Stage) -> Result<Outcome>,
+}
+
+/// All attacks, in the order of the table.
+pub const ALL: &[Attack] = &[];
+
+/// What an attack has cost. A figure that an attack does not measure is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Largest growth of the victim's resident memory, megabytes.
+    pub growth_mb: Option<f64>,
+    /// Processor time that the victim took meanwhile, seconds.
+    pub cpu_s: Option<f64>,
+    /// Lines that the victim wrote to its log meanwhile.
+    pub log_lines: Option<usize>,
+    /// Exit code of a victim that ended; 128 and the signal's number after a signal.
+    pub exit_code: Option<i32>,
+    /// Longest time without a new picture in a call that was running, milliseconds.
+    pub gap_ms: Option<f64>,
+    /// What else there is to say.
+    pub note: String,
+    /// Bars that were not held, one sentence each.
+    pub faults: Vec<String>,
+}
+
+impl Outcome {
+    /// Adds a sentence unless `holds`.
+    pub fn expect(&mut self, holds: bool, otherwise: impl Into<String>) {
+        if !holds {
+            self.faults.push(otherwise.into());
+        }
+    }
+
+    /// Adds a sentence unless the figure is known and at most `limit`.
+    pub fn at_most(&mut self, what: &str, figure: Option<f64>, limit: f64) {
+        match figure {
+            Some(figure) if figure <= limit => {}
+            Some(figure) => self.faults.push(format!("{what} {figure:.1} > {limit:.1}")),
+            None => self.faults.push(format!("{what} was not measured")),
+        }
+    }
+}
+
+/// Runs the attacks of these names (all if there is none) against the daemons in `programs`; prints a table and fails
+/// if a bar was not held.
+pub fn run(names: &[String], programs: &Path, folder: &Path) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|attack| attack.name == name.as_str())) {
+        let known: Vec<_> = ALL.iter().map(|attack| attack.name).collect();
+        bail!("there is no attack `{unknown}`: there are {}", known.join(", "));
+    }
+    println!("{HEAD}");
+    let mut failed = Vec::new();
+    for attack in ALL.iter().filter(|attack| names.is_empty() || names.iter().any(|name| name == attack.name)) {
+        let outcome = Stage::new(programs, &folder.join(attack.name)).and_then(|stage| (attack.run)(&stage));
+        let outcome = outcome
+            .unwrap_or_else(|error| Outcome { faults: vec![format!("not run: {error:#}")], ..Outcome::default() });
+        if !outcome.faults.is_empty() {
+            failed.push(attack.name);
+        }
+        println!("{}", Row(attack, &outcome));
+    }
+    println!("\nFiles of each attack: {}", folder.display());
+    if !failed.is_empty() {
+        bail!("not held: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+const HEAD: &str = "| attack | what is done | growth, MB | processor, s | log lines | exit | gap, ms | held |\n\
+                    |---|---|---|---|---|---|---|---|";
+
+struct Row<'a>(&'a Attack, &'a Outcome);
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(attack, outcome) = self;
+        let figure = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
+        let whole = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let held = if outcome.faults.is_empty() { "yes".to_owned() } else { outcome.faults.join("; ") };
+        write!(
+            out,
+            "| {} | {}{}{} | {} | {} | {} | {} | {} | {held} |",
+            attack.name,
+            attack.title,
+            if outcome.note.is_empty() { "" } else { ": " },
+            outcome.note,
+            figure(outcome.growth_mb),
+            figure(outcome.cpu_s),
+            whole(outcome.log_lines.map(|lines| lines as i64)),
+            whole(outcome.exit_code.map(i64::from)),
+            figure(outcome.gap_ms),
+        )
+    }
+}

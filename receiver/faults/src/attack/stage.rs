@@ -1,0 +1,201 @@
+//! Where an attack happens: keys, a folder, daemons that are watched.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use shell::identity::Identity;
+
+use super::Outcome;
+use crate::daemons::Daemon;
+use crate::measured;
+
+/// Longest that a daemon may take for what it should do at once; only a hang takes as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between two looks at a daemon.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A folder with the keys of both ends, and the programs.
+#[derive(Debug)]
+pub struct Stage {
+    programs: PathBuf,
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// A stage for the daemons in `programs`; its files go to `folder`, which is emptied first.
+    pub fn new(programs: &Path, folder: &Path) -> Result<Self> {
+        if folder.is_dir() {
+            std::fs::remove_dir_all(folder)?;
+        }
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self { programs: programs.to_owned(), folder: folder.to_owned() })
+    }
+
+    /// A file of this attack.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The identity in the file `name.pem`, made when first asked for: `sender` and `receiver` are the daemons' own.
+    pub fn identity(&self, name: &str) -> Result<Identity> {
+        Ok(Identity::load_or_create(&self.file(&format!("{name}.pem")))?)
+    }
+
+    /// The public key of [`Self::identity`] as a flag has it.
+    pub fn key(&self, name: &str) -> Result<String> {
+        Ok(self.identity(name)?.public_key().to_string())
+    }
+
+    /// An address of the loopback whose UDP port was free a moment ago.
+    pub fn free_address(&self) -> Result<SocketAddr> {
+        Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?)
+    }
+
+    /// The program `sender` or `receiver`, with its key.
+    pub fn program(&self, name: &'static str) -> Result<Command> {
+        self.identity(name)?;
+        let mut command = Command::new(self.programs.join(name));
+        command.args(["--backend", "cpu", "--identity"]).arg(self.file(&format!("{name}.pem")));
+        command.env("DUET_LOG", "info");
+        Ok(command)
+    }
+
+    /// A receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs the
+    /// pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
+    pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
+        let config = self.file("receiver.toml");
+        std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", self.file("pictures").display()))?;
+        let mut command = self.program("receiver")?;
+        command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]).arg(config);
+        command.arg("--stats").arg(self.file("receiver.jsonl"));
+        Ok(command)
+    }
+
+    /// A sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
+    pub fn sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
+        let mut command = self.program("sender")?;
+        command.args(["--to", &address.to_string(), "--peer", peer, "--rate", "4M"]);
+        command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file("sender.jsonl"));
+        Ok(command)
+    }
+
+    /// Starts a daemon; its log is `NAME.log`.
+    pub fn start(&self, name: &'static str, command: &mut Command) -> Result<Victim> {
+        let daemon = Daemon::start(name, command, &self.file(&format!("{name}.log")))?;
+        Ok(Victim { daemon, begin: None, memory_most: 0 })
+    }
+
+    /// Waits until a UDP socket is bound to the address's port.
+    pub fn wait_until_bound(&self, address: SocketAddr, victim: &mut Victim) -> Result<()> {
+        let port = format!(":{:04X}", address.port());
+        victim.until("its socket", || {
+            let sockets =
+                ["/proc/net/udp", "/proc/net/udp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
+            let is_bound = |line: &str| line.split_whitespace().nth(1).is_some_and(|local| local.ends_with(&port));
+            Ok(sockets.iter().flat_map(|text| text.lines()).any(is_bound))
+        })
+    }
+
+    /// Number of pictures that the receiver has shown so far.
+    pub fn shown(&self) -> usize {
+        let log = std::fs::read_to_string(self.file("pictures")).unwrap_or_default();
+        log.lines().count().saturating_sub(1)
+    }
+
+    /// Waits until the receiver has shown `more` pictures more than now.
+    pub fn wait_for_pictures(&self, victim: &mut Victim, more: usize) -> Result<()> {
+        let before = self.shown();
+        victim.until("pictures", || Ok(self.shown() >= before + more))
+    }
+
+    /// Longest time without a new picture between `from` (time since 1970) and now, milliseconds.
+    pub fn gap_ms(&self, from: Duration) -> Result<f64> {
+        let now = unix_time()?.saturating_sub(from).as_secs_f64() * 1e3;
+        let pictures = measured::pictures(&self.file("pictures"), from)?;
+        let inside = pictures.iter().map(|picture| picture.at).filter(|&at| at > 0.0 && at < now);
+        let points: Vec<f64> = std::iter::once(0.0).chain(inside).chain([now]).collect();
+        Ok(points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max))
+    }
+}
+
+/// The time since 1970.
+pub fn unix_time() -> Result<Duration> {
+    Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?)
+}
+
+/// A daemon under attack.
+#[derive(Debug)]
+pub struct Victim {
+    /// The process.
+    pub daemon: Daemon,
+    begin: Option<Begin>,
+    memory_most: u64,
+}
+
+/// What the victim had when the attack began.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    memory: u64,
+    cpu: Duration,
+    log_lines: usize,
+}
+
+impl Victim {
+    /// The attack begins: growth, processor time and log lines count from here.
+    pub fn begin(&mut self) {
+        let begin = Begin { memory: self.daemon.memory(), cpu: self.daemon.time(), log_lines: self.lines() };
+        self.memory_most = begin.memory;
+        self.begin = Some(begin);
+    }
+
+    /// Notes what the victim takes now; call it often.
+    pub fn look(&mut self) {
+        self.memory_most = self.memory_most.max(self.daemon.memory());
+    }
+
+    /// Looks at the victim for this long.
+    pub fn watch(&mut self, span: Duration) {
+        let end = Instant::now() + span;
+        while Instant::now() < end {
+            self.look();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Looks at the victim until `holds`; an error if that takes too long or the victim ends.
+    pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds()? {
+            self.look();
+            self.daemon.check()?;
+            if Instant::now() >= deadline {
+                bail!("{what} did not come in {} s", PATIENCE.as_secs());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// The figures since [`Self::begin`], and the exit code of a victim that has ended.
+    pub fn outcome(&mut self) -> Result<Outcome> {
+        self.look();
+        let exit_code = self.daemon.ended()?;
+        let begin = self.begin.context("the attack has not begun")?;
+        // What a process that has ended took is gone with it.
+        let cpu = self.daemon.time().checked_sub(begin.cpu);
+        Ok(Outcome {
+            growth_mb: Some(self.memory_most.saturating_sub(begin.memory) as f64 / 1e6),
+            cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
+            log_lines: Some(self.lines().saturating_sub(begin.log_lines)),
+            exit_code,
+            ..Outcome::default()
+        })
+    }
+
+    fn lines(&self) -> usize {
+        self.daemon.said().lines().count()
+    }
+}

@@ -1,0 +1,22 @@
+//! Both daemons on a bad network and under attack, measured where the pictures are shown.
+//!
+//! ```text
+//! cli ─▶ cases: the scenarios ─▶ run: one of them, with daemons, relay, floods, a hostile peer ─▶ measured ─▶ checks
+//!    └─▶ attack: what an attacker does to one daemon, and what it costs
+//! ```
+
+pub mod attack;
+mod bulk;
+mod cases;
+mod checks;
+pub mod cli;
+pub mod daemons;
+mod flood;
+mod hostile;
+mod measured;
+mod namespaces;
+mod quality;
+pub mod relay;
+mod run;
+mod stalls;
+mod table;

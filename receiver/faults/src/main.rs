@@ -1,0 +1,7 @@
+//! The command `faults`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    faults::cli::main()
+}

@@ -1,0 +1,25 @@
+//! Each attack against the daemons of this build: none costs more than its bar.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::path::PathBuf;
+
+use faults::attack::{ALL, Stage};
+use faults::daemons::programs;
+
+/// One test runs them one after the other: a small machine cannot be attacked in several ways at once.
+#[test]
+fn every_attack_is_held() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let programs = programs(None).unwrap();
+    let mut failed = Vec::new();
+    for attack in ALL {
+        let stage = Stage::new(&programs, &folder.join(attack.name)).unwrap();
+        match (attack.run)(&stage) {
+            Ok(outcome) if outcome.faults.is_empty() => {}
+            Ok(outcome) => failed.push(format!("{}: {}", attack.name, outcome.faults.join("; "))),
+            Err(error) => failed.push(format!("{}: not run: {error:#}", attack.name)),
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
