@@ -14,6 +14,7 @@ use kernels::Picture;
 use kernels::{BackendChoice, BackendInfo, Decoder, open_decoder};
 use shell::clock;
 use shell::exit::Failure;
+use shell::limited;
 use shell::slot::{Slot, Taken};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
@@ -180,13 +181,14 @@ impl Open {
             decoder.decode(&nothing, picture).map_err(Failure::device)?;
         }
         let backend = decoder.backend().clone();
-        tracing::info!(
-            size = %params.size,
-            fps = params.frame_rate.as_f64(),
-            backend = backend.name,
-            device = %backend.device,
-            reason = %backend.reason,
-            "decoder ready"
+        limited!(
+            info,
+            "decoder ready: {} at {} frames a second, {} on {}: {}",
+            params.size,
+            params.frame_rate.as_f64(),
+            backend.name,
+            backend.device,
+            backend.reason
         );
         let stream = Arc::new(Stream { serial, params, backend });
         Ok(Self { stream, coarse_blocks: layout.coarse_blocks(), decoder, spare, took: Duration::ZERO })
@@ -223,7 +225,7 @@ impl Open {
         self.took = (7 * self.took + clock::now().since(began)) / 8;
         if self.stream.backend != *self.decoder.backend() {
             let backend = self.decoder.backend().clone();
-            tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+            limited!(warn, "{} on {} from now on: {}", backend.name, backend.device, backend.reason);
             self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
         }
         let passed = Passed {

@@ -9,7 +9,9 @@ use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, Receive
 use common::units::Timestamp;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use shell::exit::Failure;
+use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, streaming_silence};
+use shell::quoted::Quoted;
 use shell::slot::Slot;
 
 use crate::decode::{Job, Opened};
@@ -65,7 +67,7 @@ impl ReceiverLink {
             }
             ReceiverEvent::Finished => self.action = Some(Action::End),
             ReceiverEvent::PeerStopping => {
-                tracing::info!("the sender has stopped; waiting for it to come back");
+                limited!(info, "the sender has stopped; waiting for it to come back");
                 self.action.get_or_insert(Action::Disconnect);
             }
             ReceiverEvent::PeerReplaced if self.dials => {
@@ -76,7 +78,7 @@ impl ReceiverLink {
                 self.action.get_or_insert(Action::Disconnect);
             }
             ReceiverEvent::PeerRejected(reason) => {
-                let message = format!("the sender ended the connection: {reason}");
+                let message = format!("the sender ended the connection: {}", Quoted(&reason));
                 self.action = Some(Action::Fail(Failure::network(message)));
             }
         }

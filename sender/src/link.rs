@@ -11,7 +11,9 @@ use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
 use shell::exit::Failure;
+use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
+use shell::quoted::Quoted;
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -112,7 +114,8 @@ impl SenderLink {
     fn on_event(&mut self, event: SenderEvent) {
         match event {
             SenderEvent::Streaming => {
-                tracing::info!(
+                limited!(
+                    info,
                     "streaming {} at {} for a start",
                     self.parts.info.size,
                     self.parts.session.rate_target()
@@ -122,7 +125,7 @@ impl SenderLink {
             }
             SenderEvent::Finished | SenderEvent::PeerFinished => self.action = Some(Action::End),
             SenderEvent::PeerStopping => {
-                tracing::info!("the receiver has stopped; waiting for it to come back");
+                limited!(info, "the receiver has stopped; waiting for it to come back");
                 self.action.get_or_insert(Action::Disconnect);
             }
             SenderEvent::PeerReplaced if self.parts.dials => {
@@ -133,7 +136,7 @@ impl SenderLink {
                 self.action.get_or_insert(Action::Disconnect);
             }
             SenderEvent::PeerRejected(reason) => {
-                let message = format!("the receiver ended the connection: {reason}");
+                let message = format!("the receiver ended the connection: {}", Quoted(&reason));
                 self.action = Some(Action::Fail(Failure::network(message)));
             }
         }

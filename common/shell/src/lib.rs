@@ -1,16 +1,18 @@
 //! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
-//! slots between threads, statistics file, metrics page, signals, service manager.
+//! slots between threads, limits on log lines, statistics file, metrics page, signals, service manager.
 
 pub mod cli;
 pub mod clock;
 pub mod doctor;
 pub mod exit;
 pub mod identity;
+pub mod limit;
 pub mod link;
 pub mod linktest;
 pub mod log;
 pub mod metrics;
 mod quic;
+pub mod quoted;
 pub mod sd;
 pub mod signals;
 pub mod slot;

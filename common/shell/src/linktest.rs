@@ -11,8 +11,10 @@ use common::units::{Bitrate, Timestamp};
 use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::limited;
 use crate::link::LiveRate;
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
+use crate::quoted::Quoted;
 use crate::tls::Protocol;
 
 /// Longest link test that is answered.
@@ -37,7 +39,7 @@ pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
     if ANSWERING.swap(true, Ordering::Relaxed) {
         return probing.close(CloseCode::Busy, TESTING).await;
     }
-    tracing::info!("{} at {} tests the link", probing.peer().name, probing.address());
+    limited!(info, "{} at {} tests the link", probing.peer().name, probing.address());
     let mut answerer = Answerer::default();
     let end = clock::now() + ANSWER_MAX;
     loop {
@@ -151,7 +153,9 @@ fn room(probing: &Probing, full: &mut bool) -> Option<()> {
 
 fn ended(error: QuicError) -> Failure {
     match error {
-        QuicError::Closed(reason) => Failure::network(format!("the other side does not test the link: {reason}")),
+        QuicError::Closed(reason) => {
+            Failure::network(format!("the other side does not test the link: {}", Quoted(&reason)))
+        }
         error => error.into(),
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use common::coded::CodedFrame;
+use common::config::PublicKey;
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::netsim::Random;
 use common::params::{CodecParams, StreamParams};
@@ -61,18 +62,14 @@ impl Hostile {
 
 /// Connects to the daemon at `target`, whose key file is `peer`, with the key in the file `key`.
 pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Result<Hostile> {
-    let own = Identity::load(key)?;
-    let verifier = PeerVerifier::new([Identity::load(peer)?.public_key()]);
-    let tls = client_config(own.certified_key()?, verifier, Protocol::Call)?;
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let config = client(&Identity::load(key)?, Identity::load(peer)?.public_key())?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-            let mut endpoint = quinn::Endpoint::client((any, 0).into())?;
-            endpoint.set_default_client_config(config);
+            let endpoint = endpoint(any, config)?;
             match act {
                 Act::Flood => flood(&endpoint, target, &stopped).await,
                 Act::Abuse => abuse(&endpoint, target, Role::Sender, &stopped).await,
@@ -83,10 +80,23 @@ pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Re
     Ok(Hostile { stop, thread })
 }
 
+/// How to call the peer with the key `peer` as the holder of `own`.
+pub(crate) fn client(own: &Identity, peer: PublicKey) -> Result<quinn::ClientConfig> {
+    let tls = client_config(own.certified_key()?, PeerVerifier::new([peer]), Protocol::Call)?;
+    Ok(quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?)))
+}
+
+/// A socket that calls.
+pub(crate) fn endpoint(from: Ipv4Addr, config: quinn::ClientConfig) -> Result<quinn::Endpoint> {
+    let mut endpoint = quinn::Endpoint::client((from, 0).into())?;
+    endpoint.set_default_client_config(config);
+    Ok(endpoint)
+}
+
 /// A connection and its control stream.
-struct Line {
-    connection: quinn::Connection,
-    send: quinn::SendStream,
+pub(crate) struct Line {
+    pub(crate) connection: quinn::Connection,
+    pub(crate) send: quinn::SendStream,
     receive: quinn::RecvStream,
     reader: ControlReader,
     /// Which end it speaks for.
@@ -94,19 +104,19 @@ struct Line {
 }
 
 impl Line {
-    async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role) -> Result<Self> {
+    pub(crate) async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role) -> Result<Self> {
         let connection = endpoint.connect(target, "duet")?.await?;
         let (send, receive) = connection.open_bi().await?;
         Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
     }
 
-    async fn say(&mut self, message: &ControlMessage) -> Result<()> {
+    pub(crate) async fn say(&mut self, message: &ControlMessage) -> Result<()> {
         let mut bytes = Vec::new();
         encode(message, self.own, &mut bytes);
         Ok(self.send.write_all(&bytes).await?)
     }
 
-    async fn hear(&mut self) -> Result<ControlMessage> {
+    pub(crate) async fn hear(&mut self) -> Result<ControlMessage> {
         let mut buffer = vec![0; 4_096];
         loop {
             if let Some((_, message)) = self.reader.next()? {
@@ -118,7 +128,7 @@ impl Line {
     }
 
     /// How the peer ends the connection.
-    async fn verdict(&self) -> Option<String> {
+    pub(crate) async fn verdict(&self) -> Option<String> {
         match tokio::time::timeout(ANSWER_MAX, self.connection.closed()).await {
             Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
                 Some(String::from_utf8_lossy(&close.reason).into_owned())

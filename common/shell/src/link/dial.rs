@@ -12,6 +12,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::limited;
 use crate::linktest;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 
@@ -140,7 +141,7 @@ async fn connect(
             Ok(Ok(connection)) => return Ok(Some(connection)),
             Ok(Err(error)) if error.is_final() => return Err(error),
             Ok(Err(error)) if !reported => {
-                tracing::info!("{address}: {error}; trying again every {} ms", RETRY.as_millis());
+                limited!(info, "{address}: {error}; trying again every {} ms", RETRY.as_millis());
                 reported = true;
             }
             Ok(Err(_)) => {}
@@ -203,7 +204,7 @@ pub(super) async fn accept_for_ever(
                     let _ = connections.send(Ok(connection)).await;
                 }
                 Ok(Accepted::LinkTest(probing)) => linktest::answer(probing, &busy).await,
-                Err(error) => tracing::warn!("a connection from {address} was not accepted: {error}"),
+                Err(error) => limited!(warn, "a connection from {address} was not accepted: {error}"),
             }
         });
     }

@@ -15,6 +15,7 @@ use super::dial::{Patience, accept_for_ever, dial_for_ever};
 use super::{Action, Link, LinkOptions, LinkState, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
+use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
 use crate::signals::Requests;
 
@@ -117,7 +118,8 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
             Event::Connection(Ok(connection)) => {
                 if let Some(old) = active.take() {
                     if old.connection.peer().key != connection.peer().key {
-                        tracing::warn!(
+                        limited!(
+                            warn,
                             "{} called, but {} is connected",
                             connection.peer().name,
                             old.connection.peer().name
@@ -126,7 +128,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                         active = Some(old);
                         continue;
                     }
-                    tracing::info!("{} has connected anew", connection.peer().name);
+                    limited!(info, "{} has connected anew", connection.peer().name);
                     tokio::spawn(old.replaced());
                     link.on_disconnected(now);
                 }
@@ -138,7 +140,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                 match current.handle(input, &buffer, link, now).await {
                     Ok(()) => active = Some(current),
                     Err(violation) => {
-                        tracing::warn!("{}: {violation}", current.connection.peer().name);
+                        limited!(warn, "{}: {violation}", current.connection.peer().name);
                         current.drain(link);
                         current.finish(CloseCode::Protocol, &violation).await;
                         link.on_disconnected(now);
@@ -155,7 +157,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                     if error.is_final() {
                         break Err(error.into());
                     }
-                    tracing::info!("the connection to {} has ended: {error}", old.connection.peer().name);
+                    limited!(info, "the connection to {} has ended: {error}", old.connection.peer().name);
                 }
             }
             Event::Wake => link.on_wake(now),
@@ -220,7 +222,7 @@ impl Active {
                 self.reader.push(&buffer[..count]);
                 while let Some((speaker, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
-                        tracing::info!("connected to {} at {}", self.connection.peer().name, self.connection.address());
+                        limited!(info, "connected to {} at {}", self.connection.peer().name, self.connection.address());
                     }
                     link.on_control(speaker, message, now).map_err(|violation| violation.to_string())?;
                 }

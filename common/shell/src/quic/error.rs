@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use common::config::PublicKey;
 
 use crate::exit::Failure;
+use crate::quoted::Quoted;
 
 /// Why there is no connection, or no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +40,8 @@ pub(crate) enum QuicError {
     Handshake(String),
     #[error("no answer")]
     TimedOut,
-    #[error("the other side closed the connection ({0})")]
+    /// The reason as the peer says it.
+    #[error("the other side closed the connection ({})", Quoted(.0))]
     Closed(String),
     #[error("the other side has restarted")]
     Reset,

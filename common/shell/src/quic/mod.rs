@@ -185,7 +185,7 @@ impl Endpoint {
             }
             ConnectionError::Reset => QuicError::Reset,
             ConnectionError::TimedOut => QuicError::TimedOut,
-            ConnectionError::LocallyClosed => QuicError::Closed("from this side".to_owned()),
+            ConnectionError::LocallyClosed => QuicError::Other("this side has closed it".to_owned()),
             ConnectionError::VersionMismatch => QuicError::NoCommonProtocol,
             ConnectionError::CidsExhausted => QuicError::Other(error.to_string()),
         }

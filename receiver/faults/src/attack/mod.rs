@@ -5,6 +5,8 @@
 //! for each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
 //! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
 
+mod caller;
+mod log_lines;
 mod stage;
 
 use std::fmt;
@@ -26,7 +28,8 @@ pub struct Attack {
 }
 
 /// All attacks, in the order of the table.
-pub const ALL: &[Attack] = &[];
+pub const ALL: &[Attack] =
+    &[Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run }];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]

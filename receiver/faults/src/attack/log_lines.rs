@@ -1,0 +1,50 @@
+//! Strangers and peers that write the log.
+
+use anyhow::Result;
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role};
+
+use super::caller::call;
+use super::{Outcome, Stage};
+use crate::hostile::Line;
+
+const STRANGERS: usize = 1_000;
+const FORGED: &str = "2026-01-01T00:00:00Z  INFO somebody else says this";
+const LINES_MAX: usize = 20;
+
+/// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    receiver.begin();
+    call(stage, "stranger", "receiver", async |endpoint| {
+        for _ in 0..STRANGERS {
+            let connection = endpoint.connect(address, "duet")?.await;
+            if let Ok(connection) = connection {
+                connection.closed().await;
+            }
+        }
+        Ok(())
+    })?;
+    call(stage, "sender", "receiver", async |endpoint| {
+        let mut line = Line::open(endpoint, address, Role::Sender).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+        line.hear().await?;
+        line.connection.close(7u32.into(), format!("goodbye\n{FORGED}").as_bytes());
+        endpoint.wait_idle().await;
+        Ok(())
+    })?;
+    receiver.until("the goodbye", || Ok(receiver_log(stage).contains(FORGED)))?;
+    let mut outcome = receiver.outcome()?;
+    let lines = outcome.log_lines.unwrap_or_default();
+    outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
+    let is_forged = receiver_log(stage).lines().any(|line| line.starts_with(FORGED));
+    outcome.expect(!is_forged, "a peer has written a line of its own");
+    outcome.note = format!("a forged line: {}", if is_forged { "yes" } else { "no" });
+    Ok(outcome)
+}
+
+fn receiver_log(stage: &Stage) -> String {
+    std::fs::read_to_string(stage.file("receiver.log")).unwrap_or_default()
+}
