@@ -99,6 +99,7 @@ impl Metrics for SenderReport {
             rate_target_bps,
             rtt_us,
             loss,
+            black_holes,
             backend,
             device,
             stages_us,
@@ -116,6 +117,11 @@ impl Metrics for SenderReport {
         );
         page.gauge("duet_sender_rtt_seconds", "Round trip.", rtt_us.map(|us| us as f64 / 1e6));
         page.gauge("duet_sender_loss_ratio", "Share of the datagrams that did not arrive, 0 to 1.", Some(*loss));
+        page.counter(
+            "duet_sender_black_holes_total",
+            "Times that the path ceased to carry the larger packets.",
+            *black_holes,
+        );
         page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
         page.stages("duet_sender_stage_seconds", stages_us);
     }

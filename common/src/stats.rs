@@ -174,6 +174,8 @@ pub struct SenderReport {
     pub rtt_us: Option<u64>,
     /// Share of the datagrams that did not arrive, 0 to 1.
     pub loss: f64,
+    /// Times that the path ceased to carry the larger packets.
+    pub black_holes: u64,
     /// Back end: opencl, cpu or reference.
     pub backend: String,
     /// Device.
@@ -274,8 +276,8 @@ mod tests {
     fn report_keys_are_a_contract() {
         check_keys(
             &SenderReport::default(),
-            "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss backend
-             device stages_us final",
+            "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
+             black_holes backend device stages_us final",
         );
         check_keys(
             &ReceiverReport::default(),

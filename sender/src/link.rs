@@ -47,6 +47,8 @@ pub(crate) struct SenderLink {
     sent: u64,
     finishing: bool,
     rtt_us: Option<u64>,
+    /// Of the connections that have ended, and of this one.
+    black_holes: [u64; 2],
     ticks: u32,
     action: Option<Action>,
 }
@@ -60,6 +62,7 @@ impl SenderLink {
             sent: 0,
             finishing: false,
             rtt_us: None,
+            black_holes: [0; 2],
             ticks: 0,
             action: None,
         }
@@ -159,6 +162,7 @@ impl SenderLink {
             rate_target_bps: self.parts.session.rate_target().as_bps(),
             rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: counters.loss(),
+            black_holes: self.black_holes.iter().sum(),
             backend: self.parts.backend.name.to_owned(),
             device: self.parts.backend.device.clone(),
             stages_us: self.stages.summary(),
@@ -174,6 +178,7 @@ impl Link for SenderLink {
 
     fn on_disconnected(&mut self, now: Timestamp) {
         self.parts.gate.set_open(false);
+        self.black_holes = [self.black_holes.iter().sum(), 0];
         self.parts.session.on_disconnected(now);
         // What was not sent of the frames given is gone.
         let counters = self.parts.session.stats();
@@ -197,6 +202,7 @@ impl Link for SenderLink {
         if let Some(state) = state {
             self.parts.session.set_max_datagram(state.max_datagram);
             self.rtt_us = Some(state.rtt.as_micros() as u64);
+            self.black_holes[1] = state.black_holes;
         }
         // While nobody watches, being reachable is all that this daemon has to do.
         if !self.parts.session.is_streaming() {

@@ -33,15 +33,14 @@ fn in_order(run: &Measured) -> Verdict {
 }
 
 pub(crate) fn loss_check(run: &Measured) -> Vec<String> {
-    let verdict = in_order(run)
+    let [.., clean] = run.clean.unwrap_or([f64::NAN; 3]);
+    in_order(run)
         .at_most("gap", run.gap_max(), 50.0)
         .at_least("presented", run.presented(), 0.999)
         .at_least("coarse", run.share(|picture| picture.missing_coarse == 0), 0.99)
-        .at_least("rate", run.rate(1, run.rates.len()) / run.rate_told, 0.8);
-    match run.clean {
-        Some([_, _, p99]) => verdict.at_most("p99", run.latency()[2], p99 + 5.0).0,
-        None => verdict.0,
-    }
+        .at_least("rate", run.rate(1, run.rates.len()) / run.rate_told, 0.8)
+        .at_most("p99 beyond the clean run's", run.latency()[2] - clean, 5.0)
+        .0
 }
 
 pub(crate) fn bursts_check(run: &Measured) -> Vec<String> {
@@ -70,15 +69,18 @@ pub(crate) fn narrow_check(run: &Measured) -> Vec<String> {
 }
 
 pub(crate) fn size_check(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 500.0).at_most("connections", run.connections as f64, 1.0).0
+    in_order(run)
+        .at_most("gap", run.gap_max(), 500.0)
+        .at_most("connections", run.connections as f64, 1.0)
+        .at_most("black holes", run.black_holes, 1.0)
+        .0
 }
 
 pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
-    let mut verdict = in_order(run);
-    for &at in &run.faults {
-        verdict = verdict.at_most("gap", run.gap_around(at, 100.0), 1_000.0);
-    }
-    verdict.at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0).0
+    in_order(run)
+        .at_most("p99 of gaps", percentile(&run.gaps_at_faults(), 0.99), 1_000.0)
+        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
+        .0
 }
 
 pub(crate) fn pause_check(run: &Measured) -> Vec<String> {

@@ -18,10 +18,16 @@ use common::units::FrameRate;
 use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
 
+use crate::cases::CLEAN;
 use crate::daemons::{self, Stream};
 use crate::quality::Original;
 use crate::table::Row;
 use crate::{attack, bulk, cases, quality, run as scenario, stalls, table};
+
+/// The daemons' own congestion controller.
+const DUET: &str = "duet";
+/// Of the other one, where it should not hold.
+const PROVES_NOTHING: &str = "held, too: the scenario proves nothing";
 
 /// Parts of a scenario are told apart by these.
 const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
@@ -46,7 +52,7 @@ struct Arguments {
     /// Back end of both daemons
     #[arg(long, default_value = "cpu")]
     backend: String,
-    /// Runs each scenario with QUIC's usual congestion controller, too
+    /// Runs each scenario with QUIC's usual congestion controller, too, which must fail T1
     #[arg(long)]
     control: bool,
     /// A clip to send in place of the source, at 60 pictures a second: y4m:PATH (4:2:0) or mjpeg:PATH
@@ -122,8 +128,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
     let (mut clean, mut failed) = (None, Vec::new());
-    for case in cases.iter().filter(|case| is_asked(case.name)) {
-        let controllers: &[&str] = if arguments.control { &["duet", "cubic"] } else { &["duet"] };
+    let needs_clean = cases.iter().any(|case| case.needs_clean && is_asked(case.name));
+    for case in cases.iter().filter(|case| is_asked(case.name) || (needs_clean && case.name == CLEAN)) {
+        let controllers: &[&str] = if arguments.control { &[DUET, "cubic"] } else { &[DUET] };
         for controller in controllers {
             let stream = Stream {
                 source: source.clone(),
@@ -147,14 +154,17 @@ fn run(arguments: &Arguments) -> Result<()> {
                 }
             };
             measured.clean = clean;
-            if case.name == "clean" && *controller == "duet" {
+            if case.name == CLEAN && *controller == DUET {
                 clean = Some(measured.latency());
             }
             let mut faults = (case.check)(&measured);
-            if !(case.fired)(&passed) {
+            let has_fired = (case.fired)(&passed);
+            if !has_fired {
                 faults.push(format!("the fault has not happened: there {:?}, back {:?}", passed.there, passed.back));
+            } else if *controller != DUET && case.is_proof && faults.is_empty() {
+                faults.push(PROVES_NOTHING.to_owned());
             }
-            if *controller == "duet" && !faults.is_empty() {
+            if is_failure(*controller == DUET, case.is_proof, has_fired, &faults) {
                 failed.push(case.name);
             }
             println!("{}", Row { case, controller, seed: arguments.seed, measured: &measured, faults: &faults });
@@ -165,6 +175,12 @@ fn run(arguments: &Arguments) -> Result<()> {
         bail!("the picture did not hold in {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// Whether the run fails the scenario: the daemons' own controller must hold every bar, and where the other one is the
+/// proof that the network was bad, that one must not.
+fn is_failure(is_own: bool, is_proof: bool, has_fired: bool, faults: &[String]) -> bool {
+    if is_own { !faults.is_empty() } else { is_proof && (!has_fired || faults == [PROVES_NOTHING]) }
 }
 
 /// Where the daemons' files go.
@@ -190,4 +206,23 @@ fn source(arguments: &Arguments, out: &Path) -> Result<(String, Option<Arc<Origi
         original = Some(Arc::new(Original::Pattern(Box::new(Pattern::new(size, rate)))));
     }
     Ok((arguments.source.clone(), original))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_control_that_holds_fails_the_scenario_that_needs_its_failure() {
+        let gap = ["gap 60 > 50".to_owned()];
+        let nothing = [PROVES_NOTHING.to_owned()];
+        assert!(is_failure(true, true, true, &gap));
+        assert!(!is_failure(true, true, true, &[]));
+        assert!(!is_failure(false, true, true, &gap));
+        assert!(is_failure(false, true, true, &nothing));
+        assert!(is_failure(false, true, false, &gap));
+        assert!(!is_failure(false, false, true, &gap));
+    }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Measured {
     pub(crate) returns: Vec<f64>,
     /// Connections that the receiver has had.
     pub(crate) connections: usize,
+    /// Times that the sender found its path to carry smaller packets only; not a number if it does not say.
+    pub(crate) black_holes: f64,
     /// Share of a processor core that the network threads took: sender and receiver.
     pub(crate) network_cpu: [f64; 2],
     /// What the sender's pacing, the wait for a frame's rest and the way to the display took together: sum of the 99th
@@ -79,6 +81,11 @@ impl Measured {
         let points: Vec<f64> = self.pictures.iter().map(|picture| picture.at).chain([self.length]).collect();
         let overlaps = |pair: &&[f64]| pair[1] > from && pair[0] < from + span;
         points.windows(2).filter(overlaps).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+    }
+
+    /// The gap at each fault.
+    pub(crate) fn gaps_at_faults(&self) -> Vec<f64> {
+        self.faults.iter().map(|&at| self.gap_around(at, 100.0)).collect()
     }
 
     /// Latencies of the pictures shown from `from` to `to`.
@@ -170,6 +177,27 @@ pub(crate) fn bytes_received(file: &Path) -> u64 {
     last(file).map_or(0, |line| line["bytes_received"].as_u64().unwrap_or(0))
 }
 
+/// How often a sender's path ceased to carry the larger packets, as its statistics file tells; not a number if it does
+/// not. QUIC counts one such change several times, as large packets are under way then: what follows in the next line,
+/// a second later, belongs to the same.
+pub(crate) fn black_holes(file: &Path) -> f64 {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    changes(lines.map(|line| line["black_holes"].as_u64()))
+}
+
+/// Number of times that a counter began to grow.
+fn changes(counts: impl Iterator<Item = Option<u64>>) -> f64 {
+    let (mut last, mut grows, mut changes) = (0, false, f64::NAN);
+    for count in counts {
+        let Some(count) = count else { return f64::NAN };
+        let grew = count > last;
+        changes = if changes.is_nan() { 0.0 } else { changes } + f64::from(u8::from(grew && !grows));
+        (last, grows) = (count, grew);
+    }
+    changes
+}
+
 /// 99th percentiles, added up, of the stages that are nobody's work: pacing, reassembly and the way to the display, ms.
 pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
     let stage = |line: &Option<Value>, name: &str| {
@@ -184,4 +212,21 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
 fn last(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).ok()?;
     text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::float_cmp, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_counter_that_goes_on_growing_has_changed_once() {
+        let changes = |counts: &[u64]| changes(counts.iter().copied().map(Some));
+        assert_eq!(changes(&[0, 0, 3, 5, 5]), 1.0);
+        assert_eq!(changes(&[0, 1, 1, 2]), 2.0);
+        assert_eq!(changes(&[0, 0]), 0.0);
+        assert!(changes(&[]).is_nan());
+        assert!(super::changes([Some(0), None].into_iter()).is_nan());
+    }
 }

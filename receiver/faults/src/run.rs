@@ -112,6 +112,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
         run.rates = seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect();
     }
+    run.black_holes = measured::black_holes(&setup.file("sender-0.jsonl"));
     run.queues_p99 = measured::queues_p99(&setup.file("sender-0.jsonl"), &setup.file("receiver-0.jsonl"));
     run.psnr = setup.quality.as_ref().map(|quality| quality.since(began)).unwrap_or_default();
     if case.needs_clock() && !std::fs::read_to_string(setup.file("sender-0.log"))?.contains("1970-01-01T") {
@@ -123,6 +124,11 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         run.connections += log.matches("connected to ").count();
     }
     run.pictures.retain(|picture| (0.0..run.length).contains(&picture.at));
+    if case.faults.iter().any(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver)) {
+        let gaps = run.gaps_at_faults();
+        let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| measured::percentile(&gaps, share));
+        run.notes.push(format!("{} kills, gap p50/p99/most {p50:.0}/{p99:.0}/{most:.0} ms", gaps.len()));
+    }
     Ok((run, passed))
 }
 

@@ -189,7 +189,12 @@ impl Active {
     }
 
     fn state(&self) -> LinkState {
-        LinkState { rtt: self.connection.rtt(), max_datagram: self.connection.max_datagram() }
+        let connection = &self.connection;
+        LinkState {
+            rtt: connection.rtt(),
+            max_datagram: connection.max_datagram(),
+            black_holes: connection.black_holes(),
+        }
     }
 
     /// Sends what the session has to send; true if the send buffer is full.

@@ -79,6 +79,8 @@ pub struct LinkState {
     pub rtt: Duration,
     /// Largest datagram, bytes; changes with the path.
     pub max_datagram: usize,
+    /// Times that this connection's path ceased to carry packets as large as before.
+    pub black_holes: u64,
 }
 
 /// Time between two calls of [`Link::on_tick`].

@@ -292,6 +292,11 @@ impl Connection {
         self.inner.max_datagram_size().unwrap_or(0)
     }
 
+    /// Times that the path ceased to carry packets as large as before.
+    pub(crate) fn black_holes(&self) -> u64 {
+        self.inner.stats().path.black_holes_detected
+    }
+
     /// Whether the send buffer takes another datagram without dropping an older one.
     pub(crate) fn has_room(&self) -> bool {
         self.inner.datagram_send_buffer_space() > self.max_datagram()
