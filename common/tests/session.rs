@@ -294,6 +294,21 @@ fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
 }
 
 #[test]
+fn a_receiver_that_pings_without_end_is_sent_away() {
+    let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+    sender.on_connected(t(0), 1_200);
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+    sender.on_control(hello, t(0)).unwrap();
+    let ping = ControlMessage::Ping { id: 0, sent: t(0) };
+    let answered = (0..1_000).take_while(|_| sender.on_control(ping.clone(), t(1_000)).is_ok()).count();
+    assert!((20..200).contains(&answered), "{answered}");
+    let said: Vec<_> = std::iter::from_fn(|| sender.poll_control()).collect();
+    assert!(said.len() <= answered + 3 && !sender.is_streaming());
+    let reason = said.last().unwrap();
+    assert!(matches!(reason, ControlMessage::Bye { reason: ByeReason::Protocol(text) } if text.contains("pings")));
+}
+
+#[test]
 fn no_media_before_ready_and_none_is_taken() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);

@@ -15,6 +15,7 @@ mod budget;
 mod inbound;
 mod jitter;
 mod loss;
+mod outbox;
 mod pacer;
 mod rate;
 mod receiver;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::inbound::{ArrivedFrame, Inbound};
+use super::outbox::Outbox;
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
 use crate::frame::FrameSize;
@@ -107,7 +108,7 @@ pub struct ReceiverSession {
     next_ping_id: u32,
     pings: VecDeque<(u32, Timestamp)>,
     clock: ClockOffset,
-    control: VecDeque<ControlMessage>,
+    control: Outbox,
     events: VecDeque<ReceiverEvent>,
     counters: ReceiverCounters,
 }
@@ -123,7 +124,7 @@ impl ReceiverSession {
             next_ping_id: 0,
             pings: VecDeque::new(),
             clock: ClockOffset::default(),
-            control: VecDeque::new(),
+            control: Outbox::default(),
             events: VecDeque::new(),
             counters: ReceiverCounters::default(),
         }
@@ -132,7 +133,7 @@ impl ReceiverSession {
     /// A connection is there. Ends an earlier one.
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);
-        self.control.push_back(hello(Role::Receiver));
+        self.control.push(hello(Role::Receiver));
         self.phase = Phase::Greeting;
     }
 
@@ -189,7 +190,7 @@ impl ReceiverSession {
     pub fn ready(&mut self) {
         if self.phase == Phase::Preparing {
             self.phase = Phase::Streaming;
-            self.control.push_back(ControlMessage::Ready);
+            self.control.push(ControlMessage::Ready);
         }
     }
 
@@ -219,7 +220,7 @@ impl ReceiverSession {
 
     /// The next message for the peer.
     pub fn poll_control(&mut self) -> Option<ControlMessage> {
-        self.control.pop_front()
+        self.control.pop()
     }
 
     /// The next datagram for the peer: feedback, when it is due.
@@ -311,7 +312,7 @@ impl ReceiverSession {
         match reason {
             // No stream had begun.
             ByeReason::Finished { .. } => {
-                self.control.push_back(ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } });
+                self.control.push(ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } });
                 self.events.push_back(ReceiverEvent::Finished);
             }
             ByeReason::Stopping => self.events.push_back(ReceiverEvent::PeerStopping),
@@ -325,7 +326,7 @@ impl ReceiverSession {
         self.next_ping_id = id.wrapping_add(1);
         self.pings.truncate(PINGS_OUTSTANDING - 1);
         self.pings.push_front((id, now));
-        self.control.push_back(ControlMessage::Ping { id, sent: now });
+        self.control.push(ControlMessage::Ping { id, sent: now });
         self.next_ping = now + if id < FIRST_PINGS { FIRST_PING_INTERVAL } else { PING_INTERVAL };
     }
 
@@ -338,7 +339,7 @@ impl ReceiverSession {
         // What is held is not wanted any more: that does not make it lost.
         self.inbound = None;
         if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
-            self.control.push_back(ControlMessage::Bye { reason });
+            self.control.push(ControlMessage::Bye { reason });
         }
         self.phase = Phase::Over;
     }

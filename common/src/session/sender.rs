@@ -3,13 +3,16 @@
 mod ending;
 mod events;
 mod leaving;
+mod pings;
 
 use std::collections::VecDeque;
 
 use self::ending::Finishing;
 pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
+use self::pings::{PingAllowance, TOO_MANY};
 use super::budget::Budget;
 use super::loss::{LossEstimate, LossMeter};
+use super::outbox::Outbox;
 use super::pacer::Pacer;
 use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
@@ -57,7 +60,8 @@ pub struct SenderSession {
     /// Empty; keeps its memory from one feedback to the next.
     arrivals: Vec<Arrival>,
     loss_meter: LossMeter,
-    control: VecDeque<ControlMessage>,
+    control: Outbox,
+    pings: PingAllowance,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
     /// Lost and received of earlier connections.
@@ -98,7 +102,8 @@ impl SenderSession {
             sent: SentLog::default(),
             arrivals: Vec::new(),
             loss_meter: LossMeter::default(),
-            control: VecDeque::new(),
+            control: Outbox::default(),
+            pings: PingAllowance::new(Timestamp::default()),
             events: VecDeque::new(),
             counters: SenderCounters::default(),
             reported_before: (0, 0),
@@ -111,7 +116,8 @@ impl SenderSession {
         if self.finishing != Finishing::Done {
             self.set_max_datagram(max_datagram);
             self.phase = Phase::Greeting;
-            self.control.push_back(hello(Role::Sender));
+            self.pings = PingAllowance::new(now);
+            self.control.push(hello(Role::Sender));
         }
     }
 
@@ -140,7 +146,7 @@ impl SenderSession {
             (Phase::Greeting, ControlMessage::Hello { version, role }) => {
                 check_hello(version, role, Role::Receiver).or_else(|text| self.violation(text))?;
                 let welcome = ControlMessage::Welcome { params: self.params, start_frame: self.next_frame };
-                self.control.push_back(welcome);
+                self.control.push(welcome);
                 self.phase = Phase::Preparing;
             }
             (Phase::Preparing, ControlMessage::Ready) => {
@@ -151,7 +157,10 @@ impl SenderSession {
                 self.events.push_back(SenderEvent::Streaming);
             }
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
-                self.control.push_back(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
+                if !self.pings.take(now) {
+                    return self.violation(TOO_MANY.to_owned());
+                }
+                self.control.push(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
             }
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Ready) => self.violation("Ready where no stream was offered".to_owned())?,
@@ -226,7 +235,7 @@ impl SenderSession {
 
     /// The next message for the peer.
     pub fn poll_control(&mut self) -> Option<ControlMessage> {
-        self.control.pop_front()
+        self.control.pop()
     }
 
     /// When to poll for datagrams and call [`Self::handle_timeout`] next.
@@ -288,7 +297,7 @@ impl SenderSession {
     fn bye(&mut self, reason: ByeReason) {
         if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
             self.drop_unsent();
-            self.control.push_back(ControlMessage::Bye { reason });
+            self.control.push(ControlMessage::Bye { reason });
             self.phase = Phase::Over;
         }
     }

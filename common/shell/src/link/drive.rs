@@ -25,6 +25,9 @@ const GOODBYE: Duration = Duration::from_millis(500);
 const ROOM_CHECK: Duration = Duration::from_millis(1);
 /// Datagrams handed over between two looks at everything else.
 const DATAGRAMS_AT_ONCE: usize = 64;
+/// Bytes for the control stream that wait at most, besides those in QUIC's own window: minutes of answers to a peer that
+/// does not read them.
+const PENDING_MAX: usize = 64 << 10;
 
 /// Everything that can happen.
 #[expect(clippy::large_enum_variant, reason = "one value at a time, on the stack")]
@@ -222,6 +225,9 @@ impl Active {
         match input {
             Input::Written(count) => {
                 self.pending.drain(..count);
+            }
+            Input::Control(_) if self.pending.len() > PENDING_MAX => {
+                return Err("the peer does not read what it is told".to_owned());
             }
             Input::Control(count) => {
                 self.reader.push(&buffer[..count]);

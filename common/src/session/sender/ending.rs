@@ -36,7 +36,7 @@ impl SenderSession {
     pub(super) fn finish_if_drained(&mut self, now: Timestamp) {
         if self.finishing == Finishing::Draining && self.pacer.next_at().is_none() {
             let last_frame = self.current.map(|frame| frame.id);
-            self.control.push_back(ControlMessage::Bye { reason: ByeReason::Finished { last_frame } });
+            self.control.push(ControlMessage::Bye { reason: ByeReason::Finished { last_frame } });
             self.finishing = Finishing::Waiting { until: now + CONFIRMATION_MAX };
         }
     }

@@ -7,6 +7,7 @@
 
 mod caller;
 mod log_lines;
+mod pings;
 mod stage;
 
 use std::fmt;
@@ -28,8 +29,10 @@ pub struct Attack {
 }
 
 /// All attacks, in the order of the table.
-pub const ALL: &[Attack] =
-    &[Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run }];
+pub const ALL: &[Attack] = &[
+    Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
+    Attack { name: "pings", title: "a receiver that asks for the time without end and never reads", run: pings::run },
+];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -76,8 +76,17 @@ impl Stage {
 
     /// A sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
     pub fn sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
+        self.sender_that("--to", address, peer)
+    }
+
+    /// The same, but it listens at `address`.
+    pub fn listening_sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
+        self.sender_that("--listen", address, peer)
+    }
+
+    fn sender_that(&self, mode: &str, address: SocketAddr, peer: &str) -> Result<Command> {
         let mut command = self.program("sender")?;
-        command.args(["--to", &address.to_string(), "--peer", peer, "--rate", "4M"]);
+        command.args([mode, &address.to_string(), "--peer", peer, "--rate", "4M"]);
         command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file("sender.jsonl"));
         Ok(command)
     }

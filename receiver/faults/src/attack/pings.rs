@@ -1,0 +1,45 @@
+//! Pings whose answers are never read.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use common::units::Timestamp;
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role, encode};
+
+use super::caller::call;
+use super::{Outcome, Stage};
+use crate::hostile::Line;
+
+/// How long pings are sent to a sender that takes them.
+const SPAN: Duration = Duration::from_secs(8);
+const GROWTH_MAX: f64 = 16.0;
+
+/// Pings a listening sender as fast as it takes them and reads nothing.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_until_bound(address, &mut sender)?;
+    sender.begin();
+    let mut pings = Vec::new();
+    for id in 0..1_000 {
+        encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, Role::Receiver, &mut pings);
+    }
+    let verdict = call(stage, "receiver", "sender", async |endpoint| {
+        let mut line = Line::open(endpoint, address, Role::Receiver).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
+        let end = Instant::now() + SPAN;
+        while Instant::now() < end && line.connection.close_reason().is_none() {
+            let _ = tokio::time::timeout(Duration::from_millis(100), line.send.write_all(&pings)).await;
+            sender.look();
+        }
+        Ok(line.verdict().await)
+    })?;
+    let mut outcome = sender.outcome()?;
+    let growth = outcome.growth_mb;
+    outcome.at_most("growth", growth, GROWTH_MAX);
+    outcome.expect(outcome.exit_code.is_none(), "the sender has ended");
+    outcome.expect(verdict.as_ref().is_some_and(|reason| reason.contains("pings")), format!("told {verdict:?}"));
+    outcome.note = format!("told {}", verdict.as_deref().unwrap_or("nothing"));
+    Ok(outcome)
+}
