@@ -89,6 +89,13 @@ attacks: ## what an attacker reaches with both daemons; a table (ATTACKS="weak-k
 	cargo build --release --locked -p sender -p receiver -p faults --bins
 	$(TARGET)/release/faults attacks $(ATTACKS) $(if $(PROGRAMS),--programs $(PROGRAMS))
 
+.PHONY: siege
+siege: ## all kinds of hostile peers in turn beside a running call; a table (SECONDS=3600, SEED=1, PROGRAMS=FOLDER)
+	@.ci/setup faults
+	cargo build --release --locked -p sender -p receiver -p faults --bins
+	$(REAL_TIME) $(TARGET)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
+		$(if $(PROGRAMS),--programs $(PROGRAMS))
+
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)
 

@@ -2,7 +2,8 @@
 //!
 //! `faults [SCENARIO].. [--seconds N] [--seed N] [--control]` prints a table and fails if a picture did not hold. Both
 //! daemons must have been built next to it, or lie in `--programs`. T5 and `--namespaces` need root, T10 needs the
-//! package libfaketime. `faults attacks [NAME]..` runs attacks instead.
+//! package libfaketime. `faults attacks [NAME]..` runs attacks instead, `faults siege` all kinds of hostile peers in turn
+//! beside a running call.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use crate::cases::CLEAN;
 use crate::daemons::{self, Stream};
 use crate::quality::Original;
 use crate::table::Row;
-use crate::{attack, bulk, cases, quality, run as scenario, stalls, table};
+use crate::{attack, bulk, cases, quality, run as scenario, siege, stalls, table};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";
@@ -35,7 +36,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b. All if none is named. `attacks` and names of attacks: those
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b. All if none is named. `attacks` and names of attacks: those. `siege`: all kinds of hostile peers beside one call
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
@@ -110,6 +111,9 @@ fn run(arguments: &Arguments) -> Result<()> {
         return attack::run(names, &programs, &folder(arguments));
     }
     let length = Duration::from_secs(arguments.seconds);
+    if arguments.scenario == ["siege"] {
+        return siege::run(&programs, &folder(arguments), length, arguments.seed);
+    }
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
     let is_asked = |name: &str| {
         let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -17,6 +17,8 @@ use crate::cases::Flood;
 const AT_ONCE: usize = 10;
 /// Different handshakes that are begun, over and over.
 const HANDSHAKES: usize = 300;
+/// Addresses of the loopback that a flood comes from.
+const SOURCES: u8 = 64;
 
 /// A flood under way.
 pub(crate) struct Flooding {
@@ -35,29 +37,58 @@ impl Flooding {
 
 /// Sends `per_second` datagrams a second to `target` for `span`, or as many as this machine can, on a thread of its own.
 pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Duration) -> Result<Flooding> {
-    let datagrams = match kind {
-        Flood::Junk => junk(),
-        Flood::Initials => initials()?,
-    };
-    let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-    let socket = UdpSocket::bind((any, 0))?;
+    let stream = Stream::new(kind, &[target])?;
     let count = Arc::new(AtomicU64::new(0));
-    let flooding = Flooding { sent: Arc::clone(&count), bytes: datagrams.first().map_or(0, Vec::len), span };
-    std::thread::spawn(move || {
-        let (began, mut sent) = (Instant::now(), 0);
-        let mut next = datagrams.iter().cycle();
-        while began.elapsed() < span {
-            for datagram in next.by_ref().take(AT_ONCE) {
+    let flooding = Flooding { sent: Arc::clone(&count), bytes: stream.datagrams.first().map_or(0, Vec::len), span };
+    let began = Instant::now();
+    std::thread::spawn(move || stream.pour(per_second, &count, || began.elapsed() < span));
+    Ok(flooding)
+}
+
+/// Sends `per_second` datagrams a second to all `targets` in turn until `stop`; how many there were.
+pub(crate) fn pour(kind: Flood, targets: &[SocketAddr], per_second: u32, stop: &AtomicBool) -> Result<u64> {
+    let count = AtomicU64::new(0);
+    Stream::new(kind, targets)?.pour(per_second, &count, || !stop.load(Ordering::Relaxed));
+    Ok(count.into_inner())
+}
+
+/// What a flood is made of, and where it comes from and goes.
+struct Stream {
+    datagrams: Vec<Vec<u8>>,
+    sockets: Vec<UdpSocket>,
+    targets: Vec<SocketAddr>,
+}
+
+impl Stream {
+    fn new(kind: Flood, targets: &[SocketAddr]) -> Result<Self> {
+        let datagrams = match kind {
+            Flood::Junk => junk(),
+            Flood::Initials => initials()?,
+        };
+        let sources = if targets.iter().all(|target| target.ip().is_loopback()) {
+            (1..=SOURCES).map(|number| Ipv4Addr::new(127, 9, 0, number)).collect()
+        } else {
+            vec![Ipv4Addr::UNSPECIFIED]
+        };
+        let sockets = sources.into_iter().map(|source| UdpSocket::bind((source, 0))).collect::<Result<_, _>>()?;
+        Ok(Self { datagrams, sockets, targets: targets.to_owned() })
+    }
+
+    fn pour(&self, per_second: u32, count: &AtomicU64, goes_on: impl Fn() -> bool) {
+        let (began, mut sent) = (Instant::now(), 0u64);
+        let mut next = self.datagrams.iter().cycle();
+        let mut lines = self.sockets.iter().cycle().zip(self.targets.iter().cycle());
+        while goes_on() {
+            for (datagram, (socket, target)) in next.by_ref().zip(lines.by_ref()).take(AT_ONCE) {
                 // An error is the receiver's port that is closed for a moment.
                 let _ = socket.send_to(datagram, target);
             }
-            sent += AT_ONCE as u32;
-            count.store(sent.into(), Ordering::Relaxed);
-            let due = Duration::from_secs(1) * sent / per_second;
+            sent += AT_ONCE as u64;
+            count.store(sent, Ordering::Relaxed);
+            let due = Duration::from_secs_f64(sent as f64 / f64::from(per_second));
             std::thread::sleep(due.saturating_sub(began.elapsed()));
         }
-    });
-    Ok(flooding)
+    }
 }
 
 fn junk() -> Vec<Vec<u8>> {

@@ -20,6 +20,7 @@ use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, enco
 use common::wire::{PROTOCOL_VERSION, control::MESSAGE_BYTES_MAX};
 use kernels::{BackendChoice, PictureRef, Target, open_encoder};
 use quinn::crypto::rustls::QuicClientConfig;
+use rustls::sign::CertifiedKey;
 use sender::source::pattern::Pattern;
 use shell::identity::Identity;
 use shell::tls::{PeerVerifier, Protocol, client_config};
@@ -82,7 +83,12 @@ pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Re
 
 /// How to call the peer with the key `peer` as the holder of `own`.
 pub(crate) fn client(own: &Identity, peer: PublicKey) -> Result<quinn::ClientConfig> {
-    let tls = client_config(own.certified_key()?, PeerVerifier::new([peer]), Protocol::Call)?;
+    client_as(own.certified_key()?, peer, Protocol::Call)
+}
+
+/// The same with any key and protocol.
+pub(crate) fn client_as(key: Arc<CertifiedKey>, peer: PublicKey, protocol: Protocol) -> Result<quinn::ClientConfig> {
+    let tls = client_config(key, PeerVerifier::new([peer]), protocol)?;
     Ok(quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?)))
 }
 
@@ -228,7 +234,7 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
 }
 
 /// What the end `own` may say that breaks the protocol.
-fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
+pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let said = |messages: &[ControlMessage]| {
         let mut bytes = Vec::new();
         messages.iter().for_each(|message| encode(message, own, &mut bytes));

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cli ─▶ cases: the scenarios ─▶ run: one of them, with daemons, relay, floods, a hostile peer ─▶ measured ─▶ checks
-//!    └─▶ attack: what an attacker does to one daemon, and what it costs
+//!    ├─▶ attack: what an attacker does to one daemon, and what it costs
+//!    └─▶ siege: all kinds of hostile peers in turn beside a running call
 //! ```
 
 pub mod attack;
@@ -18,5 +19,6 @@ mod namespaces;
 mod quality;
 pub mod relay;
 mod run;
+mod siege;
 mod stalls;
 mod table;

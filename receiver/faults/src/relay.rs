@@ -9,9 +9,9 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,9 +26,10 @@ const SOCKET_BUFFER: usize = 4 << 20;
 
 /// Which way a datagram goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     /// From who dials to who listens.
     There,
+    /// To who dials.
     Back,
 }
 
@@ -55,6 +56,61 @@ pub struct Passed {
 /// Time that one entry of [`Passed::bytes`] covers.
 pub const SLICE: Duration = Duration::from_millis(100);
 
+/// First bytes of a datagram that are seen by who taps the line.
+const HEAD: usize = 32;
+
+/// What somebody on the line sees and can do: read, and send with both ends' addresses.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    front: Arc<UdpSocket>,
+    back: Arc<UdpSocket>,
+    target: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    client: Option<SocketAddr>,
+    heads: [Vec<u8>; 2],
+}
+
+impl Tap {
+    /// The first bytes of the newest datagram that went this way; `None` before there was one.
+    pub fn newest(&self, way: Way) -> Option<Vec<u8>> {
+        let head = self.seen().heads[way as usize].clone();
+        (!head.is_empty()).then_some(head)
+    }
+
+    /// The address of who dials.
+    pub fn client(&self) -> Option<SocketAddr> {
+        self.seen().client
+    }
+
+    /// Sends a datagram this way as if the other end had.
+    pub fn inject(&self, way: Way, datagram: &[u8]) {
+        // An error is the port of someone who has gone.
+        let _ = match (way, self.client()) {
+            (Way::There, _) => self.back.send_to(datagram, self.target),
+            (Way::Back, Some(client)) => self.front.send_to(datagram, client),
+            (Way::Back, None) => Ok(0),
+        };
+    }
+
+    fn note(&self, way: Way, bytes: &[u8], from: SocketAddr) {
+        let mut seen = self.seen();
+        if way == Way::There {
+            seen.client = Some(from);
+        }
+        let head = &mut seen.heads[way as usize];
+        head.clear();
+        head.extend_from_slice(&bytes[..bytes.len().min(HEAD)]);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A running relay. It ends with its value.
 pub struct Relay {
     address: SocketAddr,
@@ -65,14 +121,22 @@ pub struct Relay {
     back_sockets: usize,
     threads: Vec<JoinHandle<()>>,
     forwarder: Option<JoinHandle<Passed>>,
+    tap: Tap,
 }
 
 impl Relay {
     /// A relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
     pub fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
         let front = socket(listen)?;
-        let (events, queue) = channel();
+        let (first_back, (events, queue)) = (back_socket(target)?, channel());
+        let tap = Tap {
+            front: Arc::new(front.try_clone()?),
+            back: Arc::new(first_back.try_clone()?),
+            target,
+            seen: Arc::default(),
+        };
         let mut relay = Self {
+            tap: tap.clone(),
             address: front.local_addr()?,
             target,
             began: Instant::now(),
@@ -82,17 +146,17 @@ impl Relay {
             threads: Vec::new(),
             forwarder: None,
         };
-        let back_socket = relay.back_socket()?;
+        relay.read_back(&first_back)?;
         relay.read(front.try_clone()?, Way::There, 0);
         let network = || Network::new(NetConditions::perfect(delay), Timestamp::default());
         let forwarder = Forwarder {
             began: relay.began,
             networks: [network(), network()],
             front,
-            back: back_socket,
+            back: first_back,
             back_number: relay.back_sockets,
             target,
-            client: None,
+            tap,
             bytes: Vec::new(),
         };
         relay.forwarder = Some(std::thread::spawn(move || forwarder.run(&queue)));
@@ -109,6 +173,11 @@ impl Relay {
         self.began
     }
 
+    /// The line as somebody on it sees it.
+    pub fn tap(&self) -> Tap {
+        self.tap.clone()
+    }
+
     /// Begins scenarios, there and back.
     pub fn begin(&self, there: Scenario, back: Scenario) {
         self.tell(Event::Begin(Box::new([there, back])));
@@ -116,7 +185,8 @@ impl Relay {
 
     /// From now on who listens sees another port, as after a router has forgotten the old one.
     pub fn rebind(&mut self) -> io::Result<()> {
-        let socket = self.back_socket()?;
+        let socket = back_socket(self.target)?;
+        self.read_back(&socket)?;
         self.tell(Event::Rebind(socket, self.back_sockets));
         Ok(())
     }
@@ -134,13 +204,11 @@ impl Relay {
         }
     }
 
-    /// A new socket towards who listens, with its reader.
-    fn back_socket(&mut self) -> io::Result<UdpSocket> {
-        let any = if self.target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let socket = socket((any, 0).into())?;
+    /// Reads a new socket towards who listens.
+    fn read_back(&mut self, socket: &UdpSocket) -> io::Result<()> {
         self.back_sockets += 1;
         self.read(socket.try_clone()?, Way::Back, self.back_sockets);
-        Ok(socket)
+        Ok(())
     }
 
     fn read(&mut self, socket: UdpSocket, way: Way, number: usize) {
@@ -182,8 +250,7 @@ struct Forwarder {
     back: UdpSocket,
     back_number: usize,
     target: SocketAddr,
-    /// Who dialled last.
-    client: Option<SocketAddr>,
+    tap: Tap,
     bytes: Vec<u64>,
 }
 
@@ -209,7 +276,7 @@ impl Forwarder {
                 let _ = self.back.send_to(&datagram, self.target);
             }
             while let Some(datagram) = self.networks[Way::Back as usize].pop(now) {
-                if let Some(client) = self.client {
+                if let Some(client) = self.tap.client() {
                     let _ = self.front.send_to(&datagram, client);
                 }
             }
@@ -221,8 +288,8 @@ impl Forwarder {
             // The router forgets the old port: what comes there is lost.
             Event::Datagram { way: Way::Back, socket, .. } if socket != self.back_number => {}
             Event::Datagram { way, bytes, from, at, .. } => {
+                self.tap.note(way, &bytes, from);
                 if way == Way::There {
-                    self.client = Some(from);
                     let slice = (at.as_us() / SLICE.as_micros() as u64) as usize;
                     self.bytes.resize(self.bytes.len().max(slice + 1), 0);
                     self.bytes[slice] += bytes.len() as u64;
@@ -238,6 +305,12 @@ impl Forwarder {
             }
         }
     }
+}
+
+/// A new socket towards who listens.
+fn back_socket(target: SocketAddr) -> io::Result<UdpSocket> {
+    let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+    socket((any, 0).into())
 }
 
 fn socket(address: SocketAddr) -> io::Result<UdpSocket> {

@@ -20,8 +20,23 @@ pub(crate) struct Watch(Vec<(Child, PathBuf)>);
 /// How late the processes ran, milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stalls {
-    /// Each lateness from 5 ms on.
-    pub(crate) late: Vec<f64>,
+    /// Each lateness from 5 ms on: when it ended, since the begin of the time that was watched, and how long it was.
+    pub(crate) late: Vec<(f64, f64)>,
+}
+
+impl Stalls {
+    /// How much of the time between these the machine was late somewhere, milliseconds.
+    pub(crate) fn between(&self, from: f64, to: f64) -> f64 {
+        let mut spans: Vec<_> = self.late.iter().map(|(at, late)| ((at - late).max(from), at.min(to))).collect();
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut end = from;
+        let lengths = spans.into_iter().map(|(begin, until)| {
+            let length = (until - begin.max(end)).max(0.0);
+            end = end.max(until);
+            length
+        });
+        lengths.fold(0.0, |sum, length| sum + length)
+    }
 }
 
 impl Watch {
@@ -56,9 +71,8 @@ impl Watch {
             let text = std::fs::read_to_string(file).unwrap_or_default();
             let lines = text.lines().filter_map(|line| line.split_once(' '));
             let noted = lines.filter_map(|(at, late)| Some((at.parse::<f64>().ok()?, late.parse::<f64>().ok()?)));
-            late.extend(
-                noted.filter(|(at, _)| (from.as_secs_f64()..to.as_secs_f64()).contains(at)).map(|(_, late)| late),
-            );
+            let inside = noted.filter(|(at, _)| (from.as_secs_f64()..to.as_secs_f64()).contains(at));
+            late.extend(inside.map(|(at, late)| ((at - from.as_secs_f64()) * 1e3, late)));
         }
         Ok(Stalls { late })
     }

@@ -37,7 +37,7 @@ impl fmt::Display for Row<'_> {
             None => "-".to_owned(),
             Some(Stalls { late }) => {
                 let often = late.len() as f64 / (measured.length / 60e3);
-                format!("{:.0} ({often:.0})", late.iter().copied().fold(0.0, f64::max))
+                format!("{:.0} ({often:.0})", late.iter().map(|(_, late)| *late).fold(0.0, f64::max))
             }
         };
         let [sender_cpu, receiver_cpu] = measured.network_cpu.map(|share| 100.0 * share);

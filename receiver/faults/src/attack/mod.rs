@@ -5,6 +5,7 @@
 //! for each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
 //! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
 
+pub(crate) mod beside;
 mod caller;
 mod log_lines;
 mod pings;

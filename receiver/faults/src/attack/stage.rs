@@ -66,12 +66,18 @@ impl Stage {
     /// A receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs the
     /// pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
     pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        let config = self.file("receiver.toml");
-        std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", self.file("pictures").display()))?;
         let mut command = self.program("receiver")?;
-        command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]).arg(config);
+        command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]);
+        command.arg(self.pictures_config()?);
         command.arg("--stats").arg(self.file("receiver.jsonl"));
         Ok(command)
+    }
+
+    /// The configuration of a receiver that logs the pictures shown.
+    pub(crate) fn pictures_config(&self) -> Result<PathBuf> {
+        let config = self.file("receiver.toml");
+        std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", self.file("pictures").display()))?;
+        Ok(config)
     }
 
     /// A sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
@@ -204,7 +210,13 @@ impl Victim {
         })
     }
 
-    fn lines(&self) -> usize {
+    /// Largest memory seen since [`Self::begin`], bytes.
+    pub(crate) fn memory_most(&self) -> u64 {
+        self.memory_most
+    }
+
+    /// Lines in its log.
+    pub(crate) fn lines(&self) -> usize {
         self.daemon.said().lines().count()
     }
 }

@@ -1,0 +1,313 @@
+//! What hostile peers do beside a call of two others, for as long as they are let.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use common::config::PublicKey;
+use common::netsim::Random;
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role, encode};
+use rustls::sign::CertifiedKey;
+use shell::tls::Protocol;
+use tokio::net::UdpSocket;
+use tokio::task::JoinSet;
+
+use crate::cases::Flood;
+use crate::relay::{Tap, Way};
+use crate::{flood, hostile};
+
+/// Callers at once, each from an address of its own.
+const CALLERS: u8 = 8;
+/// Handshakes that hang at once, and for how long each.
+const HANGING: u8 = 64;
+const HANG: Duration = Duration::from_secs(3);
+/// Datagrams of a handshake that hangs which get through: the first, and the first with the proof of the address.
+const LET_THROUGH: u32 = 2;
+/// Calls from one port.
+const CALLS_A_PORT: u32 = 16;
+/// Longest wait for a handshake's end, and for a connection's after it.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+const FLOOD_PER_SECOND: u32 = 10_000;
+const FORGED_PER_SECOND: u32 = 2_000;
+/// Bytes of the connection ids that both daemons choose.
+const ID_BYTES: usize = 8;
+
+/// Somebody who disturbs.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// What it does, for the table.
+    pub(crate) title: &'static str,
+    /// Does it until told to stop.
+    act: fn(&Ground, &Arc<AtomicBool>) -> Result<u64>,
+}
+
+/// All, in the order of the table; the first does nothing, for comparison.
+pub(crate) const KINDS: &[Kind] = &[
+    Kind { name: "nobody", title: "the call alone", act: nobody },
+    Kind { name: "junk", title: "10,000 junk datagrams/s to both ends, from 64 addresses", act: junk },
+    Kind { name: "initials", title: "10,000 handshakes/s begun, from 64 addresses", act: initials },
+    Kind {
+        name: "forged",
+        title: "2,000 forged version negotiations, retries, resets and packets/s with the call's ids, both ways",
+        act: forged,
+    },
+    Kind { name: "stranger", title: "handshakes with a key that is not listed, without a pause", act: stranger },
+    Kind { name: "other-protocol", title: "a listed peer that speaks another protocol", act: other_protocol },
+    Kind { name: "hanging", title: "64 handshakes that stop half way; a listed peer that says nothing", act: hanging },
+    Kind { name: "caller", title: "a second listed peer calls again and again", act: caller },
+    Kind { name: "abuser", title: "a second listed peer breaks every rule", act: abuser },
+    Kind { name: "link-tests", title: "a second listed peer tests the link again and again", act: link_tests },
+];
+
+impl Kind {
+    /// Disturbs the call until `stop`, on a thread with usual priority, and returns how often it has.
+    pub(crate) fn run(&self, ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+        usual_priority()?;
+        (self.act)(ground, stop)
+    }
+}
+
+/// Where a call is disturbed.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// The daemon that listens, and its key.
+    pub(crate) target: SocketAddr,
+    pub(crate) peer: PublicKey,
+    /// The line between both daemons.
+    pub(crate) tap: Tap,
+    /// Which end the daemon that dials is.
+    pub(crate) dials: Role,
+    /// Keys of a peer that the daemon that listens allows besides the one that it is in a call with, and of nobody.
+    pub(crate) second: Arc<CertifiedKey>,
+    pub(crate) stranger: Arc<CertifiedKey>,
+    pub(crate) seed: u64,
+}
+
+impl Ground {
+    fn config(&self, key: &Arc<CertifiedKey>, protocol: Protocol) -> Result<quinn::ClientConfig> {
+        hostile::client_as(Arc::clone(key), self.peer, protocol)
+    }
+}
+
+/// Gives this thread the priority of any other program: real-time priority, with which the daemons run, is inherited.
+fn usual_priority() -> Result<()> {
+    let thread = std::fs::read_link("/proc/thread-self")?;
+    let id = thread.file_name().and_then(|name| name.to_str()).context("this thread has no number")?;
+    // It fails only where there was no other priority before.
+    std::process::Command::new("chrt").args(["--other", "--pid", "0", id]).status()?;
+    Ok(())
+}
+
+fn nobody(_: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(1)
+}
+
+fn junk(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    let targets = [Some(ground.target), ground.tap.client()].into_iter().flatten().collect::<Vec<_>>();
+    flood::pour(Flood::Junk, &targets, FLOOD_PER_SECOND, stop)
+}
+
+fn initials(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    flood::pour(Flood::Initials, &[ground.target], FLOOD_PER_SECOND, stop)
+}
+
+fn stranger(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    call(ground, stop, &ground.stranger, Protocol::Call, Act::Wait)
+}
+
+fn other_protocol(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    call(ground, stop, &ground.second, Protocol::BothWays, Act::Wait)
+}
+
+fn link_tests(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    call(ground, stop, &ground.second, Protocol::LinkTest, Act::Probe)
+}
+
+fn caller(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    let mut hello = Vec::new();
+    encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: ground.dials }, ground.dials, &mut hello);
+    call(ground, stop, &ground.second, Protocol::Call, Act::Say(Arc::new(vec![hello])))
+}
+
+fn abuser(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    let abuses = hostile::abuses(ground.dials)?.into_iter().map(|(_, bytes)| bytes).collect();
+    call(ground, stop, &ground.second, Protocol::Call, Act::Say(Arc::new(abuses)))
+}
+
+/// What a caller does once it is connected. It waits for the connection's end in any case.
+#[derive(Clone, Debug)]
+enum Act {
+    Wait,
+    /// Opens the control stream and says one of these, each in its turn.
+    Say(Arc<Vec<Vec<u8>>>),
+    /// Sends datagrams.
+    Probe,
+}
+
+/// Calls from several addresses, without a pause.
+fn call(ground: &Ground, stop: &Arc<AtomicBool>, key: &Arc<CertifiedKey>, protocol: Protocol, act: Act) -> Result<u64> {
+    let (config, target) = (ground.config(key, protocol)?, ground.target);
+    let calls = |number: u8| {
+        let (config, act, stop) = (config.clone(), act.clone(), Arc::clone(stop));
+        async move {
+            let mut calls = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let endpoint = hostile::endpoint(address(number), config.clone())?;
+                for _ in 0..CALLS_A_PORT {
+                    if !stop.load(Ordering::Relaxed) {
+                        calls += 1;
+                        // Being refused is what it is there for.
+                        let _ = tokio::time::timeout(ANSWER_MAX, one_call(&endpoint, target, &act, calls)).await;
+                    }
+                }
+                endpoint.close(0u32.into(), b"");
+            }
+            Ok(calls)
+        }
+    };
+    all(CALLERS, calls)
+}
+
+async fn one_call(endpoint: &quinn::Endpoint, target: SocketAddr, act: &Act, number: u64) -> Result<()> {
+    let connection = endpoint.connect(target, "duet")?.await?;
+    let _stream = match act {
+        Act::Wait => None,
+        Act::Say(list) => {
+            let (mut send, receive) = connection.open_bi().await?;
+            send.write_all(&list[number as usize % list.len()]).await?;
+            Some((send, receive))
+        }
+        Act::Probe => {
+            for _ in 0..100 {
+                connection.send_datagram(vec![0; 1_000].into())?;
+            }
+            None
+        }
+    };
+    connection.closed().await;
+    Ok(())
+}
+
+/// Handshakes that stop half way, and connections of a listed peer that never opens its control stream.
+fn hanging(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    let (config, target) = (ground.config(&ground.second, Protocol::Call)?, ground.target);
+    let hangs = |number: u8| {
+        let (config, stop) = (config.clone(), Arc::clone(stop));
+        async move {
+            let mut hung = 0;
+            while !stop.load(Ordering::Relaxed) {
+                hung += 1;
+                // Every eighth says nothing after the handshake; its time runs out.
+                let _ = if number.is_multiple_of(8) {
+                    let endpoint = hostile::endpoint(address(number), config.clone())?;
+                    tokio::time::timeout(HANG, one_call(&endpoint, target, &Act::Wait, hung)).await
+                } else {
+                    tokio::time::timeout(HANG, half_a_handshake(address(number), config.clone(), target)).await
+                };
+            }
+            Ok(hung)
+        }
+    };
+    all(HANGING, hangs)
+}
+
+/// Begins a handshake of which only the first datagrams get through, for ever.
+async fn half_a_handshake(from: Ipv4Addr, config: quinn::ClientConfig, target: SocketAddr) -> Result<()> {
+    let (near, far) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?, UdpSocket::bind((from, 0)).await?);
+    let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
+    let connecting = endpoint.connect(near.local_addr()?, "duet")?;
+    let (mut there, mut back, mut passed, mut client) = ([0; 2_048], [0; 2_048], 0, None);
+    let pass = async {
+        loop {
+            tokio::select! {
+                received = near.recv_from(&mut there) => {
+                    let (count, from) = received?;
+                    client = Some(from);
+                    passed += 1;
+                    if passed <= LET_THROUGH {
+                        far.send_to(&there[..count], target).await?;
+                    }
+                }
+                received = far.recv(&mut back) => {
+                    if let Some(client) = client {
+                        near.send_to(&back[..received?], client).await?;
+                    }
+                }
+            }
+        }
+    };
+    tokio::select! {
+        passed = pass => passed,
+        _ = connecting => Ok(()),
+    }
+}
+
+/// Packets that only who sees the line can forge: they have the call's connection ids, but no keys.
+fn forged(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    let (mut random, began, mut sent) = (Random::new(ground.seed), Instant::now(), 0);
+    while !stop.load(Ordering::Relaxed) {
+        for way in [Way::There, Way::Back] {
+            let other = if way == Way::There { Way::Back } else { Way::There };
+            if let (Some(to), Some(from)) = (id(&ground.tap, way), id(&ground.tap, other)) {
+                ground.tap.inject(way, &forgery(&mut random, &to, &from));
+                sent += 1;
+            }
+        }
+        let due = Duration::from_secs(1) * sent / FORGED_PER_SECOND;
+        std::thread::sleep(due.saturating_sub(began.elapsed()).max(Duration::from_micros(100)));
+    }
+    Ok(sent.into())
+}
+
+/// The connection id in the newest packet with a short header that went this way.
+fn id(tap: &Tap, way: Way) -> Option<[u8; ID_BYTES]> {
+    tap.newest(way).filter(|head| head[0] & 0x80 == 0)?.get(1..=ID_BYTES)?.try_into().ok()
+}
+
+/// A packet (RFC 9000, section 17) to the connection `to`.
+fn forgery(random: &mut Random, to: &[u8], from: &[u8]) -> Vec<u8> {
+    let mut noise = |bytes: u64| -> Vec<u8> { (0..bytes).map(|_| random.bits() as u8).collect() };
+    let length = 21 + u64::from(noise(1)[0]);
+    let long = |first: u8, version: u32| {
+        let id = |id: &[u8]| [&[id.len() as u8], id].concat();
+        [&[first][..], &version.to_be_bytes(), &id(to), &id(from)].concat()
+    };
+    match noise(1)[0] % 4 {
+        // Version negotiation: only versions that nobody speaks.
+        0 => [long(0x80, 0), vec![0x1a, 0x2a, 0x3a, 0x4a]].concat(),
+        // Retry: a token and a tag.
+        1 => [long(0xf0, 1), noise(length)].concat(),
+        // A packet of the connection, or a stateless reset, to whoever has no keys.
+        2 => [&[0x40][..], to, &noise(length)].concat(),
+        // An Initial.
+        _ => [long(0xc0, 1), vec![0, 0x44, 0x80], noise(0x480)].concat(),
+    }
+}
+
+/// Runs a task of each number from 1 to `count` side by side and adds up what they return.
+fn all<F>(count: u8, task: impl Fn(u8) -> F) -> Result<u64>
+where
+    F: Future<Output = Result<u64>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut tasks: JoinSet<_> = (1..=count).map(task).collect();
+        let mut total = 0;
+        while let Some(ended) = tasks.join_next().await {
+            total += ended??;
+        }
+        Ok(total)
+    })
+}
+
+/// The loopback's address of this number.
+fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 9, 1, number)
+}
