@@ -28,6 +28,7 @@ use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
 use kernels::BackendChoice;
+use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, Waker};
@@ -127,7 +128,7 @@ pub fn run_over(
                 waker.wake();
             }
         };
-        let stage = Stage { jobs, pictures: pictures.clone(), records, shown: shown_queue, opened: tell_opened };
+        let stage = Stage { jobs, pictures: pictures.clone(), records, shown: shown_queue, opened: tell_opened, now: clock::now };
         let device = shared.device.clone();
         spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
     };

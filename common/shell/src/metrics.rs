@@ -33,6 +33,11 @@ pub struct MetricsPage {
 impl MetricsPage {
     /// Begins to serve at `address`; the page is empty until the first [`Self::publish`].
     pub fn serve(address: SocketAddr) -> Result<Self, Failure> {
+        Self::serve_within(CALL_MAX, address)
+    }
+
+    /// [`Self::serve`] with `call_max` for each caller.
+    fn serve_within(call_max: Duration, address: SocketAddr) -> Result<Self, Failure> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::network(format!(
                 "the metrics page cannot have {address}: another program listens there; choose another port in \
@@ -51,7 +56,8 @@ impl MetricsPage {
         }
         let text: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
         let served = Arc::clone(&text);
-        thread::Builder::new().name("metrics".to_owned()).spawn(move || accept(&listener, &served)).map_err(failed)?;
+        let thread = thread::Builder::new().name("metrics".to_owned()).spawn(move || accept(&listener, &served, call_max));
+        thread.map_err(failed)?;
         tracing::info!("metrics at http://{address}/metrics");
         Ok(Self { text, address })
     }
@@ -67,7 +73,7 @@ impl MetricsPage {
     }
 }
 
-fn accept(listener: &TcpListener, text: &Arc<Mutex<Arc<str>>>) {
+fn accept(listener: &TcpListener, text: &Arc<Mutex<Arc<str>>>, call_max: Duration) {
     let callers = Arc::new(AtomicUsize::new(0));
     loop {
         let Ok((stream, _)) = listener.accept() else {
@@ -83,7 +89,7 @@ fn accept(listener: &TcpListener, text: &Arc<Mutex<Arc<str>>>) {
         let serve = move || {
             let _caller = caller;
             // A caller that goes away or is too slow gets no answer, and nobody else notices.
-            let _ = Call { stream, end: Instant::now() + CALL_MAX }.answer(&text);
+            let _ = Call { stream, end: Instant::now() + call_max }.answer(&text);
         };
         // Without a thread there is nobody to answer: the stream is dropped with the closure.
         let _ = thread::Builder::new().name("metrics caller".to_owned()).spawn(serve);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::netsim::{NetConditions, Scenario};
 use serde_json::Value;
 
-use crate::support::{Daemon, Pair};
+use crate::support::{Daemon, Pair, has, until_nothing_is_lost};
 use faults::relay::{Passed, Relay};
 
 const FRAMES: u64 = 150;
@@ -30,19 +30,24 @@ fn stream(loss: f64) -> (Value, Value, Passed) {
 
 #[test]
 fn what_a_line_loses_is_mended_and_the_picture_goes_on() {
-    let (sent, received, passed) = stream(0.05);
-    assert!(passed.there.lost > 20 && passed.back.lost > 5, "{passed:?}");
-    assert!(received["fec_recovered"].as_u64().unwrap() > 20, "{received}");
-    // A busy machine drops frames too; of what left, most is shown.
-    let (shown, left) = (received["frames_shown"].as_u64().unwrap(), sent["frames_sent"].as_u64().unwrap());
-    assert!(2 * shown > left && left > FRAMES / 2, "{shown} of {left}: {sent} {received}");
-    let loss = sent["loss"].as_f64().unwrap();
-    assert!((0.02..0.1).contains(&loss), "{loss}");
-    assert_eq!(received["datagrams_malformed"], 0);
+    // A starved machine drops frames and datagrams of its own.
+    until_nothing_is_lost(|| {
+        let (sent, received, passed) = stream(0.05);
+        assert_eq!(received["datagrams_malformed"], 0);
+        let (shown, left) = (received["frames_shown"].as_u64().unwrap(), sent["frames_sent"].as_u64().unwrap());
+        let loss = sent["loss"].as_f64().unwrap();
+        let is_mended = received["fec_recovered"].as_u64().unwrap() > 20 && 2 * shown > left && left > FRAMES / 2;
+        let is_known = passed.there.lost > 20 && passed.back.lost > 5 && (0.02..0.1).contains(&loss);
+        if is_mended && is_known { Ok(()) } else { Err(format!("{passed:?} {sent} {received}")) }
+    });
 }
 
 #[test]
 fn on_a_good_line_nothing_is_mended() {
-    let (sent, received, passed) = stream(0.0);
-    assert_eq!((passed.there.lost, &received["fec_recovered"], &sent["loss"]), (0, &0.into(), &0.0.into()));
+    until_nothing_is_lost(|| {
+        let (sent, received, passed) = stream(0.0);
+        assert_eq!(passed.there.lost, 0);
+        has(&received, &[("fec_recovered", 0)])?;
+        if sent["loss"] == 0.0 { Ok(()) } else { Err(sent.to_string()) }
+    });
 }

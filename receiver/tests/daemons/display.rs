@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
@@ -9,6 +10,11 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
+
+use crate::support::until;
+
+/// Between two looks at what a key has done.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Xvfb on a display number of its own choice.
 pub(crate) struct Display {
@@ -76,21 +82,34 @@ impl Display {
         Screenshot { width: width.into(), height: height.into(), pixels }
     }
 
-    /// Presses and releases the key with this symbol over the window.
-    pub(crate) fn press(&self, window: Window, keysym: u32) {
-        let (_, _, width, height) = self.geometry(window);
-        let (x, y) = (width as i16 / 2, height as i16 / 2);
-        self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, x, y).unwrap().check().unwrap();
+    /// Holds the key with this symbol down over the window until `seen` gives something; lets it go and presses again
+    /// if that takes long. The window looks at the state of the keys from time to time, so that what is short passes
+    /// unseen.
+    #[track_caller]
+    pub(crate) fn press<T>(&self, window: Window, keysym: u32, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
+        until(what, || {
+            self.key(KEY_PRESS_EVENT, window, keysym);
+            let found = (0..200).find_map(|_| {
+                std::thread::sleep(LOOK);
+                seen()
+            });
+            self.key(KEY_RELEASE_EVENT, window, keysym);
+            std::thread::sleep(LOOK);
+            found
+        })
+    }
+
+    /// What the keyboard sends when the key with this symbol goes down or up over the window, if that is still there.
+    fn key(&self, kind: u8, window: Window, keysym: u32) {
+        // A window that has closed meanwhile takes no key.
+        let _ = self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, 8, 8).unwrap().check();
         let setup = self.connection.setup();
         let (min, max) = (setup.min_keycode, setup.max_keycode);
         let mapping = self.connection.get_keyboard_mapping(min, max - min + 1).unwrap().reply().unwrap();
         let per_code = usize::from(mapping.keysyms_per_keycode);
         let index = mapping.keysyms.chunks(per_code).position(|symbols| symbols.contains(&keysym)).unwrap();
         let code = min + index as u8;
-        for kind in [KEY_PRESS_EVENT, KEY_RELEASE_EVENT] {
-            self.connection.xtest_fake_input(kind, code, 0, self.root, 0, 0, 0).unwrap().check().unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(60));
-        }
+        self.connection.xtest_fake_input(kind, code, 0, self.root, 0, 0, 0).unwrap().check().unwrap();
     }
 
     /// What a window manager sends when the cross is clicked.

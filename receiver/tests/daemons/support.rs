@@ -209,6 +209,29 @@ pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T 
     }
 }
 
+/// Repeats `attempt` until it has lost nothing. A starved machine loses frames as a bad line does; programs that lose
+/// them for another reason do so every time.
+#[track_caller]
+pub(crate) fn until_nothing_is_lost(attempt: impl Fn() -> Result<(), String>) {
+    let mut lost = Vec::new();
+    for _ in 0..10 {
+        match attempt() {
+            Ok(()) => return,
+            Err(what) => lost.push(what),
+        }
+        eprintln!("--- once more: {lost:?}");
+    }
+    panic!("something was lost every time: {lost:#?}");
+}
+
+/// That the value of each key in a report is the wanted one; otherwise the whole report.
+pub(crate) fn has(report: &Value, wanted: &[(&str, u64)]) -> Result<(), String> {
+    match wanted.iter().find(|(key, value)| report[*key] != *value) {
+        Some((key, value)) => Err(format!("{key} is not {value} in {report}")),
+        None => Ok(()),
+    }
+}
+
 /// Two daemons that know each other's keys; the receiver listens on the loopback.
 pub(crate) struct Pair {
     pub(crate) folder: Folder,

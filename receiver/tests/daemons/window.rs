@@ -14,7 +14,7 @@ fn start(display: &Display, pair: &Pair, sink: &str) -> Daemon {
 #[test]
 fn escape_ends_a_waiting_receiver() {
     let (display, pair) = (Display::start(800, 600), Pair::new());
-    let receiver = start(&display, &pair, "window");
+    let mut receiver = start(&display, &pair, "window");
     let window = until("a window", || display.find("Duet"));
     let shot = until("a text on black", || {
         let shot = display.screenshot(window);
@@ -22,7 +22,7 @@ fn escape_ends_a_waiting_receiver() {
     });
     assert_eq!((shot.width, shot.height), (800, 450), "the screen's width, in shape");
     assert!(shot.pixels[..shot.width * 300].iter().all(|&p| p == 0));
-    display.press(window, ESCAPE);
+    display.press(window, ESCAPE, "the end", || (!receiver.is_running()).then_some(()));
     receiver.wait().check(0, &[]);
 }
 
@@ -89,7 +89,7 @@ fn the_window_shows_what_was_sent_until_escape() {
     let (display, pair) = (Display::start(800, 600), Pair::new());
     let clip = pair.folder.join("four.y4m");
     std::fs::write(&clip, four_colours()).unwrap();
-    let receiver = start(&display, &pair, "window");
+    let mut receiver = start(&display, &pair, "window");
     let mut command = pair.sender();
     command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
     let mut sender = Daemon::start("sender", &mut command);
@@ -99,13 +99,13 @@ fn the_window_shows_what_was_sent_until_escape() {
     let (_, _, width, height) = display.geometry(window);
     assert_eq!((width.into(), height.into()), SIZE, "one pixel of the screen for each of the picture");
     until("the line", || shows_the_line(&display.screenshot(window)).then_some(()));
-    display.press(window, LETTER_I);
-    until("the picture without the line", || (!shows_the_line(&display.screenshot(window))).then_some(()));
+    let no_line = || (!shows_the_line(&display.screenshot(window))).then_some(());
+    display.press(window, LETTER_I, "the picture without the line", no_line);
     assert!(shows_the_quarters(&display.screenshot(window)));
-    display.press(window, LETTER_I);
-    until("the line again", || shows_the_line(&display.screenshot(window)).then_some(()));
+    let line = || shows_the_line(&display.screenshot(window)).then_some(());
+    display.press(window, LETTER_I, "the line again", line);
 
-    display.press(window, ESCAPE);
+    display.press(window, ESCAPE, "the end", || (!receiver.is_running()).then_some(()));
     receiver.wait().check(0, &[]);
     assert!(sender.is_running(), "a viewer that leaves must not end the sender");
     sender.terminate();

@@ -29,13 +29,19 @@ use crate::tls::{self, PeerVerifier, Protocol};
 
 /// Longest silence before a connection is given up. A dialler tries anew much earlier, and a newer connection takes
 /// an older one's place, so that this can be long enough for a peer that was suspended for some seconds.
-const IDLE_TIMEOUT_MS: u32 = 8000;
+const IDLE_TIMEOUT: Duration = longest(Duration::from_secs(8));
 /// Longest time for a handshake.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
+const HANDSHAKE_TIMEOUT: Duration = longest(Duration::from_secs(2));
 /// Longest time from the handshake's end to the control stream.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+const CONTROL_TIMEOUT: Duration = longest(Duration::from_secs(2));
 /// Handshakes under way at once.
 const INCOMING_MAX: usize = 16;
+
+/// Returns how long may be waited for something that normally takes no longer than `normal`. In this crate's own tests
+/// only a hang takes too long, on however busy a machine.
+const fn longest(normal: Duration) -> Duration {
+    if cfg!(test) { Duration::from_secs(90) } else { normal }
+}
 
 /// Why this side closes a connection, as the peer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -395,7 +401,7 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
         .initial_rtt(INITIAL_RTT)
-        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT_MS))))
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT.as_millis() as u32))))
         .keep_alive_interval(Some(Duration::from_millis(500)))
         .mtu_discovery_config(Some(mtu))
         .datagram_send_buffer_size((options.frame_bytes + options.frame_bytes / 2).max(64 << 10))
