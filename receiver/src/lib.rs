@@ -128,7 +128,14 @@ pub fn run_over(
                 waker.wake();
             }
         };
-        let stage = Stage { jobs, pictures: pictures.clone(), records, shown: shown_queue, opened: tell_opened, now: clock::now };
+        let stage = Stage {
+            jobs,
+            pictures: pictures.clone(),
+            records,
+            shown: shown_queue,
+            opened: tell_opened,
+            now: clock::now,
+        };
         let device = shared.device.clone();
         spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
     };

@@ -56,7 +56,8 @@ impl MetricsPage {
         }
         let text: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
         let served = Arc::clone(&text);
-        let thread = thread::Builder::new().name("metrics".to_owned()).spawn(move || accept(&listener, &served, call_max));
+        let thread =
+            thread::Builder::new().name("metrics".to_owned()).spawn(move || accept(&listener, &served, call_max));
         thread.map_err(failed)?;
         tracing::info!("metrics at http://{address}/metrics");
         Ok(Self { text, address })

@@ -75,9 +75,12 @@ impl Display {
 
     /// What the window shows now.
     pub(crate) fn screenshot(&self, window: Window) -> Screenshot {
-        let (_, _, width, height) = self.geometry(window);
-        let image = self.connection.get_image(ImageFormat::Z_PIXMAP, window, 0, 0, width, height, !0).unwrap();
-        let data = image.reply().unwrap().data;
+        // There is none while it is not on the screen yet, or has shrunk since it was measured.
+        let (width, height, data) = until("a picture of the window", || {
+            let (_, _, width, height) = self.geometry(window);
+            let image = self.connection.get_image(ImageFormat::Z_PIXMAP, window, 0, 0, width, height, !0).unwrap();
+            Some((width, height, image.reply().ok()?.data))
+        });
         let pixels = data.chunks_exact(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], 0])).collect();
         Screenshot { width: width.into(), height: height.into(), pixels }
     }
@@ -99,7 +102,7 @@ impl Display {
         })
     }
 
-    /// What the keyboard sends when the key with this symbol goes down or up over the window, if that is still there.
+    /// What the keyboard sends when the key with this symbol goes down or up over the window.
     fn key(&self, kind: u8, window: Window, keysym: u32) {
         // A window that has closed meanwhile takes no key.
         let _ = self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, 8, 8).unwrap().check();

@@ -54,7 +54,10 @@ fn stream_clip(backend: &str, (width, height): (usize, usize), rate: &str) -> Re
     let sent = pair.folder.stats("sender.jsonl").pop().unwrap();
     let received = pair.folder.stats("receiver.jsonl").pop().unwrap();
     has(&sent, &[("frames_sent", FRAMES), ("frames_dropped", 0)])?;
-    has(&received, &[("frames_complete", FRAMES), ("frames_partial", 0), ("frames_lost", 0), ("frames_shown", FRAMES)])?;
+    has(
+        &received,
+        &[("frames_complete", FRAMES), ("frames_partial", 0), ("frames_lost", 0), ("frames_shown", FRAMES)],
+    )?;
     assert_eq!((&sent["backend"], &received["backend"]), (&backend.into(), &backend.into()));
     for stage in ["network", "reassemble", "decode", "inverse", "present"] {
         assert!(received["stages_us"][stage]["p99"].is_u64(), "{stage} in {received}");
