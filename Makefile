@@ -48,7 +48,7 @@ fuzz-guided: ## files that reach new code of the decoders, 10 minutes each (SECO
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo
-	cargo build --release --locked -p kernels --bin wavelet
+	cargo build --release --locked -p wavelet
 	$(TARGET)/release/wavelet bench all --seconds 1
 
 .PHONY: bench-device
@@ -64,7 +64,7 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 .PHONY: bench-lossless
 bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo
-	cargo build --release --locked -p kernels --bin wavelet
+	cargo build --release --locked -p wavelet
 	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
 
 .PHONY: deny
