@@ -89,7 +89,7 @@ fn backend(config: &ReceiverConfig) -> Result<String, Failure> {
 /// Only a window is opened: opening a file would empty it.
 fn sinks_open(sinks: &[SinkSpec]) -> Result<String, Failure> {
     for spec in sinks.iter().filter(|spec| matches!(spec, SinkSpec::Window { .. })) {
-        drop(sink::open(spec, false).map_err(Failure::device)?);
+        drop(sink::open(spec, false, true).map_err(Failure::device)?);
     }
     Ok(format!("{} in use", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))
 }

@@ -41,7 +41,7 @@ use crate::decode::Stage;
 use crate::link::{Command, ReceiverLink};
 use crate::picture_log::PictureLog;
 use crate::present::{LinkView, Presenter};
-use crate::sink::{Sink, SinkError, SinkSpec};
+use crate::sink::{SinkError, SinkSpec};
 
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
                        or as public_key in a [[peer]] section";
@@ -95,16 +95,16 @@ pub fn run_over(
     let Network { waker, hang_up } = network;
     let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
     decode::probe(choice, shared.device.as_deref())?;
-    let mut opened = sinks.iter().map(|spec| sink::open(spec, config.status_line)).collect::<Result<Vec<_>, _>>();
-    let sinks: &mut [Box<dyn Sink>] = match &mut opened {
-        Ok(sinks) => sinks,
-        Err(error @ SinkError::File { .. }) => return Err(Failure::usage(error)),
-        Err(error) => return Err(Failure::device(error)),
-    };
+    let records = sinks.iter().all(|spec| matches!(spec, SinkSpec::Y4m(_)));
+    let opened = sinks.iter().map(|spec| sink::open(spec, config.status_line, records)).collect::<Result<Vec<_>, _>>();
+    let sinks = opened.map_err(|error| match error {
+        // A path is the user's choice, a display the machine's.
+        SinkError::File { .. } => Failure::usage(error),
+        _ => Failure::device(error),
+    })?;
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
 
-    let records = sinks.iter().all(|sink| sink.records());
     let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { LIVE_DEPTH }), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
@@ -148,7 +148,7 @@ pub fn run_over(
             waker.wake();
         }
     };
-    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames };
+    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     watchdog.stopping();
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.

@@ -1,6 +1,6 @@
 //! The main thread's part: pictures to sinks.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use common::stats::ReceiverReport;
@@ -50,21 +50,76 @@ pub struct Presenter<'a, E> {
     pub end: E,
     /// Pictures after which to end.
     pub frames: Option<u64>,
+    /// Whether the sinks only record: a file waits for no eye.
+    pub records: bool,
 }
 
-/// Shows pictures until the picture slot is closed. The statistics file gets a line a second and a last one, which
-/// is returned too.
+/// The sinks that work, and why another does not.
+struct Sinks {
+    open: Vec<Box<dyn Sink>>,
+    failed: Option<Failure>,
+}
+
+impl Sinks {
+    /// Calls `act` with each sink. A file that cannot be written is given up, with a warning: the call goes on. Without
+    /// its window it does not.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> Result<(), SinkError>) -> Result<(), Failure> {
+        let mut broken = Ok(());
+        self.open.retain_mut(|sink| match act(sink.as_mut()) {
+            Ok(()) => true,
+            Err(error @ (SinkError::NoDisplay(_) | SinkError::Window(_))) => {
+                broken = Err(Failure::device(error));
+                false
+            }
+            Err(error) => {
+                tracing::warn!("{error}; nothing more is recorded there, and the call goes on");
+                self.failed = Some(Failure::device(error));
+                false
+            }
+        });
+        broken
+    }
+}
+
+/// Shows pictures until the picture slot is closed. The statistics file gets a line a second and a last one, also after a
+/// failure; the last one is returned.
+///
+/// Errors: the window is gone; or, at the end, a recording that has ended early.
 pub fn run<E: FnMut(End)>(
     mut presenter: Presenter<'_, E>,
-    sinks: &mut [Box<dyn Sink>],
+    sinks: Vec<Box<dyn Sink>>,
     stats: &mut Statistics,
     log: &mut PictureLog,
     watchdog: &mut Watchdog,
 ) -> Result<ReceiverReport, Failure> {
-    let mut presentation = Presentation::default();
-    // A file waits for no eye.
-    let records = sinks.iter().all(|sink| sink.records());
-    let mut stream = None;
+    let mut show = Show { presentation: Presentation::default(), stream: None, log };
+    let mut sinks = Sinks { open: sinks, failed: None };
+    let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
+    let LinkView { snapshot, last_frame } = view(presenter.link);
+    let is_whole = matches!(shown, Ok(false));
+    let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
+    let report = show.presentation.report(&snapshot, show.stream.as_deref(), clock::now(), true);
+    stats.write(&report);
+    shown?;
+    finished?;
+    sinks.failed.map_or(Ok(report), Err)
+}
+
+/// The stream as it is shown.
+struct Show<'a> {
+    presentation: Presentation,
+    stream: Option<Arc<Stream>>,
+    log: &'a mut PictureLog,
+}
+
+/// True if it is this side that ends.
+fn until_closed<E: FnMut(End)>(
+    presenter: &mut Presenter<'_, E>,
+    show: &mut Show<'_>,
+    sinks: &mut Sinks,
+    stats: &mut Statistics,
+    watchdog: &mut Watchdog,
+) -> Result<bool, Failure> {
     let mut next_report = clock::now() + REPORT_INTERVAL;
     let mut ending = false;
     loop {
@@ -72,23 +127,28 @@ pub fn run<E: FnMut(End)>(
         let closed = matches!(taken, Taken::Closed);
         if let Taken::Item(decoded) = taken
             && !ending
-            && (records || clock::now().since(decoded.passed.released) <= STALE)
+            && (presenter.records || clock::now().since(decoded.passed.released) <= STALE)
         {
-            show(decoded, &mut stream, &mut presentation, sinks, log, presenter.shown)?;
+            show.picture(decoded, sinks, presenter.shown)?;
             watchdog.alive(clock::now());
-            if presenter.frames.is_some_and(|frames| presentation.shown() >= frames) {
+            if presenter.frames.is_some_and(|frames| show.presentation.shown() >= frames) {
                 (presenter.end)(End::Finish);
                 ending = true;
             }
         }
         if closed {
-            break;
+            return Ok(ending);
         }
-        for sink in sinks.iter_mut() {
-            if sink.poll().map_err(device)? == Wish::Close && !ending {
-                (presenter.end)(End::Stop);
-                ending = true;
+        let mut wish = Wish::Continue;
+        sinks.each(|sink| {
+            if sink.poll()? == Wish::Close {
+                wish = Wish::Close;
             }
+            Ok(())
+        })?;
+        if wish == Wish::Close && !ending {
+            (presenter.end)(End::Stop);
+            ending = true;
         }
         let now = clock::now();
         if now >= next_report {
@@ -98,59 +158,38 @@ pub fn run<E: FnMut(End)>(
                 // Waiting for a sender is what this daemon is for.
                 watchdog.alive(now);
             }
-            stats.write(&presentation.report(&snapshot, stream.as_deref(), now, false));
-            let line = presentation.status_line(&snapshot, now);
-            sinks.iter_mut().for_each(|sink| sink.status(&line));
+            stats.write(&show.presentation.report(&snapshot, show.stream.as_deref(), now, false));
+            let line = show.presentation.status_line(&snapshot, now);
+            sinks.open.iter_mut().for_each(|sink| sink.status(&line));
         }
     }
-    let LinkView { snapshot, last_frame } = view(presenter.link);
-    for sink in sinks.iter_mut() {
-        sink.finish(last_frame.filter(|_| !ending)).map_err(device)?;
-    }
-    let report = presentation.report(&snapshot, stream.as_deref(), clock::now(), true);
-    stats.write(&report);
-    Ok(report)
 }
 
-fn show(
-    decoded: Decoded,
-    stream: &mut Option<std::sync::Arc<Stream>>,
-    presentation: &mut Presentation,
-    sinks: &mut [Box<dyn Sink>],
-    log: &mut PictureLog,
-    shown: &Shown,
-) -> Result<(), Failure> {
-    if stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
-        for sink in sinks.iter_mut() {
-            sink.start(&decoded.stream.params).map_err(device)?;
+impl Show<'_> {
+    fn picture(&mut self, decoded: Decoded, sinks: &mut Sinks, shown: &Shown) -> Result<(), Failure> {
+        if self.stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
+            sinks.each(|sink| sink.start(&decoded.stream.params))?;
+            self.presentation.on_start();
         }
-        presentation.on_start();
+        // The same stream may have got another back end.
+        self.stream = Some(decoded.stream);
+        let mut presented: Option<Timestamp> = None;
+        sinks.each(|sink| {
+            sink.show(decoded.id, &decoded.picture)?;
+            // Only the first sink counts: a file beside a window delays nobody's eye.
+            presented.get_or_insert_with(clock::now);
+            Ok(())
+        })?;
+        let presented = presented.unwrap_or_else(clock::now);
+        self.presentation.on_shown(&decoded.passed, presented);
+        self.log.write(decoded.id, &decoded.passed, presented);
+        // The decode thread may have ended already.
+        let _ = shown.send(decoded.picture);
+        Ok(())
     }
-    // The same stream may have got another back end.
-    *stream = Some(decoded.stream);
-    let mut presented: Option<Timestamp> = None;
-    for sink in sinks.iter_mut() {
-        sink.show(decoded.id, &decoded.picture).map_err(device)?;
-        // Only the first sink counts: a file beside a window delays nobody's eye.
-        presented.get_or_insert_with(clock::now);
-    }
-    let presented = presented.unwrap_or_else(clock::now);
-    presentation.on_shown(&decoded.passed, presented);
-    log.write(decoded.id, &decoded.passed, presented);
-    // The decode thread may have ended already.
-    let _ = shown.send(decoded.picture);
-    Ok(())
 }
 
 fn view(link: &Mutex<LinkView>) -> LinkView {
     let view = link.lock().unwrap_or_else(PoisonError::into_inner);
     LinkView { snapshot: view.snapshot, last_frame: view.last_frame }
-}
-
-fn device(error: SinkError) -> Failure {
-    match error {
-        // A path is the user's choice, a display the machine's.
-        SinkError::File { .. } | SinkError::StreamChanged { .. } => Failure::usage(error),
-        SinkError::NoDisplay(_) | SinkError::Window(_) => Failure::device(error),
-    }
 }

@@ -5,12 +5,14 @@ use std::process::ExitCode;
 
 use common::config::ConfigError;
 
+use crate::log;
+
 /// Why a daemon cannot go on, by exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Flags, configuration or an input file: exit code 2.
     Usage,
-    /// Camera, OpenCL device or display: exit code 3.
+    /// Camera, OpenCL device, display or recording: exit code 3.
     Device,
     /// Network or identity: exit code 4.
     Network,
@@ -68,9 +70,15 @@ impl From<ConfigError> for Failure {
 /// Prints the failure, if there is one, as one line on standard error and gives the exit code.
 pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            log::flush();
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
-            eprintln!("{program}: {}", failure.message.split_whitespace().collect::<Vec<_>>().join(" "));
+            log::last_words(&format!(
+                "{program}: {}",
+                failure.message.split_whitespace().collect::<Vec<_>>().join(" ")
+            ));
             ExitCode::from(failure.code())
         }
     }

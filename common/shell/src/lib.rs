@@ -11,6 +11,7 @@ pub mod link;
 pub mod linktest;
 pub mod log;
 pub mod metrics;
+pub mod outlet;
 mod quic;
 pub mod quoted;
 pub mod sd;

@@ -1,18 +1,67 @@
-//! Log lines on standard error.
+//! Log lines on standard error. Nobody waits for who reads them.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
 use tracing_subscriber::EnvFilter;
+
+use crate::outlet::Outlet;
+
+static OUTLET: OnceLock<Outlet> = OnceLock::new();
 
 /// Starts logging; `DUET_LOG` holds the filter (`warn`, `debug`, `shell=trace`, ..), default `info`.
 /// Calling it again changes nothing.
 pub fn init() {
+    // A file of its own: the standard library's is locked while somebody writes.
+    let file = io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    match file.and_then(|file| Outlet::start("log", file, Some(note))) {
+        // A second one stays unused.
+        Ok(outlet) => drop(OUTLET.set(outlet)),
+        Err(error) => eprintln!("there is no log: {error}"),
+    }
     let filter = EnvFilter::try_from_env("DUET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| Lines)
+        .with_ansi(io::stderr().is_terminal())
         .with_target(false);
     // An error means that a subscriber is set already, as in tests.
     let _ = subscriber.try_init();
+}
+
+/// Writes a last line, which needs no newline, after everything logged. Waits for its reader, but not for long.
+pub fn last_words(line: &str) {
+    match OUTLET.get() {
+        Some(outlet) => {
+            outlet.send(format!("{line}\n").into_bytes());
+            outlet.flush();
+        }
+        None => eprintln!("{line}"),
+    }
+}
+
+/// Waits until the log is written, but not for long.
+pub fn flush() {
+    OUTLET.get().map(Outlet::flush);
+}
+
+fn note(count: u64) -> String {
+    format!("(nobody read the log: {count} lines are left out here)\n")
+}
+
+/// Takes a log line in one piece.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if let Some(outlet) = OUTLET.get() {
+            outlet.send(line.to_vec());
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

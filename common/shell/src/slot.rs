@@ -38,6 +38,17 @@ pub enum Taken<T> {
     Closed,
 }
 
+/// What a wait for room came to; an item that was not put in comes back.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Put<T> {
+    /// The item is in.
+    Done,
+    /// No room in time.
+    Timeout(T),
+    /// Nothing goes in any more.
+    Closed(T),
+}
+
 impl<T> State<T> {
     fn is_full(&self) -> bool {
         self.items.len() >= self.depth
@@ -96,6 +107,25 @@ impl<T> Slot<T> {
         state.items.push_back(item);
         self.shared.changed.notify_all();
         Ok(())
+    }
+
+    /// Waits at most `timeout` until the slot has room and puts `item` in.
+    pub fn put_timeout(&self, item: T, timeout: Duration) -> Put<T> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.lock();
+        while state.is_full() && !state.closed {
+            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Put::Timeout(item);
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.closed {
+            return Put::Closed(item);
+        }
+        state.items.push_back(item);
+        self.shared.changed.notify_all();
+        Put::Done
     }
 
     /// Whether an item waits.
@@ -180,8 +210,10 @@ mod tests {
     fn a_closed_slot_gives_what_it_holds_and_takes_no_more() {
         let slot = Slot::new();
         slot.put_wait(1).unwrap();
+        assert_eq!(slot.put_timeout(2, Duration::ZERO), Put::Timeout(2));
         slot.close();
         assert_eq!((slot.put_wait(2), slot.replace(3)), (Err(2), Some(3)));
+        assert_eq!(slot.put_timeout(2, SOON), Put::Closed(2));
         assert_eq!((slot.take_timeout(SOON), slot.take_timeout(SOON)), (Taken::Item(1), Taken::Closed));
     }
 

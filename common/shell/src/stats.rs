@@ -1,8 +1,8 @@
 //! Where statistics go: a file of JSON lines, one object a second and a last one, and the metrics page.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 use common::config::SharedConfig;
 use common::metrics::Metrics;
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::metrics::MetricsPage;
+use crate::outlet::{self, Outlet};
 
 /// The places that the configuration names.
 #[derive(Debug)]
@@ -34,33 +35,67 @@ impl Statistics {
     }
 }
 
-/// An open file of JSON lines, or none.
+/// An open file of JSON lines, or none. Nobody waits for it: lines that its disk or reader does not take in time are
+/// left out, and the log says so.
 #[derive(Debug)]
 pub struct StatsFile {
-    file: Option<File>,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    outlet: Outlet,
+    path: PathBuf,
+    /// Whether the log has said that lines are left out.
+    reported: bool,
 }
 
 impl StatsFile {
     /// Creates the file at `path`, emptying an old one; without a path, lines go nowhere. `-` is standard output.
     pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
         let open = |path: &Path| {
-            let path = if path.as_os_str() == "-" { Path::new("/dev/stdout") } else { path };
-            File::create(path)
-                .map_err(|error| Failure::usage(format!("cannot write statistics to {}: {error}", path.display())))
+            let file = if path.as_os_str() == "-" {
+                io::stdout().as_fd().try_clone_to_owned().map(Into::into)
+            } else {
+                outlet::create(path)
+            };
+            let outlet = file
+                .and_then(|file| Outlet::start("statistics", file, None))
+                .map_err(|error| Failure::usage(format!("cannot write statistics to {}: {error}", path.display())))?;
+            Ok::<_, Failure>(Open { outlet, path: path.to_owned(), reported: false })
         };
-        Ok(Self { file: path.map(open).transpose()? })
+        Ok(Self { open: path.map(open).transpose()? })
     }
 
     /// Appends `report` as one line, whole. A failing disk ends the file with a warning, not the daemon.
     pub fn write(&mut self, report: &impl Serialize) {
-        let Some(file) = &mut self.file else { return };
-        let line = serde_json::to_vec(report).map_err(std::io::Error::other).and_then(|mut line| {
-            line.push(b'\n');
-            file.write_all(&line)
-        });
-        if let Err(error) = line {
-            tracing::warn!(%error, "statistics are no longer written");
-            self.file = None;
+        let Some(open) = &mut self.open else { return };
+        let path = open.path.display();
+        if let Some(error) = open.outlet.error() {
+            tracing::warn!("{path}: {error}: nothing is written to it any more");
+            self.open = None;
+            return;
+        }
+        match serde_json::to_vec(report) {
+            Ok(mut line) => {
+                line.push(b'\n');
+                open.outlet.send(line);
+            }
+            Err(error) => tracing::warn!("{path}: a line cannot be written: {error}"),
+        }
+        if open.outlet.left_out() > 0 && !std::mem::replace(&mut open.reported, true) {
+            tracing::warn!("{path}: its reader does not keep up: lines are left out");
+        }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if !self.outlet.flush() {
+            tracing::warn!("{}: its reader does not keep up: the last lines are left out", self.path.display());
+        }
+        if self.reported {
+            tracing::warn!("{}: {} lines were left out in all", self.path.display(), self.outlet.left_out());
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod colour;
 mod headless;
+mod recorder;
 mod text;
 mod window;
 mod x11;
@@ -15,8 +16,8 @@ use common::units::FrameId;
 use kernels::Picture;
 
 pub use self::headless::Headless;
+pub use self::recorder::Recorder;
 pub use self::window::Window;
-pub use self::y4m::Y4mFile;
 
 /// What `--help` says about sinks.
 pub const HELP: &str = "\
@@ -114,11 +115,6 @@ pub trait Sink {
     /// A stream begins, for the first time or again.
     fn start(&mut self, params: &StreamParams) -> Result<(), SinkError>;
 
-    /// Whether the sink keeps pictures for later, so that none should be left out and none is urgent.
-    fn records(&self) -> bool {
-        false
-    }
-
     /// Shows the picture of frame `id`; ids only grow within a stream.
     fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError>;
 
@@ -136,12 +132,12 @@ pub trait Sink {
     }
 }
 
-/// Opens a sink. `status_line`: whether a window shows its line from the start.
-pub fn open(spec: &SinkSpec, status_line: bool) -> Result<Box<dyn Sink>, SinkError> {
+/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
+pub fn open(spec: &SinkSpec, status_line: bool, records: bool) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match spec {
         SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line)?),
         SinkSpec::Headless => Box::new(Headless),
-        SinkSpec::Y4m(path) => Box::new(Y4mFile::create(path)?),
+        SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
     })
 }
 

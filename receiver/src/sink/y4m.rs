@@ -2,114 +2,147 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::frame::FrameSize;
 use common::params::StreamParams;
-use common::units::FrameId;
+use common::units::{FrameId, Timestamp};
 use common::y4m::{Y4mHeader, Y4mWriter};
 use kernels::Picture;
+use shell::outlet;
 
-use super::{Sink, SinkError};
+use super::SinkError;
 
-/// Longest gap that is filled, seconds; after it the file jumps, so that a sender with strange frame numbers
-/// cannot fill the disk.
-const FILL_SECONDS_MAX: f64 = 60.0;
+/// How much longer than the time since its begin a stream's part of the file may get by repeated pictures, seconds.
+const AHEAD_MAX: f64 = 1.0;
+
+/// A picture to write.
+pub(super) struct Shot {
+    /// Counts the streams: one that begins again counts its frames from elsewhere.
+    pub(super) stream: u64,
+    pub(super) params: StreamParams,
+    pub(super) id: FrameId,
+    pub(super) picture: Picture,
+    /// When it was shown.
+    pub(super) at: Timestamp,
+}
 
 /// A Y4M file being written.
-pub struct Y4mFile {
+pub(super) struct Y4mFile {
     path: PathBuf,
     /// Open until a stream begins; then the writer has it. Pictures are written whole, so no buffer is needed.
     file: Option<File>,
     writer: Option<Y4mWriter<File>>,
-    stream: Option<StreamParams>,
-    last: Option<(FrameId, Picture)>,
-    written: u64,
+    held: Option<StreamParams>,
+    part: Option<Part>,
+    written: Arc<AtomicU64>,
     repeated: u64,
+}
+
+/// What is written of one stream.
+struct Part {
+    stream: u64,
+    /// When its first picture was shown.
+    began: Timestamp,
+    pictures: u64,
+    last: FrameId,
+    picture: Picture,
 }
 
 impl Y4mFile {
     /// Creates `path`, replacing what was there.
-    pub fn create(path: &Path) -> Result<Self, SinkError> {
-        let file = File::create(path).map_err(|e| SinkError::File { path: path.to_owned(), reason: e.to_string() })?;
+    pub(super) fn create(path: &Path) -> Result<Self, SinkError> {
+        let file =
+            outlet::create(path).map_err(|e| SinkError::File { path: path.to_owned(), reason: e.to_string() })?;
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
             writer: None,
-            stream: None,
-            last: None,
-            written: 0,
+            held: None,
+            part: None,
+            written: Arc::default(),
             repeated: 0,
         })
     }
 
-    fn error(&self, reason: impl ToString) -> SinkError {
-        SinkError::File { path: self.path.clone(), reason: reason.to_string() }
+    /// Number of pictures written so far, as it grows.
+    pub(super) fn written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.written)
     }
 
-    fn write(&mut self, picture: &Picture) -> Result<(), SinkError> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        let result = writer.write(picture.data());
-        result.map_err(|e| self.error(e))?;
-        self.written += 1;
-        Ok(())
-    }
-
-    /// Repeats the last picture for the frames between it and `id`.
-    fn fill_up_to(&mut self, id: FrameId) -> Result<(), SinkError> {
-        let (Some((last, picture)), Some(params)) = (self.last.take(), self.stream) else { return Ok(()) };
-        let missing = i64::from(id.ahead_of(last)) - 1;
-        let missing_max = (FILL_SECONDS_MAX * params.frame_rate.as_f64()) as i64;
-        for _ in 0..missing.min(missing_max) {
-            self.write(&picture)?;
-            self.repeated += 1;
+    /// Writes a picture, and the one before it for frames between them that never came. Gives back memory to use again.
+    pub(super) fn write(&mut self, shot: Shot) -> Result<Option<Picture>, SinkError> {
+        self.begin(&shot.params)?;
+        if self.part.as_ref().is_some_and(|part| part.stream == shot.stream) {
+            self.fill_up_to(shot.id, shot.at)?;
         }
-        self.last = Some((last, picture));
-        Ok(())
-    }
-}
-
-impl Sink for Y4mFile {
-    fn records(&self) -> bool {
-        true
-    }
-
-    fn start(&mut self, params: &StreamParams) -> Result<(), SinkError> {
-        if let Some(held) = &self.stream {
-            let same = (held.size, held.frame_rate, held.chroma) == (params.size, params.frame_rate, params.chroma);
-            if !same {
-                let (held, new) = (describe(held), describe(params));
-                return Err(SinkError::StreamChanged { path: self.path.clone(), held, new });
+        self.append(&shot.picture)?;
+        let Shot { stream, id, picture, at, .. } = shot;
+        match &mut self.part {
+            Some(part) if part.stream == stream => {
+                part.pictures += 1;
+                part.last = id;
+                Ok(Some(std::mem::replace(&mut part.picture, picture)))
             }
             // A sender that starts again counts from another frame; the pause is not filled.
-            self.last = None;
-            return Ok(());
+            part => Ok(part.replace(Part { stream, began: at, pictures: 1, last: id, picture }).map(|old| old.picture)),
+        }
+    }
+
+    /// No picture follows. `last` is the stream's last frame if the sender said so.
+    pub(super) fn finish(&mut self, last: Option<FrameId>, now: Timestamp) -> Result<(), SinkError> {
+        if let Some(last) = last {
+            self.fill_up_to(last.next(), now)?;
+        }
+        let (pictures, repeated) = (self.written.load(Ordering::Relaxed), self.repeated);
+        tracing::info!(path = %self.path.display(), pictures, repeated, "Y4M file written");
+        Ok(())
+    }
+
+    /// Writes the header, unless the file has one: then it must be the same.
+    fn begin(&mut self, params: &StreamParams) -> Result<(), SinkError> {
+        if let Some(held) = &self.held {
+            let same = (held.size, held.frame_rate, held.chroma) == (params.size, params.frame_rate, params.chroma);
+            if same {
+                return Ok(());
+            }
+            let (held, new) = (describe(held), describe(params));
+            return Err(SinkError::StreamChanged { path: self.path.clone(), held, new });
         }
         let Some(file) = self.file.take() else { return Ok(()) };
         let writer = Y4mWriter::new(file, &Y4mHeader::from(params)).map_err(|e| self.error(e))?;
         self.writer = Some(writer);
-        self.stream = Some(*params);
+        self.held = Some(*params);
         Ok(())
     }
 
-    fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError> {
-        self.fill_up_to(id)?;
-        self.write(picture)?;
-        match &mut self.last {
-            Some((last, kept)) if kept.data().len() == picture.data().len() => {
-                kept.data_mut().copy_from_slice(picture.data());
-                *last = id;
-            }
-            slot => *slot = Some((id, picture.clone())),
-        }
+    fn append(&mut self, picture: &Picture) -> Result<(), SinkError> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let result = writer.write(picture.data());
+        result.map_err(|e| self.error(e))?;
+        self.written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn finish(&mut self, last: Option<FrameId>) -> Result<(), SinkError> {
-        if let Some(last) = last {
-            self.fill_up_to(last.next())?;
+    /// Repeats the last picture for the frames between it and `id`, as far as there was time for them: a sender with
+    /// strange frame numbers must not fill the disk.
+    fn fill_up_to(&mut self, id: FrameId, now: Timestamp) -> Result<(), SinkError> {
+        let (Some(mut part), Some(params)) = (self.part.take(), self.held) else { return Ok(()) };
+        let missing = u64::try_from(i64::from(id.ahead_of(part.last)) - 1).unwrap_or(0);
+        let seconds = now.since(part.began).as_secs_f64() + AHEAD_MAX;
+        let most = (seconds * params.frame_rate.as_f64()) as u64;
+        for _ in 0..missing.min(most.saturating_sub(part.pictures)) {
+            self.append(&part.picture)?;
+            part.pictures += 1;
+            self.repeated += 1;
         }
-        tracing::info!(path = %self.path.display(), pictures = self.written, repeated = self.repeated, "Y4M file written");
+        self.part = Some(part);
         Ok(())
+    }
+
+    fn error(&self, reason: impl ToString) -> SinkError {
+        SinkError::File { path: self.path.clone(), reason: reason.to_string() }
     }
 }
 
@@ -144,15 +177,21 @@ mod tests {
         picture
     }
 
-    /// Shows frames with the given ids, whose samples equal the id; returns header and first sample of each picture.
-    fn written(name: &str, params: &StreamParams, ids: &[u32], last: Option<u32>) -> (String, Vec<u8>) {
+    fn shot(params: &StreamParams, id: u32, at_ms: u64) -> Shot {
+        let at = Timestamp::from_us(1000 * at_ms);
+        Shot { stream: 0, params: *params, id: FrameId(id), picture: picture(params, id as u8), at }
+    }
+
+    /// Writes frames with the given ids and times in milliseconds, whose samples equal the id; returns header and first
+    /// sample of each picture.
+    fn written(name: &str, params: &StreamParams, ids: &[(u32, u64)], last: Option<(u32, u64)>) -> (String, Vec<u8>) {
         let path = std::env::temp_dir().join(format!("duet-sink-{}-{name}.y4m", std::process::id()));
-        let mut sink = Y4mFile::create(&path).unwrap();
-        sink.start(params).unwrap();
-        for &id in ids {
-            sink.show(FrameId(id), &picture(params, id as u8)).unwrap();
+        let mut file = Y4mFile::create(&path).unwrap();
+        for &(id, at_ms) in ids {
+            file.write(shot(params, id, at_ms)).unwrap();
         }
-        sink.finish(last.map(FrameId)).unwrap();
+        let end = Timestamp::from_us(1000 * last.map_or(0, |last| last.1));
+        file.finish(last.map(|last| FrameId(last.0)), end).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let end = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
@@ -174,7 +213,7 @@ mod tests {
             (Chroma::Grey, ColourSpace::BT601_LIMITED, "Cmono XCOLORRANGE=LIMITED"),
         ];
         for (index, (chroma, colour, words)) in cases.into_iter().enumerate() {
-            let (header, frames) = written(&format!("header{index}"), &params(chroma, colour), &[7], None);
+            let (header, frames) = written(&format!("header{index}"), &params(chroma, colour), &[(7, 0)], None);
             assert_eq!(header, format!("YUV4MPEG2 W3 H5 F30:1 Ip A1:1 {words}"));
             assert_eq!(frames, [7]);
         }
@@ -183,19 +222,33 @@ mod tests {
     #[test]
     fn gaps_are_filled_with_the_picture_before() {
         let params = params(Chroma::C420, ColourSpace::JPEG);
-        assert_eq!(written("gaps", &params, &[4, 5, 8, 9], Some(11)).1, [4, 5, 5, 5, 8, 9, 9, 9]);
-        let far = written("far", &params, &[0, 1_000_000], None).1;
-        assert_eq!(far.len(), 2 + 60 * 30, "at most a minute is filled");
+        let shown = [(4, 0), (5, 33), (8, 133), (9, 166)];
+        assert_eq!(written("gaps", &params, &shown, Some((11, 233))).1, [4, 5, 5, 5, 8, 9, 9, 9]);
     }
 
     #[test]
-    fn a_stream_that_comes_back_with_another_size_is_refused() {
+    fn gaps_are_filled_by_elapsed_time_only() {
+        let params = params(Chroma::C420, ColourSpace::JPEG);
+        // Half a second at 30 frames a second, and a second more.
+        let far = written("far", &params, &[(0, 0), (1_000_000, 500)], None).1;
+        assert_eq!(far.len(), 45 + 1);
+        let far_end = written("far-end", &params, &[(0, 0), (1, 33)], Some((1_000_000, 500))).1;
+        assert_eq!(far_end.len(), 45);
+        // One jump after the other is worth no more.
+        let jumps: Vec<_> = (0..15).map(|n| (1_000 * n as u32, 33 * n)).collect();
+        assert_eq!(written("jumps", &params, &jumps, Some((1_000_000, 500))).1.len(), 45);
+    }
+
+    #[test]
+    fn a_stream_that_comes_back_goes_on_unless_it_is_another() {
         let path = std::env::temp_dir().join(format!("duet-sink-{}-change.y4m", std::process::id()));
-        let mut sink = Y4mFile::create(&path).unwrap();
+        let mut file = Y4mFile::create(&path).unwrap();
         let first = params(Chroma::C420, ColourSpace::JPEG);
-        sink.start(&first).unwrap();
-        sink.start(&first).unwrap();
-        let error = sink.start(&StreamParams { size: FrameSize::new(4, 5).unwrap(), ..first }).unwrap_err();
+        file.write(shot(&first, 7, 0)).unwrap();
+        file.write(Shot { stream: 1, ..shot(&first, 900, 60_000) }).unwrap();
+        assert_eq!(file.written().load(Ordering::Relaxed), 2, "the pause is not filled");
+        let other = StreamParams { size: FrameSize::new(4, 5).unwrap(), ..first };
+        let error = file.write(Shot { stream: 2, ..shot(&other, 0, 0) }).err().unwrap();
         assert!(error.to_string().contains("3x5 C420"), "{error}");
         std::fs::remove_file(&path).unwrap();
     }

@@ -9,6 +9,7 @@ pub(crate) mod beside;
 mod caller;
 mod log_lines;
 mod pings;
+mod silent_readers;
 mod stage;
 
 use std::fmt;
@@ -33,6 +34,11 @@ pub struct Attack {
 pub const ALL: &[Attack] = &[
     Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
     Attack { name: "pings", title: "a receiver that asks for the time without end and never reads", run: pings::run },
+    Attack {
+        name: "silent-readers",
+        title: "logs, statistics and a recording that nobody reads",
+        run: silent_readers::run,
+    },
 ];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.
