@@ -96,6 +96,17 @@ siege: ## all kinds of hostile peers in turn beside a running call; a table (SEC
 	$(REAL_TIME) $(TARGET)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
 		$(if $(PROGRAMS),--programs $(PROGRAMS))
 
+.PHONY: soak
+soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
+	@$(MAKE) --no-print-directory faults FAULTS="soak --seconds $(or $(SECONDS),7200) --seed $(or $(SEED),1)" \
+		PRIORITY="$(REAL_TIME)"
+
+.PHONY: faults-night
+faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
+	@.ci/setup faults
+	cargo build --release --locked -p sender -p receiver -p faults --bins
+	SEED=$(or $(SEED),1) $(REAL_TIME) receiver/faults/night $(TARGET)/release/faults $(NIGHT)
+
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)
 

@@ -8,6 +8,7 @@ use common::units::Bitrate;
 use crate::checks;
 use crate::measured::Measured;
 use crate::relay::Passed;
+use crate::soak;
 
 /// Something that happens to a daemon or its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) enum Fault {
     },
     /// A bulk TCP flow begins in the same direction.
     Tcp,
+    /// The line is another for this long, as the scenarios of both ways say.
+    Line(Duration),
 }
 
 /// What a flood is made of.
@@ -299,5 +302,6 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
                 checks::abuse_check,
             )
         },
+        soak::case(length, seed, cycle),
     ]
 }

@@ -23,7 +23,7 @@ use crate::cases::CLEAN;
 use crate::daemons::{self, Stream};
 use crate::quality::Original;
 use crate::table::Row;
-use crate::{attack, bulk, cases, quality, run as scenario, siege, stalls, table};
+use crate::{attack, bulk, cases, quality, run as scenario, siege, soak, stalls, table};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";
@@ -36,7 +36,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b. All if none is named. `attacks` and names of attacks: those. `siege`: all kinds of hostile peers beside one call
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege`: all kinds of hostile peers beside one call
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
@@ -117,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
     let is_asked = |name: &str| {
         let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;
-        arguments.scenario.is_empty() || arguments.scenario.iter().any(parts)
+        (arguments.scenario.is_empty() && name != soak::NAME) || arguments.scenario.iter().any(parts)
     };
     let is_known = |asked: &&String| {
         cases.iter().any(|case| [case.name, case.name.trim_end_matches(PARTS)].contains(&asked.as_str()))

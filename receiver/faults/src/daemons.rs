@@ -221,6 +221,20 @@ impl Daemon {
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
     }
 
+    /// Its threads; 0 once it has ended.
+    pub(crate) fn threads(&self) -> usize {
+        self.entries("task")
+    }
+
+    /// Its open files; 0 once it has ended.
+    pub(crate) fn files(&self) -> usize {
+        self.entries("fd")
+    }
+
+    fn entries(&self, folder: &str) -> usize {
+        std::fs::read_dir(format!("/proc/{}/{folder}", self.child.id())).map_or(0, Iterator::count)
+    }
+
     /// Processor time that the network thread has taken: the sender's is its main thread, the receiver's has a name.
     pub(crate) fn network_time(&self) -> Duration {
         let id = self.child.id();

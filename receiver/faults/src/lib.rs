@@ -20,5 +20,6 @@ mod quality;
 pub mod relay;
 mod run;
 mod siege;
+mod soak;
 mod stalls;
 mod table;

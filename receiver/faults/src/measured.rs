@@ -1,11 +1,15 @@
 //! What a run's files say.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::cases::Fault;
+use crate::soak::Look;
 use crate::stalls::Stalls;
 
 /// A picture that was shown.
@@ -58,6 +62,12 @@ pub(crate) struct Measured {
     pub(crate) unanswered: Vec<String>,
     /// What the machine itself held up, if that could be watched.
     pub(crate) stalls: Option<Stalls>,
+    /// The faults, and when they were put in.
+    pub(crate) spans: Vec<(f64, Fault)>,
+    /// How the daemons looked, each second.
+    pub(crate) looks: Vec<Look>,
+    /// Panics in the daemons' logs.
+    pub(crate) panics: usize,
     /// What else there is to say.
     pub(crate) notes: Vec<String>,
     /// Percentiles of the latency of a run without impairment: p50, p95, p99.
@@ -156,9 +166,10 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
 
 /// The pictures of one receiver's log, at times since `began` (wall clock since 1970).
 pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
-    let text = std::fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
+    let file = File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
     // A receiver that was killed may have left a part of a line.
-    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
+    let mut lines = lines.map_while(|line| serde_json::from_str::<Value>(&line).ok());
     let Some(origin) = lines.next() else { return Ok(Vec::new()) };
     let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(0.0);
     let offset = number(&origin, "unix_us") - number(&origin, "at_us") - began.as_micros() as f64;
@@ -186,6 +197,11 @@ pub(crate) fn black_holes(file: &Path) -> f64 {
     changes(lines.map(|line| line["black_holes"].as_u64()))
 }
 
+/// The difference of the clocks that a receiver's statistics file tells of last, milliseconds.
+pub(crate) fn clock_offset(file: &Path) -> Option<f64> {
+    Some(last(file)?["clock_offset_us"].as_f64()? / 1e3)
+}
+
 /// Number of times that a counter began to grow.
 fn changes(counts: impl Iterator<Item = Option<u64>>) -> f64 {
     let (mut last, mut grows, mut changes) = (0, false, f64::NAN);
@@ -208,10 +224,17 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
     stage(&sender, "pace") + stage(&receiver, "reassemble") + stage(&receiver, "present")
 }
 
+/// Two lines of statistics have less.
+const LINES_BYTES: u64 = 16 << 10;
+
 /// The last whole line of a statistics file.
 fn last(file: &Path) -> Option<Value> {
-    let text = std::fs::read_to_string(file).ok()?;
-    text.lines().rev().find_map(|line| serde_json::from_str(line).ok())
+    let mut file = File::open(file).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LINES_BYTES))).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    String::from_utf8_lossy(&bytes).lines().rev().find_map(|line| serde_json::from_str(line).ok())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
 use crate::measured::{self, Measured};
 use crate::relay::{Passed, Relay, SLICE};
+use crate::soak::{self, Look};
 use crate::stalls::Watch;
 
 /// Longest time to the first picture; only a hang takes as long.
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// From the first picture to the scenario's begin: clocks, path and rate are settled then.
 const SETTLING: Duration = Duration::from_secs(2);
 /// Time between two looks at the daemons.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What is still to be done.
 #[derive(Clone, Copy, Debug)]
@@ -63,13 +64,14 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let mut totals = vec![scene.totals()];
     scene.steps = case.faults.iter().map(|&(at, fault)| (at, Step::Fault(fault))).collect();
     while began.elapsed() < length {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(LOOK_EVERY);
         scene.pair.check()?;
         for (index, memory) in scene.pair.memory().into_iter().enumerate() {
             run.memory[index] = run.memory[index].max(memory);
         }
         if began.elapsed() >= Duration::from_secs(totals.len() as u64) {
             totals.push(scene.totals());
+            run.looks.push(scene.look(began.elapsed()));
         }
         scene.steps.sort_by_key(|step| std::cmp::Reverse(step.0));
         while let Some((_, step)) = scene.steps.pop_if(|step| step.0 <= began.elapsed()) {
@@ -77,7 +79,10 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
             scene.take(step, now)?;
             let at = now.as_secs_f64() * 1e3;
             match step {
-                Step::Fault(_) => run.faults.push(at),
+                Step::Fault(fault) => {
+                    run.faults.push(at);
+                    run.spans.push((at, fault));
+                }
                 Step::EndHostile(_) => run.hostile_until = at,
                 Step::StartSender | Step::StartReceiver | Step::ContinueReceiver => run.returns.push(at),
             }
@@ -87,7 +92,10 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let cpu = scene.pair.network_time();
     run.network_cpu = [0, 1].map(|end| cpu[end].saturating_sub(cpu_before[end]).div_duration_f64(began.elapsed()));
     run.growth = [0, 1].map(|index| run.memory[index].saturating_sub(before[index]));
-    run.notes.extend(scene.floods.drain(..).map(Flooding::note));
+    let floods = scene.floods.drain(..).map(Flooding::note);
+    if case.name != soak::NAME {
+        run.notes.extend(floods);
+    }
     if let Some(hostile) = scene.hostile.take() {
         let said = hostile.end()?;
         run.notes.push(said.note);
@@ -122,9 +130,16 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         run.pictures.extend(measured::pictures(&setup.file(&format!("receiver-{number}.pictures")), began_unix)?);
         let log = std::fs::read_to_string(setup.file(&format!("receiver-{number}.log")))?;
         run.connections += log.matches("connected to ").count();
+        run.panics += log.matches("panicked at").count();
+    }
+    for number in 0..pair.starts[0] {
+        run.panics +=
+            std::fs::read_to_string(setup.file(&format!("sender-{number}.log")))?.matches("panicked at").count();
     }
     run.pictures.retain(|picture| (0.0..run.length).contains(&picture.at));
-    if case.faults.iter().any(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver)) {
+    if case.name == soak::NAME {
+        run.notes.push(soak::note(&run));
+    } else if case.faults.iter().any(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver)) {
         let gaps = run.gaps_at_faults();
         let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| measured::percentile(&gaps, share));
         run.notes.push(format!("{} kills, gap p50/p99/most {p50:.0}/{p99:.0}/{most:.0} ms", gaps.len()));
@@ -190,6 +205,7 @@ impl Scene {
                 self.hostile = Some(hostile::start(act, &own, &other, self.setup.listen)?);
                 self.steps.push((now + span, Step::EndHostile(act)));
             }
+            Fault::Line(_) => {}
             Fault::Tcp => {
                 if let (Some(bulk), Some(spaces)) = (&mut self.bulk, &self.setup.spaces) {
                     bulk.begin(spaces)?;
@@ -197,6 +213,20 @@ impl Scene {
             }
         }
         Ok(())
+    }
+
+    /// How both daemons look now.
+    fn look(&self, now: Duration) -> Look {
+        let of = |count: fn(&Daemon) -> usize| self.pair.daemons().map(|daemon| daemon.map_or(0, count));
+        let lives = self.pair.starts.map(|starts| starts - 1);
+        Look {
+            at: now.as_secs_f64() * 1e3,
+            lives,
+            memory: self.pair.memory(),
+            threads: of(Daemon::threads),
+            files: of(Daemon::files),
+            clock_offset: measured::clock_offset(&self.setup.file(&format!("receiver-{}.jsonl", lives[1]))),
+        }
     }
 
     /// Bytes that have come so far: media and TCP.
@@ -238,12 +268,16 @@ impl Pair {
         [&mut self.sender, &mut self.receiver].into_iter().flatten().try_for_each(Daemon::check)
     }
 
+    fn daemons(&self) -> [Option<&Daemon>; 2] {
+        [self.sender.as_ref(), self.receiver.as_ref()]
+    }
+
     fn network_time(&self) -> [Duration; 2] {
-        [&self.sender, &self.receiver].map(|daemon| daemon.as_ref().map_or(Duration::ZERO, Daemon::network_time))
+        self.daemons().map(|daemon| daemon.map_or(Duration::ZERO, Daemon::network_time))
     }
 
     fn memory(&self) -> [u64; 2] {
-        [&self.sender, &self.receiver].map(|daemon| daemon.as_ref().map_or(0, Daemon::memory))
+        self.daemons().map(|daemon| daemon.map_or(0, Daemon::memory))
     }
 }
 
@@ -255,7 +289,7 @@ fn wait_for_pictures(setup: &Setup, pair: &mut Pair) -> Result<()> {
         if Instant::now() >= deadline {
             bail!("no picture came; see {}", setup.file("").display());
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(LOOK_EVERY);
     }
     std::thread::sleep(SETTLING);
     Ok(())

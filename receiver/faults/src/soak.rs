@@ -1,0 +1,323 @@
+//! The soak, T20: 1 % loss for hours, a fault of the others in every cycle, in an order of the seed. Nothing grows, no
+//! clock drifts, and every gap has its fault.
+
+use std::time::Duration;
+
+use common::netsim::{Bursts, NetConditions, Random, Scenario};
+use common::units::Bitrate;
+
+use crate::cases::{Case, FAR, Fault, Flood, Route};
+use crate::measured::Measured;
+
+/// The scenario's name.
+pub(crate) const NAME: &str = "soak";
+/// Time between two faults if none is asked for.
+const CYCLE: Duration = Duration::from_secs(60);
+/// From the begin to the first fault, and the shortest time from the last one to the end.
+const LEAD: Duration = Duration::from_secs(15);
+/// How long what lasts, lasts.
+const SPAN: Duration = Duration::from_secs(5);
+/// How long after a fault's end a gap is still its own, milliseconds.
+const AFTERMATH: f64 = 2_000.0;
+
+/// What the daemons look like is counted this long after a fault's end, and when the daemon is this old, milliseconds.
+const CALM_AFTER: f64 = 8_000.0;
+const WARM_UP: f64 = 30_000.0;
+const GAP_MAX: f64 = 50.0;
+/// Megabytes an hour; in a shorter run, megabytes from its begin to its end.
+const SLOPE_MAX: f64 = 1.0;
+/// Threads and open files that a daemon may have now and then, such as for the look-up of a name.
+const SPARE: f64 = 2.0;
+const DRIFT_MAX_MS: f64 = 1.0;
+
+/// What happens.
+#[derive(Clone, Copy)]
+enum Event {
+    /// To a daemon or the relay.
+    Fault(Fault),
+    /// To the line, both ways.
+    Line(NetConditions),
+}
+
+/// The line when nothing happens.
+const USUAL: NetConditions = NetConditions { loss: 0.01, ..FAR };
+
+fn events() -> [Event; 12] {
+    [
+        Event::Fault(Fault::KillSender),
+        Event::Fault(Fault::KillReceiver),
+        Event::Fault(Fault::PauseReceiver(SPAN)),
+        Event::Fault(Fault::Rebind),
+        Event::Fault(Fault::Flood { kind: Flood::Junk, per_second: 10_000, span: SPAN }),
+        Event::Fault(Fault::Flood { kind: Flood::Initials, per_second: 10_000, span: SPAN }),
+        Event::Line(USUAL.blackout()),
+        Event::Line(NetConditions { loss: 0.05, ..FAR }),
+        Event::Line(NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR }),
+        Event::Line(NetConditions {
+            reorder: 0.01,
+            reorder_by: 5,
+            reorder_delay: Duration::from_millis(20),
+            duplicate: 0.01,
+            ..USUAL
+        }),
+        Event::Line(USUAL.limited(Bitrate::from_bps(5_000_000), Duration::from_millis(500))),
+        // 1280 bytes of IPv4.
+        Event::Line(NetConditions { datagram_max: 1_252, ..USUAL }),
+    ]
+}
+
+/// How long a fault lasts of which a gap may come, milliseconds; none: no gap may come of it.
+fn lasts(fault: Fault) -> Option<f64> {
+    match fault {
+        Fault::PauseReceiver(span) | Fault::Line(span) => Some(span.as_secs_f64() * 1e3),
+        Fault::Flood { .. } => None,
+        _ => Some(0.0),
+    }
+}
+
+/// The soak of this length.
+pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case {
+    let cycle = cycle.unwrap_or(CYCLE).max(SPAN + Duration::from_secs(1));
+    let (mut random, mut waiting) = (Random::new(seed), Vec::new());
+    let (mut faults, mut line) = (Vec::new(), vec![(Duration::ZERO, USUAL)]);
+    let mut at = LEAD;
+    while at + LEAD <= length {
+        if waiting.is_empty() {
+            waiting = events().to_vec();
+        }
+        faults.push((
+            at,
+            match waiting.swap_remove(random.below(waiting.len() as u64) as usize) {
+                Event::Fault(fault) => fault,
+                Event::Line(conditions) => {
+                    line.extend([(at, conditions), (at + SPAN, USUAL)]);
+                    Fault::Line(SPAN)
+                }
+            },
+        ));
+        at += cycle;
+    }
+    Case {
+        name: NAME,
+        title: "T20: 1 % loss and a fault of the others in each cycle",
+        route: Route::Relay,
+        there: Scenario::table(&line).with_seed(seed),
+        back: Scenario::table(&line).with_seed(seed ^ 0x5eed),
+        faults,
+        is_proof: false,
+        needs_clean: false,
+        stream: None,
+        check,
+        fired: |passed| passed.there.lost > 10,
+    }
+}
+
+/// How both daemons look at some time. The first of each pair is the sender's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    /// Milliseconds, as all times.
+    pub(crate) at: f64,
+    /// How often each was started before.
+    pub(crate) lives: [usize; 2],
+    /// Resident bytes.
+    pub(crate) memory: [u64; 2],
+    pub(crate) threads: [usize; 2],
+    pub(crate) files: [usize; 2],
+    /// As the receiver tells.
+    pub(crate) clock_offset: Option<f64>,
+}
+
+fn check(run: &Measured) -> Vec<String> {
+    let figures = Figures::of(run);
+    let mut faults = Vec::new();
+    let mut at_most = |what: &str, figure: f64, limit: f64| {
+        if figure.is_nan() || figure > limit {
+            faults.push(format!("{what} {figure:.2} > {limit:.2}"));
+        }
+    };
+    // In a short run a page more or less is a steep slope.
+    let hours = (run.length / 3.6e6).min(1.0);
+    for (end, name) in ["sender", "receiver"].into_iter().enumerate() {
+        at_most(&format!("{name}'s memory, MB/h,"), figures.slope[end], SLOPE_MAX / hours);
+        at_most(&format!("{name}'s threads more"), figures.threads[end], SPARE);
+        at_most(&format!("{name}'s open files more"), figures.files[end], SPARE);
+    }
+    at_most("clocks' drift, ms,", figures.drift, DRIFT_MAX_MS);
+    at_most("panics", run.panics as f64, 0.0);
+    at_most("steps back", run.steps_back() as f64, 0.0);
+    let unexplained = unexplained(run);
+    faults.extend(unexplained.iter().take(5).map(|(at, gap)| format!("gap of {gap:.0} ms without a fault at {at:.0}")));
+    faults
+}
+
+/// A sentence with the figures.
+pub(crate) fn note(run: &Measured) -> String {
+    let Figures { looks, slope: [s, r], threads, files, drift } = Figures::of(run);
+    format!(
+        "{} faults, {looks} looks, memory {s:.2}/{r:.2} MB/h, threads +{}/{}, files +{}/{}, clocks {drift:.2} ms",
+        run.faults.len(),
+        threads[0],
+        threads[1],
+        files[0],
+        files[1]
+    )
+}
+
+/// Gaps that no fault and no stall of the machine explains: when they began, and how long they were.
+fn unexplained(run: &Measured) -> Vec<(f64, f64)> {
+    let has_fault = |from: f64, to: f64| {
+        run.spans.iter().any(|&(at, fault)| lasts(fault).is_some_and(|lasts| from < at + lasts + AFTERMATH && to > at))
+    };
+    let points: Vec<f64> = run.pictures.iter().map(|picture| picture.at).chain([run.length]).collect();
+    let gaps = points.windows(2).filter(|pair| pair[1] - pair[0] > GAP_MAX && !has_fault(pair[0], pair[1]));
+    let made_by_machine = |from: f64, to: f64| run.stalls.as_ref().map_or(0.0, |stalls| stalls.between(from, to));
+    gaps.map(|pair| (pair[0], pair[1] - pair[0]))
+        .filter(|&(at, gap)| gap - made_by_machine(at, at + gap) > GAP_MAX)
+        .collect()
+}
+
+/// What the looks of calm times say.
+struct Figures {
+    looks: usize,
+    /// Memory, megabytes an hour.
+    slope: [f64; 2],
+    /// Most less fewest.
+    threads: [f64; 2],
+    files: [f64; 2],
+    /// Largest difference of two clock offsets of the same two processes, milliseconds.
+    drift: f64,
+}
+
+impl Figures {
+    fn of(run: &Measured) -> Self {
+        let is_calm = |look: &&Look| {
+            run.spans.iter().all(|&(at, fault)| {
+                let end = at + lasts(fault).unwrap_or(SPAN.as_secs_f64() * 1e3);
+                look.at < at || look.at > end + CALM_AFTER
+            })
+        };
+        let calm: Vec<&Look> = run.looks.iter().filter(is_calm).collect();
+        let begin = |end: usize, life: usize| {
+            run.looks.iter().find(|look| look.lives[end] == life).map_or(f64::NAN, |look| look.at)
+        };
+        let warm = |end: usize| {
+            calm.iter()
+                .copied()
+                .filter(move |look| look.at - begin(end, look.lives[end]) >= WARM_UP)
+                .collect::<Vec<_>>()
+        };
+        let slope = [0, 1].map(|end| {
+            let points = warm(end);
+            let points = points.iter().map(|look| (look.lives[end], look.at / 3.6e6, look.memory[end] as f64 / 1e6));
+            slope(&points.collect::<Vec<_>>())
+        });
+        let spread = |count: fn(&Look, usize) -> usize| {
+            [0, 1].map(|end| spread_of(warm(end).into_iter().map(|look| count(look, end) as f64)))
+        };
+        let offsets = calm.iter().filter_map(|look| Some((look.lives, look.clock_offset?)));
+        let offsets: Vec<_> = offsets.collect();
+        let of_pair = |lives: [usize; 2]| offsets.iter().filter(move |(other, _)| *other == lives).map(|(_, ms)| *ms);
+        let drift = offsets.iter().map(|(lives, _)| spread_of(of_pair(*lives))).fold(f64::NAN, f64::max);
+        Self {
+            looks: calm.len(),
+            slope,
+            threads: spread(|look, end| look.threads[end]),
+            files: spread(|look, end| look.files[end]),
+            drift,
+        }
+    }
+}
+
+/// Largest less smallest; not a number without values.
+fn spread_of(values: impl Iterator<Item = f64>) -> f64 {
+    let (least, most) = values.fold((f64::NAN, f64::NAN), |(least, most), value| (value.min(least), value.max(most)));
+    most - least
+}
+
+/// How fast the values grow, by least squares: one slope for all, but each life begins where it likes. Points: life,
+/// time, value.
+fn slope(points: &[(usize, f64, f64)]) -> f64 {
+    let (mut above, mut below) = (0.0, 0.0);
+    for life in points.chunk_by(|a, b| a.0 == b.0) {
+        let count = life.len() as f64;
+        let mean = |of: fn(&(usize, f64, f64)) -> f64| life.iter().map(of).sum::<f64>() / count;
+        let (time, value) = (mean(|point| point.1), mean(|point| point.2));
+        above += life.iter().map(|point| (point.1 - time) * (point.2 - value)).sum::<f64>();
+        below += life.iter().map(|point| (point.1 - time).powi(2)).sum::<f64>();
+    }
+    above / below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::Picture;
+
+    fn calm_hour() -> Measured {
+        let picture = |number: u32| Picture {
+            at: f64::from(number) * 40.0,
+            frame: number.into(),
+            latency: None,
+            missing_blocks: 0,
+            missing_coarse: 0,
+        };
+        let look = |second: u32| Look {
+            at: f64::from(second) * 1e3,
+            lives: [usize::from(second >= 1_800), 0],
+            // The second process is larger from its begin.
+            memory: [if second < 1_800 { 40_000_000 } else { 50_000_000 }, 60_000_000],
+            threads: [5, 6],
+            files: [20, 21],
+            clock_offset: Some(f64::from(second % 3) * 0.1),
+        };
+        Measured {
+            length: 3.6e6,
+            pictures: (0..90_000).map(picture).collect(),
+            looks: (0..3_600).map(look).collect(),
+            spans: vec![(1.8e6, Fault::KillSender)],
+            faults: vec![1.8e6],
+            ..Measured::default()
+        }
+    }
+
+    #[test]
+    fn a_calm_hour_holds() {
+        assert_eq!(check(&calm_hour()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_bar_can_be_broken() {
+        let broken = |change: fn(&mut Measured)| {
+            let mut run = calm_hour();
+            change(&mut run);
+            let faults = check(&run);
+            assert_eq!(faults.len(), 1, "{faults:?}");
+        };
+        broken(|run| run.looks.iter_mut().for_each(|look| look.memory[1] += (look.at * 0.4) as u64));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.threads[0] += (look.at / 1e6) as usize));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.files[1] += (look.at / 1e6) as usize));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.clock_offset = Some(look.at * 1e-6)));
+        broken(|run| run.panics = 1);
+        broken(|run| run.pictures.retain(|picture| !(1e6..1e6 + 60.0).contains(&picture.at)));
+        broken(|run| run.pictures[60_000].frame = 7);
+        broken(|run| run.looks.iter_mut().for_each(|look| look.clock_offset = None));
+    }
+
+    #[test]
+    fn the_gap_of_a_fault_is_its_own() {
+        let mut run = calm_hour();
+        run.pictures.retain(|picture| !(1.8e6..1.8e6 + 900.0).contains(&picture.at));
+        assert_eq!(check(&run), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_kind_of_fault_comes_before_one_comes_again() {
+        let soak = case(Duration::from_secs(15 + 12 * 60), 3, None);
+        assert_eq!(soak.faults.len(), 12);
+        let lines = soak.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Line(_))).count();
+        assert_eq!(lines, 6);
+        assert!(soak.faults.iter().any(|(_, fault)| *fault == Fault::KillSender));
+        let other = case(Duration::from_secs(15 + 12 * 60), 4, None);
+        assert!(soak.faults != other.faults);
+    }
+}
