@@ -16,14 +16,16 @@ demo: ## stream a clip through both daemons on this machine; print a table of qu
 .PHONY: test
 test: ## everything that continuous integration checks
 	@.ci/setup test
+	@.ci/skipped begin
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
-	@if command -v cargo-deny >/dev/null; then cargo deny --locked --config .cargo/deny.toml check licenses bans sources; fi
+	.ci/deny
 	cargo build --locked --workspace --bins
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
 	cargo test --locked --workspace --lib --bins --tests --examples
+	@.ci/skipped end
 
 .PHONY: seeds
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
@@ -68,8 +70,8 @@ bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR 
 	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
 
 .PHONY: deny
-deny: ## check licences, sources and security advisories of all dependencies (needs cargo-deny)
-	cargo deny --locked --config .cargo/deny.toml check
+deny: ## check licences, sources and security advisories of all dependencies
+	.ci/deny
 
 .PHONY: camera-check
 camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)
