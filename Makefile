@@ -73,6 +73,16 @@ bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR 
 deny: ## check licences, sources and security advisories of all dependencies
 	.ci/deny
 
+.PHONY: sbom
+sbom: ## list the crates in each program as CycloneDX in target/sbom (builds cargo-cyclonedx)
+	.ci/sbom
+
+.PHONY: miri
+miri: ## run the tests of common's parsers in Miri (a nightly toolchain with Miri; minutes)
+	@cargo +nightly miri --version >/dev/null 2>&1 || { \
+		echo "make miri: there is no Miri here: rustup toolchain install nightly --component miri" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib --test wire
+
 .PHONY: camera-check
 camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)
 	@.ci/setup camera

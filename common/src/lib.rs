@@ -4,6 +4,8 @@
 //! Time is always an argument ([`units::Timestamp`]); bytes come in and go out through the two session
 //! state machines in [`session`].
 
+#![forbid(unsafe_code)]
+
 pub mod clock;
 pub mod coded;
 pub mod config;

@@ -121,11 +121,13 @@ fn the_top_level_is_as_laid_out() {
     let expected: BTreeSet<&str> = [
         "ARCHITECTURE.md",
         "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "Cargo.lock",
         "Cargo.toml",
         "LICENSE",
         "Makefile",
         "README.md",
+        "SECURITY.md",
         "common",
         "config",
         "docker",

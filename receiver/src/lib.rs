@@ -11,6 +11,8 @@
 //! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
 //! network thread never decodes.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 pub mod decode;
 pub mod doctor;

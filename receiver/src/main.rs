@@ -1,5 +1,7 @@
 //! The receiver daemon.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use receiver::cli::{Cli, resolve};

@@ -2,6 +2,8 @@
 //!
 //! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
 
+#![forbid(unsafe_code)]
+
 pub mod both;
 mod capture;
 pub mod cli;

@@ -1,5 +1,7 @@
 //! The sender daemon.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use sender::cli::{Cli, resolve};

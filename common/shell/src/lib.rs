@@ -1,6 +1,8 @@
 //! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
 //! slots between threads, limits on log lines, statistics file, metrics page, signals, service manager.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 pub mod clock;
 pub mod doctor;
