@@ -35,6 +35,10 @@ seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check th
 protection: ## table of what parity is worth against random and bursty loss
 	cargo run --release --locked -p common --example protection
 
+.PHONY: home-lines
+home-lines: ## table of the rate on lines and computers of homes, in virtual time (SEEDS=10 TRACES=FOLDER of mahimahi recordings)
+	cargo run --release --locked -p common --example home_lines
+
 .PHONY: fuzz
 fuzz: ## feed changed and random frames to the decoders for 10 minutes each (SECONDS=600, SEED=1)
 	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)

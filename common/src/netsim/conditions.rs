@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::pauses::Pauses;
 use crate::units::Bitrate;
 
 /// How bad one direction of a network is.
@@ -92,6 +93,9 @@ pub struct Scenario {
     /// By time; the first begins at zero.
     steps: Vec<(Duration, NetConditions)>,
     period: Option<Duration>,
+    /// Before the bottleneck, and at the far end.
+    pauses: [Pauses; 2],
+    held_max: usize,
 }
 
 impl Scenario {
@@ -104,7 +108,7 @@ impl Scenario {
             Some(first) => first.0 = Duration::ZERO,
             None => steps.push((Duration::ZERO, NetConditions::perfect(Duration::ZERO))),
         }
-        Self { seed: 0, steps, period: None }
+        Self { seed: 0, steps, period: None, pauses: [Pauses::NONE, Pauses::NONE], held_max: usize::MAX }
     }
 
     /// The same with another seed (0 at first).
@@ -117,6 +121,23 @@ impl Scenario {
     #[must_use]
     pub fn repeated_every(self, period: Duration) -> Self {
         Self { period: Some(period).filter(|period| !period.is_zero()), ..self }
+    }
+
+    /// What enters in a pause of `before` does so when that ends; what would arrive in one of `after` does when that
+    /// ends. A relay that stands still does both, a radio that pauses only one of them.
+    #[must_use]
+    pub fn paused(self, before: Pauses, after: Pauses) -> Self {
+        Self { pauses: [before, after], ..self }
+    }
+
+    /// At most so many datagrams wait for the end of a pause before the bottleneck; the others vanish.
+    #[must_use]
+    pub fn holding(self, datagrams: usize) -> Self {
+        Self { held_max: datagrams, ..self }
+    }
+
+    pub(super) fn held_max(&self) -> usize {
+        self.held_max
     }
 
     /// Same seed, same fate.
@@ -135,14 +156,25 @@ impl Scenario {
     pub fn next_change(&self, elapsed: Duration) -> Option<Duration> {
         let within = self.within(elapsed);
         let began = elapsed - within;
-        let next = self.steps.iter().map(|step| step.0).find(|&at| at > within);
+        let next = self.steps.get(self.steps.partition_point(|step| step.0 <= within)).map(|step| step.0);
         let next = next.filter(|&at| self.period.is_none_or(|period| at < period)).or(self.period);
         next.map(|at| began + at)
     }
 
     /// The longest that a datagram can take in any of the conditions, as [`NetConditions::delay_max`] says.
     pub fn delay_max(&self) -> Duration {
-        self.steps.iter().map(|step| step.1.delay_max()).max().unwrap_or_default()
+        let paused: Duration = self.pauses.iter().map(Pauses::longest).sum();
+        paused + self.steps.iter().map(|step| step.1.delay_max()).max().unwrap_or_default()
+    }
+
+    /// When what comes to the bottleneck after `elapsed` is let in.
+    pub(super) fn let_in(&self, elapsed: Duration) -> Duration {
+        self.pauses[0].end(elapsed).unwrap_or(elapsed)
+    }
+
+    /// When what gets to the far end after `elapsed` is let out.
+    pub(super) fn let_out(&self, elapsed: Duration) -> Duration {
+        self.pauses[1].end(elapsed).unwrap_or(elapsed)
     }
 
     /// The time in the table.

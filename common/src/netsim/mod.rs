@@ -1,9 +1,10 @@
 //! A bad network in virtual time, for tests: what happens to a datagram follows from the seed alone.
 //!
-//! Datagrams pass, in this order: a bottleneck with its queue, a limit of their size, loss (independent and in bursts),
-//! duplication, delay with jitter, overtaking. A [`Scenario`] tells which conditions hold when.
+//! Datagrams pass, in this order: a pause, a bottleneck with its queue, a limit of their size, loss (independent and in
+//! bursts), duplication, delay with jitter, overtaking, another pause. A [`Scenario`] tells which conditions hold when.
 
 mod conditions;
+mod pauses;
 mod random;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use self::conditions::{Bottleneck, Bursts, NetConditions, Scenario};
+pub use self::pauses::Pauses;
 pub use self::random::Random;
 use crate::units::Timestamp;
 
@@ -42,6 +44,8 @@ pub struct Network {
     /// Since the start: when the bottleneck has sent all that it has accepted.
     free_at: Duration,
     /// By arrival, then in the order of entry.
+    /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
+    held: (Duration, usize),
     in_flight: BTreeMap<Place, Vec<u8>>,
     overtaken: Vec<Overtaken>,
     entered: u64,
@@ -68,6 +72,7 @@ impl Network {
             scenario,
             in_burst: false,
             free_at: Duration::ZERO,
+            held: (Duration::ZERO, 0),
             in_flight: BTreeMap::new(),
             overtaken: Vec::new(),
             entered: 0,
@@ -129,8 +134,15 @@ impl Network {
 
     /// When a datagram that enters now has left the bottleneck; none: its queue is full.
     fn pass_bottleneck(&mut self, conditions: &NetConditions, bytes: usize, now: Timestamp) -> Option<Timestamp> {
-        let Some(line) = conditions.bottleneck else { return Some(now) };
-        let elapsed = now.since(self.start);
+        let came = now.since(self.start);
+        let elapsed = self.scenario.let_in(came);
+        if elapsed > came {
+            self.held = (elapsed, if self.held.0 == elapsed { self.held.1 + 1 } else { 1 });
+            if self.held.1 > self.scenario.held_max() {
+                return None;
+            }
+        }
+        let Some(line) = conditions.bottleneck else { return Some(now.max(self.start + elapsed)) };
         if self.free_at.saturating_sub(elapsed) > line.queue {
             return None;
         }
@@ -172,7 +184,7 @@ impl Network {
         let arrival = left + conditions.delay + conditions.jitter.mul_f64(self.random.unit());
         if self.random.chance(conditions.reorder) {
             self.counters.overtaken += 1;
-            let place = self.place(arrival + conditions.reorder_delay);
+            let place = self.place(self.let_out(arrival + conditions.reorder_delay));
             self.in_flight.insert(place, datagram);
             if conditions.reorder_by > 0 {
                 let still_to_come = 1 + self.random.below(conditions.reorder_by.into());
@@ -180,7 +192,7 @@ impl Network {
             }
             return;
         }
-        let arrival = arrival.max(self.last_in_order);
+        let arrival = self.let_out(arrival.max(self.last_in_order));
         self.last_in_order = arrival;
         let place = self.place(arrival);
         self.in_flight.insert(place, datagram);
@@ -195,6 +207,10 @@ impl Network {
                 self.in_flight.insert(place, datagram);
             }
         }
+    }
+
+    fn let_out(&self, arrival: Timestamp) -> Timestamp {
+        if arrival < self.start { arrival } else { self.start + self.scenario.let_out(arrival.since(self.start)) }
     }
 
     /// A place behind all others that arrive at `arrival`.

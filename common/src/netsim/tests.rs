@@ -142,3 +142,17 @@ fn a_table_repeats() {
     let longest = seen.windows(2).map(|pair| pair[1].0 - pair[0].0).max();
     assert_eq!(longest, Some(30_100));
 }
+
+#[test]
+fn nothing_is_lost_in_a_pause_and_all_comes_at_its_end() {
+    let line = NetConditions::perfect(ms(3)).limited(Bitrate::from_bps(200_000_000), ms(500));
+    let pauses = || Pauses::new([(ms(100), ms(50))]);
+    let (behind, _) = arrivals(Scenario::from(line).paused(Pauses::NONE, pauses()));
+    let at = |seen: &[(u64, u32)], from: u64, to: u64| seen.iter().filter(|seen| (from..to).contains(&seen.0)).count();
+    assert_eq!((behind.len(), at(&behind, 100_000, 150_000)), (10_000, 0));
+    assert_eq!(at(&behind, 150_000, 150_001), 501, "at once");
+    let (before, _) = arrivals(Scenario::from(line).paused(pauses(), Pauses::NONE));
+    assert_eq!((before.len(), at(&before, 104_000, 153_000)), (10_000, 0));
+    // The line of 200 Mbit/s takes 50 us for each, so that the queue of 500 of them is gone after 50 ms.
+    assert_eq!(at(&before, 153_000, 163_000), 200);
+}

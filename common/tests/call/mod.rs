@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use common::coded::{CodedFrame, FrameHeader, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::netsim::{NetConditions, Network, Scenario};
+use common::netsim::{Network, Pauses, Scenario};
 use common::params::{CodecParams, StreamParams};
 use common::protection::Protection;
 use common::pyramid::BlockLayout;
@@ -15,6 +15,7 @@ use common::wire::control::ControlMessage;
 use common::wire::media::MediaHeader;
 use common::wire::run::coded_size;
 
+pub(crate) mod home;
 pub(crate) mod tcp;
 
 use self::tcp::Tcp;
@@ -84,6 +85,12 @@ pub(crate) struct Call {
     media: Network,
     feedback: Network,
     delay: Duration,
+    /// Times in which the sender's and the receiver's program does not run.
+    pub(crate) stalls: [Pauses; 2],
+    /// The system notes when a datagram came, whether or not the receiver runs.
+    pub(crate) kernel_stamps: bool,
+    /// What has come while the receiver did not run, and when.
+    inbox: VecDeque<(Timestamp, Vec<u8>)>,
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
     pub(crate) tcp: Option<Tcp>,
     /// No feedback gets through before this.
@@ -95,11 +102,13 @@ pub(crate) struct Call {
     pub(crate) seen: Vec<Seen>,
     wait: Duration,
     bytes: usize,
+    /// Wait of each media datagram, and when it came since the stream began.
+    pub(crate) waits: Vec<(Duration, Duration)>,
 }
 
 impl Call {
     /// A call at up to `max` over `media`, whose way back loses and delays as `back` says.
-    pub(crate) fn new(max: Bitrate, media: impl Into<Scenario>, back: NetConditions) -> Self {
+    pub(crate) fn new(max: Bitrate, media: impl Into<Scenario>, back: impl Into<Scenario>) -> Self {
         let now = Timestamp::from_us(1_000_000);
         let media = media.into();
         let delay = media.at(Duration::ZERO).delay;
@@ -109,8 +118,11 @@ impl Call {
             receiver: ReceiverSession::new(ReceiverOptions::default()),
             layout: BlockLayout::new(&params()),
             media: Network::new(media, now + ms(500)),
-            feedback: Network::new(Scenario::from(back).with_seed(7), now),
+            feedback: Network::new(back.into().with_seed(7), now + ms(500)),
             delay,
+            stalls: [Pauses::NONE, Pauses::NONE],
+            kernel_stamps: false,
+            inbox: VecDeque::new(),
             control: VecDeque::new(),
             tcp: None,
             silent_until: Timestamp::default(),
@@ -119,6 +131,7 @@ impl Call {
             seen: vec![],
             wait: Duration::ZERO,
             bytes: 0,
+            waits: vec![],
         };
         call.sender.on_connected(now, MAX_DATAGRAM);
         call.receiver.on_connected(now);
@@ -131,10 +144,16 @@ impl Call {
     pub(crate) fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {
-            let times = FrameTimes { capture: self.now, coded: self.now };
-            let frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
-            self.sender.on_frame(frame, times, self.now);
-            self.run_until(self.now + params().frame_rate.interval());
+            let next = self.now + params().frame_rate.interval();
+            // The first frame after a stall goes late, those before it never.
+            let up = self.runs_again(0);
+            if up < next {
+                self.run_until(up);
+                let times = FrameTimes { capture: self.now, coded: self.now };
+                let frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
+                self.sender.on_frame(frame, times, self.now);
+            }
+            self.run_until(next);
             let seen = Seen {
                 at: self.now.since(self.start),
                 target: self.sender.rate_target(),
@@ -164,15 +183,34 @@ impl Call {
         (rate(|seen| seen.bytes), rate(|seen| seen.tcp_bytes))
     }
 
+    /// What `share` of the media datagrams that came within a time had to wait at most.
+    pub(crate) fn wait_percentile(&self, share: f64, from: Duration, to: Duration) -> Duration {
+        let within = self.waits.iter().filter(|(at, _)| (from..to).contains(at));
+        let mut waits: Vec<_> = within.map(|(_, wait)| *wait).collect();
+        waits.sort_unstable();
+        waits.get((waits.len() as f64 * share) as usize).copied().unwrap_or_default()
+    }
+
+    /// When an end runs: now, or after its stall.
+    fn runs_again(&self, end: usize) -> Timestamp {
+        match self.stalls[end].end(self.now.since(self.start)) {
+            Some(up) if self.start <= self.now => self.start + up,
+            _ => self.now,
+        }
+    }
+
     fn run_until(&mut self, end: Timestamp) {
         self.exchange();
         loop {
+            let [sender, receiver] = [0, 1].map(|end| self.runs_again(end));
+            let after = |at: Option<Timestamp>, up: Timestamp| at.map(|at| if up > self.now { at.max(up) } else { at });
             let next = [
-                self.sender.poll_timeout(),
-                self.receiver.poll_timeout(),
+                after(self.sender.poll_timeout(), sender),
+                after(self.receiver.poll_timeout(), receiver),
                 self.media.next_arrival(),
-                self.feedback.next_arrival(),
-                self.control.front().map(|front| front.0),
+                after(self.inbox.front().map(|front| front.0), receiver),
+                after(self.feedback.next_arrival(), sender),
+                self.control.front().and_then(|front| after(Some(front.0), if front.1 { sender } else { receiver })),
                 self.tcp.as_ref().and_then(Tcp::next_at),
             ];
             let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
@@ -184,6 +222,7 @@ impl Call {
 
     fn exchange(&mut self) {
         let now = self.now;
+        let [sender_runs, receiver_runs] = [0, 1].map(|end| self.runs_again(end) <= now);
         while let Some(datagram) = self.media.pop(now) {
             if let Some(tcp) = &mut self.tcp
                 && tcp.on_segment(&datagram, now)
@@ -192,46 +231,62 @@ impl Call {
             }
             let (header, _) = MediaHeader::parse(&datagram).unwrap();
             let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
-            self.wait = self.wait.max(now.since(sent).saturating_sub(self.delay));
+            let wait = now.since(sent).saturating_sub(self.delay);
+            self.wait = self.wait.max(wait);
+            self.waits.push((now.since(self.start), wait));
             self.bytes += datagram.len() + 60;
-            self.receiver.on_datagram(&datagram, now);
+            self.inbox.push_back((now, datagram));
         }
-        while let Some(datagram) = self.feedback.pop(now) {
-            if self.silent_until <= now {
-                self.sender.on_datagram(&datagram, now);
-            }
+        if receiver_runs {
+            self.exchange_receiver(now);
         }
-        while let Some((_, to_sender, message)) = self.control.pop_front_if(|front| front.0 <= now) {
-            if to_sender {
-                self.sender.on_control(message, now).unwrap();
-            } else {
-                self.receiver.on_control(message, now).unwrap();
-            }
-        }
-        self.sender.handle_timeout(now);
-        self.receiver.handle_timeout(now);
-        while let Some(event) = self.receiver.poll_event() {
-            if let ReceiverEvent::Start(_) = event {
-                self.receiver.ready();
-            }
-        }
-        while self.sender.poll_event().is_some() {}
-        while let Some(datagram) = self.sender.poll_datagram(now) {
-            self.media.push(datagram, now);
+        if sender_runs {
+            self.exchange_sender(now);
         }
         if let Some(tcp) = &mut self.tcp {
             while let Some(segment) = tcp.poll(now) {
                 self.media.push(segment, now);
             }
         }
-        while let Some(datagram) = self.receiver.poll_datagram(now) {
-            self.feedback.push(datagram, now);
-        }
         while let Some(message) = self.sender.poll_control() {
             self.control.push_back((now + self.delay, false, message));
         }
         while let Some(message) = self.receiver.poll_control() {
             self.control.push_back((now + self.delay, true, message));
+        }
+    }
+
+    fn exchange_receiver(&mut self, now: Timestamp) {
+        while let Some((came, datagram)) = self.inbox.pop_front() {
+            self.receiver.on_datagram(&datagram, if self.kernel_stamps { came } else { now });
+        }
+        while let Some((_, _, message)) = self.control.pop_front_if(|front| front.0 <= now && !front.1) {
+            self.receiver.on_control(message, now).unwrap();
+        }
+        self.receiver.handle_timeout(now);
+        while let Some(event) = self.receiver.poll_event() {
+            if let ReceiverEvent::Start(_) = event {
+                self.receiver.ready();
+            }
+        }
+        while let Some(datagram) = self.receiver.poll_datagram(now) {
+            self.feedback.push(datagram, now);
+        }
+    }
+
+    fn exchange_sender(&mut self, now: Timestamp) {
+        while let Some(datagram) = self.feedback.pop(now) {
+            if self.silent_until <= now {
+                self.sender.on_datagram(&datagram, now);
+            }
+        }
+        while let Some((_, _, message)) = self.control.pop_front_if(|front| front.0 <= now && front.1) {
+            self.sender.on_control(message, now).unwrap();
+        }
+        self.sender.handle_timeout(now);
+        while self.sender.poll_event().is_some() {}
+        while let Some(datagram) = self.sender.poll_datagram(now) {
+            self.media.push(datagram, now);
         }
     }
 }
