@@ -25,6 +25,9 @@ fn main() {
     );
     println!("|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|");
     for row in ROWS.iter().filter(|row| row.name.contains(&only)) {
+        if std::env::var("PRINT").is_ok() {
+            print(&row.run(0, stamps).0);
+        }
         let outcomes: Vec<_> = (0..seeds).map(|seed| row.run(seed, stamps).1).collect();
         let of = |get: fn(&home::Outcome) -> f64, share: f64| {
             let mut values: Vec<_> = outcomes.iter().map(get).collect();
@@ -54,7 +57,8 @@ fn main() {
     let long = Duration::from_secs(60);
     let traces = std::env::var("TRACES").ok().map(|folder| std::fs::read_dir(folder).unwrap());
     let traces: Vec<_> = traces.into_iter().flatten().map(|file| file.unwrap().path()).collect();
-    for queue in [200, 1_000].map(ms) {
+    let queues: &[u64] = if std::env::var("SHORT").is_ok() { &[200] } else { &[200, 1_000] };
+    for queue in queues.iter().map(|&queue| ms(queue)) {
         if only.is_empty() || only == "steps" {
             varying("20, 6, 12, 3 every 0.5 to 2 s", 20, queue, seeds, long, |seed| home::steps(seed, long, queue));
             varying("mobile", 12, queue, seeds, long, |seed| home::mobile(seed, long, queue));
@@ -62,8 +66,24 @@ fn main() {
         for path in traces.iter().filter(|path| path.extension().is_some_and(|ending| ending == "up")) {
             let text = std::fs::read_to_string(path).unwrap();
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            varying(&name, 12, queue, 1, Duration::from_secs(120), |_| home::recorded(&text, queue));
+            varying(&name, 20, queue, 1, Duration::from_secs(120), |_| home::recorded(&text, queue));
         }
+    }
+}
+
+/// Each tenth of a second: target, longest wait, what arrived.
+fn print(call: &Call) {
+    let chunk: usize = std::env::var("PRINT").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for lines in call.seen.chunks(chunk) {
+        let wait = lines.iter().map(|seen| seen.wait).max().unwrap_or_default();
+        let bytes: usize = lines.iter().map(|seen| seen.bytes).sum();
+        let last = lines[lines.len() - 1];
+        let at = last.at.as_secs_f64();
+        eprintln!(
+            "{at:6.2} s  target {}  wait {wait:?}  arrived {:.1}",
+            last.target,
+            bytes as f64 * 480e-6 / chunk as f64
+        );
     }
 }
 
@@ -74,6 +94,9 @@ fn varying(name: &str, cap: u64, queue: Duration, seeds: u64, long: Duration, li
         let scenario = line(seed);
         let mut call = Call::new(mbit(cap), scenario.clone(), NetConditions::perfect(ms(25)));
         call.run(long);
+        if std::env::var("PRINT").is_ok() {
+            print(&call);
+        }
         let capacity = home::capacity(&scenario, 0.95 * 1e6 * cap as f64, from, long);
         shares.push(1e6 * call.rates(from, long).0 / capacity);
         waits.extend(call.waits.iter().filter(|wait| wait.0 > from).map(|wait| wait.1));

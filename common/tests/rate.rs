@@ -1,6 +1,7 @@
 //! Rate control over a bottleneck in virtual time.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[allow(dead_code, reason = "shared with the other tests of calls")]
 mod call;
 
 use std::time::Duration;

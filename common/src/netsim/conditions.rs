@@ -26,6 +26,9 @@ pub struct NetConditions {
     pub jitter: Duration,
     /// The narrowest line on the way; none: infinitely fast.
     pub bottleneck: Option<Bottleneck>,
+    /// What takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells how much
+    /// may come at once.
+    pub policer: Option<Bottleneck>,
     /// Larger datagrams vanish, bytes.
     pub datagram_max: usize,
 }
@@ -63,6 +66,7 @@ impl NetConditions {
             delay,
             jitter: Duration::ZERO,
             bottleneck: None,
+            policer: None,
             datagram_max: usize::MAX,
         }
     }
@@ -75,6 +79,11 @@ impl NetConditions {
     /// The same network behind a line of `rate` whose queue holds what takes `queue` to send.
     pub const fn limited(self, rate: Bitrate, queue: Duration) -> Self {
         Self { bottleneck: Some(Bottleneck { rate, queue, overhead_bytes: 28 }), ..self }
+    }
+
+    /// The same network behind a policer of `rate` that lets through at once what takes `burst` at that rate.
+    pub const fn policed(self, rate: Bitrate, burst: Duration) -> Self {
+        Self { policer: Some(Bottleneck { rate, queue: burst, overhead_bytes: 28 }), ..self }
     }
 
     /// The longest that a datagram can take if no other holds it up behind the bottleneck.

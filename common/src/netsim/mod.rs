@@ -1,6 +1,6 @@
 //! A bad network in virtual time, for tests: what happens to a datagram follows from the seed alone.
 //!
-//! Datagrams pass, in this order: a pause, a bottleneck with its queue, a limit of their size, loss (independent and in
+//! Datagrams pass, in this order: a pause, a bottleneck with its queue, a policer, a limit of their size, loss (independent and in
 //! bursts), duplication, delay with jitter, overtaking, another pause. A [`Scenario`] tells which conditions hold when.
 
 mod conditions;
@@ -26,7 +26,7 @@ pub struct NetCounters {
     pub lost: u64,
     /// Vanished because they were too large.
     pub too_large: u64,
-    /// Vanished because the queue was full.
+    /// Vanished because the queue was full, or in a policer.
     pub overflowed: u64,
     /// Came twice.
     pub duplicated: u64,
@@ -44,6 +44,8 @@ pub struct Network {
     /// Since the start: when the bottleneck has sent all that it has accepted.
     free_at: Duration,
     /// By arrival, then in the order of entry.
+    /// Since the start: when a line of the policer's rate would have sent all that it has let through.
+    policed_at: Duration,
     /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
     held: (Duration, usize),
     in_flight: BTreeMap<Place, Vec<u8>>,
@@ -72,6 +74,7 @@ impl Network {
             scenario,
             in_burst: false,
             free_at: Duration::ZERO,
+            policed_at: Duration::ZERO,
             held: (Duration::ZERO, 0),
             in_flight: BTreeMap::new(),
             overtaken: Vec::new(),
@@ -83,7 +86,9 @@ impl Network {
 
     /// From `now` on another scenario holds, whose time begins then; what is under way stays.
     pub fn restart(&mut self, scenario: impl Into<Scenario>, now: Timestamp) {
-        self.free_at = self.free_at.saturating_sub(now.since(self.start));
+        let elapsed = now.since(self.start);
+        self.free_at = self.free_at.saturating_sub(elapsed);
+        self.policed_at = self.policed_at.saturating_sub(elapsed);
         self.scenario = scenario.into();
         self.random = Random::new(self.scenario.seed());
         self.start = now;
@@ -107,6 +112,10 @@ impl Network {
             self.counters.overflowed += 1;
             return;
         };
+        if !self.passes_policer(&conditions, datagram.len(), left) {
+            self.counters.overflowed += 1;
+            return;
+        }
         let is_lost = self.random.chance(conditions.loss) | self.is_in_burst(conditions.bursts);
         if datagram.len() > conditions.datagram_max {
             self.counters.too_large += 1;
@@ -149,6 +158,18 @@ impl Network {
         let bits = 8 * (bytes + line.overhead_bytes) as u64;
         self.free_at = self.sent_at(self.free_at.max(elapsed), bits);
         Some(self.start + self.free_at)
+    }
+
+    fn passes_policer(&mut self, conditions: &NetConditions, bytes: usize, now: Timestamp) -> bool {
+        let Some(policer) = conditions.policer else { return true };
+        let elapsed = now.since(self.start);
+        let passes = self.policed_at.saturating_sub(elapsed) <= policer.queue;
+        if passes {
+            let bits = 8 * (bytes + policer.overhead_bytes) as u64;
+            let span = Duration::from_nanos(bits.saturating_mul(1_000_000_000) / policer.rate.as_bps().max(1));
+            self.policed_at = self.policed_at.max(elapsed) + span;
+        }
+        passes
     }
 
     /// When `bits` are through the bottleneck if the first begins at `from`, at the rates that will hold until then.

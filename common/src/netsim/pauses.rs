@@ -31,7 +31,7 @@ impl Pauses {
 
     /// One pause within each `period` from `from` to `to`, at a random time, of a random length from `least` to `most`.
     pub fn random(seed: u64, from: Duration, to: Duration, period: Duration, least: Duration, most: Duration) -> Self {
-        let mut random = Random::new(seed ^ 0x9a05_e5);
+        let mut random = Random::new(seed ^ 0x009a_05e5);
         let period = period.max(Duration::from_millis(1));
         let count = (to.saturating_sub(from).as_nanos() / period.as_nanos()) as u32;
         Self::new((0..count).map(|number| {

@@ -201,7 +201,8 @@ impl SenderSession {
         self.counters.rtt = rtt.or(self.counters.rtt);
         if let Some(rate) = &mut self.rate {
             let in_flight_bytes = self.sent.in_flight_bytes();
-            rate.on_feedback(&Told { arrivals: &self.arrivals, rtt, fates, in_flight_bytes }, now);
+            let feedback_late = self.sent.feedback_late(&header, now);
+            rate.on_feedback(&Told { arrivals: &self.arrivals, rtt, fates, in_flight_bytes, feedback_late }, now);
             self.budget.set_rate(rate.target());
         }
         Ok(FeedbackOutcome::Accepted)

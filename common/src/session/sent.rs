@@ -12,6 +12,9 @@ const REMEMBERED: usize = 1 << 14;
 /// A datagram that so many later ones have overtaken is lost. Feedback covers this much; see `reception.rs`.
 const REORDER: usize = 32;
 
+/// Feedbacks whose shortest way is remembered, and twice as many at most: 20 s.
+const FEEDBACKS_REMEMBERED: u32 = 2_000;
+
 /// A datagram that has arrived, as a feedback tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
@@ -40,6 +43,9 @@ pub(super) struct SentLog {
     reported: usize,
     in_flight_bytes: usize,
     last_feedback: Option<u16>,
+    /// Shortest time that a feedback took (of two clocks), of these last ones and of those before, microseconds.
+    feedback_us: [Option<i64>; 2],
+    feedbacks: u32,
 }
 
 impl SentLog {
@@ -99,6 +105,18 @@ impl SentLog {
     /// Bytes that have left and of which nothing has been heard.
     pub(super) fn in_flight_bytes(&self) -> usize {
         self.in_flight_bytes
+    }
+
+    /// How much longer this feedback took, which came at `now`, than the shortest of the last thousands.
+    pub(super) fn feedback_late(&mut self, header: &FeedbackHeader, now: Timestamp) -> Duration {
+        let took = now.as_us().min(1 << 50) as i64 - header.time.as_us().min(1 << 50) as i64;
+        if self.feedbacks.is_multiple_of(FEEDBACKS_REMEMBERED) {
+            self.feedback_us = [None, self.feedback_us[0]];
+        }
+        self.feedbacks = self.feedbacks.wrapping_add(1);
+        self.feedback_us[0] = Some(self.feedback_us[0].map_or(took, |least| least.min(took)));
+        let least = self.feedback_us.into_iter().flatten().min().unwrap_or(took);
+        Duration::from_micros((took - least).unsigned_abs())
     }
 
     fn forget_first(&mut self) {

@@ -190,10 +190,12 @@ pub(crate) fn recorded(text: &str, queue: Duration) -> Scenario {
     Scenario::table(&lines).repeated_every(ms(10 * bins))
 }
 
-/// Bits a second that a line takes on average between two times, if something is always there.
+/// Bits a second that a line takes on average between two times, if something is always there: of each tenth of a second
+/// at most `most`.
 pub(crate) fn capacity(line: &Scenario, most: f64, from: Duration, to: Duration) -> f64 {
     let slice = ms(5);
     let count = (to - from).as_millis() as u32 / 5;
-    let rate = |at| line.at(at).bottleneck.map_or(most, |line| (line.rate.as_bps() as f64).min(most));
-    (0..count).map(|n| rate(from + slice * n)).sum::<f64>() / f64::from(count)
+    let rate = |n| line.at(from + slice * n).bottleneck.map_or(most, |line| line.rate.as_bps() as f64);
+    let tenths = (0..count / 20).map(|tenth| (0..20).map(|n| rate(20 * tenth + n)).sum::<f64>() / 20.0);
+    tenths.map(|rate| rate.min(most)).sum::<f64>() / f64::from(count / 20)
 }

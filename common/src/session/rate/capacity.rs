@@ -1,110 +1,181 @@
-//! How fast the link can send, from how close together it delivers the datagrams of a burst (packet-train dispersion:
+//! How fast the line is, from how close together it delivers the datagrams of a burst (packet-train dispersion:
 //! Dovrolis, Ramanathan and Moore, What do packet dispersion techniques measure?, INFOCOM 2001).
 //!
 //! A frame leaves as one burst, faster than the target; what arrives more slowly than it left has met the narrowest
-//! line. A burst shows no more than the speed at which it left, so bursts leave somewhat faster than the estimate,
-//! which so finds the line's speed within a few frames.
+//! line. A burst shows no more than the speed at which it left, so bursts leave somewhat faster than the last ones have
+//! shown, and much faster if those came as fast as they left: so the line's speed is found within a few round trips,
+//! however small the target is. Small frames show it together.
 
 use std::collections::VecDeque;
 
 use super::super::sent::Arrival;
+use super::delay::Wait;
 
 /// Datagrams sent further apart belong to two bursts.
 const BURST_GAP_US: u64 = 3_000;
-/// Shorter bursts show nothing.
-const BURST_DATAGRAMS: usize = 6;
-/// Of a long burst so many are measured together.
+/// Fewer distances between datagrams show nothing.
+const DISTANCES: usize = 4;
+/// Of a long burst so many datagrams are measured together.
 const BURST_DATAGRAMS_MAX: usize = 40;
-/// Estimates are the largest of this and the last span.
+/// What the line has shown is the median of so many bursts.
+const BURSTS: usize = 5;
+/// Older bursts have nothing to say once there is a newer one.
 const MEMORY_US: u64 = 1_000_000;
-/// What the rate of arrivals is taken over.
+/// A burst that takes at most this much longer to come than it took to leave has met no narrower line.
+const AS_FAST: f64 = 1.1;
+/// Bursts that differ by less agree.
+const AGREED: f64 = 1.2;
+/// What the rate of arrivals is taken over at most.
 const THROUGHPUT_US: u64 = 100_000;
+/// Fewer arrivals have no rate.
+const THROUGHPUT_DATAGRAMS: usize = 6;
 /// Arrivals kept at most, whatever times a peer reports: 100 ms of 200 Mbit/s.
 const RECENT_MAX: usize = 2_048;
 
-#[derive(Clone, Copy, Debug)]
-struct Burst {
-    first: Arrival,
-    last: Arrival,
-    datagrams: usize,
-    /// Without the first one's.
+/// Bursts measured together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    distances: usize,
+    /// Without the first datagram of each burst.
     bytes: usize,
+    /// In which they left and came, microseconds.
+    sent_us: u64,
+    received_us: u64,
 }
 
-/// What the link and the path have shown of their speed.
-#[derive(Clone, Debug, Default)]
+/// What a train has shown.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    at_us: u64,
+    bps: f64,
+    /// It came as fast as it left: the line may be faster.
+    as_fast: bool,
+}
+
+/// What the line and the path have shown of their speed.
+#[derive(Clone, Debug)]
 pub(super) struct Capacity {
-    burst: Option<Burst>,
-    /// Largest of this span of memory and of the one before, bits a second.
-    largest: [Option<f64>; 2],
-    since_us: u64,
-    /// Arrival and bytes of the last datagrams.
+    /// More is not worth knowing, bits a second.
+    most: f64,
+    /// First and last datagram of the burst that goes on, and how many there were.
+    burst: Option<(Arrival, Arrival, usize)>,
+    burst_bytes: usize,
+    /// The bursts before, which were too short.
+    train: Train,
+    shown: VecDeque<Shown>,
+    /// Arrival and bytes of the last datagrams, since the last one that was held.
     recent: VecDeque<(u64, usize)>,
 }
 
 impl Capacity {
+    /// Up to `most` bits a second.
+    pub(super) fn new(most: f64) -> Self {
+        Self {
+            most,
+            burst: None,
+            burst_bytes: 0,
+            train: Train::default(),
+            shown: VecDeque::new(),
+            recent: VecDeque::new(),
+        }
+    }
+
     /// Takes an arrival; they come in the order of sending.
-    pub(super) fn on_arrival(&mut self, arrival: &Arrival) {
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait) {
+        if wait.is_held {
+            self.burst = None;
+            self.recent.clear();
+            return;
+        }
         let at = arrival.received.as_us();
         self.recent.push_back((at, arrival.bytes));
         let is_old = |first: &(u64, usize)| at.saturating_sub(first.0) > THROUGHPUT_US;
         while self.recent.len() > RECENT_MAX || self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
         }
-        let continues = |burst: &&mut Burst| {
-            arrival.sent.since(burst.last.sent).as_micros() <= u128::from(BURST_GAP_US)
-                && burst.datagrams < BURST_DATAGRAMS_MAX
-        };
-        match self.burst.as_mut().filter(continues) {
-            Some(burst) => {
-                burst.datagrams += 1;
-                burst.bytes += arrival.bytes;
-                burst.last = *arrival;
+        match &mut self.burst {
+            Some((_, last, datagrams))
+                if arrival.sent.since(last.sent).as_micros() <= u128::from(BURST_GAP_US)
+                    && *datagrams < BURST_DATAGRAMS_MAX =>
+            {
+                *last = *arrival;
+                *datagrams += 1;
+                self.burst_bytes += arrival.bytes;
             }
-            None => {
-                if let Some(burst) = self.burst.take() {
-                    self.on_burst(&burst);
-                }
-                self.burst = Some(Burst { first: *arrival, last: *arrival, datagrams: 1, bytes: 0 });
+            _ => {
+                self.end_burst();
+                self.burst = Some((*arrival, *arrival, 1));
             }
         }
     }
 
-    /// The largest speed that bursts of the last seconds have shown, bits a second.
-    pub(super) fn estimate(&self) -> Option<f64> {
-        self.largest.into_iter().flatten().reduce(f64::max)
+    /// The speed that the last bursts have shown, bits a second.
+    pub(super) fn shown(&self) -> Option<f64> {
+        let mut shown: Vec<_> = self.shown.iter().map(|shown| shown.bps).collect();
+        shown.sort_unstable_by(f64::total_cmp);
+        shown.get(shown.len() / 2).copied()
+    }
+
+    /// The same of the last one alone.
+    pub(super) fn last_shown(&self) -> Option<f64> {
+        self.shown.back().map(|shown| shown.bps)
+    }
+
+    /// Whether most of these bursts came as fast as they left.
+    pub(super) fn may_be_faster(&self) -> bool {
+        2 * self.shown.iter().filter(|shown| shown.as_fast).count() > self.shown.len()
+    }
+
+    /// Whether the last bursts agree.
+    pub(super) fn is_certain(&self) -> bool {
+        let of = |better: fn(f64, f64) -> f64| self.shown.iter().map(|shown| shown.bps).reduce(better).unwrap_or(0.0);
+        self.shown.len() == BURSTS && of(f64::max) < AGREED * of(f64::min)
     }
 
     /// The line has turned out to be no faster than `bps`.
     pub(super) fn limit(&mut self, bps: f64) {
-        self.largest = [self.estimate().map(|estimate| estimate.min(bps)), None];
+        for shown in &mut self.shown {
+            shown.bps = shown.bps.min(bps);
+        }
     }
 
-    /// Bits a second that arrived within the last `window_us` (at most 100 ms) of arrivals: the speed of a link that
-    /// has had something to send all the time. None if hardly anything came.
+    /// Bits a second that arrived within the last `window_us` of arrivals, or somewhat more if these were few, but at
+    /// most within 100 ms: the speed of a line that has had something to send all the time. None if hardly anything
+    /// came, or little since something was held.
     pub(super) fn throughput(&self, window_us: u64) -> Option<f64> {
         let last = self.recent.back()?.0;
-        let within = || self.recent.iter().rev().take_while(|recent| last.saturating_sub(recent.0) <= window_us);
+        let is_within = |&(place, recent): &(usize, &(u64, usize))| {
+            place < THROUGHPUT_DATAGRAMS || last.saturating_sub(recent.0) <= window_us
+        };
+        let within = || self.recent.iter().rev().enumerate().take_while(is_within).map(|(_, recent)| recent);
         let first = within().last()?;
         let span = last.saturating_sub(first.0);
         let bytes = within().map(|recent| recent.1).sum::<usize>() - first.1;
-        (within().count() >= BURST_DATAGRAMS && span > 0).then(|| 8e6 * bytes as f64 / span as f64)
+        (within().count() >= THROUGHPUT_DATAGRAMS && span > 0).then(|| 8e6 * bytes as f64 / span as f64)
     }
 
-    fn on_burst(&mut self, burst: &Burst) {
-        if burst.datagrams < BURST_DATAGRAMS {
+    fn end_burst(&mut self) {
+        let bytes = std::mem::take(&mut self.burst_bytes);
+        let Some((first, last, datagrams)) = self.burst.take() else { return };
+        let us = |span: std::time::Duration| span.as_micros().min(1 << 40) as u64;
+        let (sent, received) = (us(last.sent.since(first.sent)), us(last.received.since(first.received)));
+        self.train.distances += datagrams - 1;
+        self.train.bytes += bytes;
+        self.train.sent_us += sent;
+        // Slower of leaving and coming: what comes closer together than it left was held up on the way.
+        self.train.received_us += received.max(sent);
+        if self.train.distances < DISTANCES {
             return;
         }
-        let received = burst.last.received.since(burst.first.received);
-        // Slower of leaving and coming: what comes closer together than it left was held up on the way.
-        let span = received.max(burst.last.sent.since(burst.first.sent)).as_micros().max(50);
-        let bps = 8e6 * burst.bytes as f64 / span as f64;
-        let now = burst.last.received.as_us();
-        if now.saturating_sub(self.since_us) > MEMORY_US || now < self.since_us {
-            self.largest = [None, self.largest[0]];
-            self.since_us = now;
+        let train = std::mem::take(&mut self.train);
+        let at_us = last.received.as_us();
+        let bps = (8e6 * train.bytes as f64 / train.received_us.max(50) as f64).min(self.most);
+        let as_fast = train.received_us as f64 <= AS_FAST * train.sent_us as f64 + 100.0;
+        self.shown.push_back(Shown { at_us, bps, as_fast });
+        let is_old = |first: &Shown| at_us.saturating_sub(first.at_us) > MEMORY_US;
+        while self.shown.len() > BURSTS || self.shown.front().is_some_and(is_old) {
+            self.shown.pop_front();
         }
-        self.largest[0] = Some(self.largest[0].map_or(bps, |largest| largest.max(bps)));
     }
 }
 
@@ -115,36 +186,68 @@ mod tests {
     use crate::units::Timestamp;
 
     /// A burst of 10 datagrams of 1250 bytes that leave every `sent` us and come every `received` us.
-    fn burst(capacity: &mut Capacity, start: u64, sent: u64, received: u64) {
+    fn burst(capacity: &mut Capacity, start: u64, sent: u64, received: u64, is_held: bool) {
         for n in 0..10 {
             let (sent, received) = (start + n * sent, start + 20_000 + n * received);
             let [sent, received] = [sent, received].map(Timestamp::from_us);
-            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 });
+            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held });
         }
     }
 
+    fn shown(capacity: &Capacity) -> Option<f64> {
+        capacity.shown().map(|bps| (bps / 1e6).round())
+    }
+
     #[test]
-    fn the_slower_of_leaving_and_coming_counts_and_the_largest_of_late() {
-        let mut capacity = Capacity::default();
-        burst(&mut capacity, 0, 100, 1_000);
-        burst(&mut capacity, 20_000, 500, 100);
-        assert_eq!(capacity.estimate().map(f64::round), Some(10e6));
-        burst(&mut capacity, 40_000, 100, 1_000);
-        assert_eq!(capacity.estimate().map(f64::round), Some(20e6));
+    fn the_slower_of_leaving_and_coming_counts_and_the_median_of_late() {
+        let mut capacity = Capacity::new(1e9);
+        assert_eq!(shown(&capacity), None);
+        burst(&mut capacity, 0, 100, 1_000, false);
+        burst(&mut capacity, 20_000, 500, 100, false);
+        assert_eq!((shown(&capacity), capacity.may_be_faster()), (Some(10.0), false));
+        burst(&mut capacity, 40_000, 500, 510, false);
+        burst(&mut capacity, 60_000, 500, 510, false);
+        assert_eq!((shown(&capacity), capacity.may_be_faster()), (Some(20.0), true));
         capacity.limit(12e6);
-        assert_eq!(capacity.estimate(), Some(12e6));
-        for second in 1..6 {
-            burst(&mut capacity, second * 1_000_000, 100, 2_000);
+        assert_eq!(shown(&capacity), Some(12.0));
+        for burst_number in 4..10 {
+            burst(&mut capacity, burst_number * 20_000, 100, 2_000, false);
         }
-        assert_eq!(capacity.estimate().map(f64::round), Some(5e6));
+        assert_eq!((shown(&capacity), capacity.is_certain()), (Some(5.0), true));
+        let mut limited = Capacity::new(4e6);
+        [0, 20_000].into_iter().for_each(|start| burst(&mut limited, start, 100, 1_000, false));
+        assert_eq!(shown(&limited), Some(4.0));
+    }
+
+    #[test]
+    fn small_frames_show_the_line_together() {
+        let mut capacity = Capacity::new(1e9);
+        for frame in 0..6 {
+            for datagram in 0..2 {
+                let (sent, received) = (frame * 16_000 + datagram * 100, frame * 16_000 + datagram * 1_000);
+                let [sent, received] = [sent, received].map(Timestamp::from_us);
+                capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held: false });
+            }
+        }
+        assert_eq!(shown(&capacity), Some(10.0));
+    }
+
+    #[test]
+    fn what_was_held_shows_nothing() {
+        let mut capacity = Capacity::new(1e9);
+        [0, 20_000].into_iter().for_each(|start| burst(&mut capacity, start, 100, 0, true));
+        assert_eq!((shown(&capacity), capacity.throughput(50_000)), (None, None));
     }
 
     #[test]
     fn throughput_is_what_arrives() {
-        let mut capacity = Capacity::default();
+        let mut capacity = Capacity::new(1e9);
         assert_eq!(capacity.throughput(50_000), None);
-        burst(&mut capacity, 0, 100, 1_000);
-        burst(&mut capacity, 10_000, 100, 1_000);
+        burst(&mut capacity, 0, 100, 1_000, false);
+        burst(&mut capacity, 10_000, 100, 1_000, false);
         assert_eq!(capacity.throughput(15_000).map(f64::round), Some(10e6));
+        assert_eq!(capacity.throughput(2_000).map(f64::round), Some(10e6), "a few at least");
+        burst(&mut capacity, 30_000, 100, 1_000, true);
+        assert_eq!(capacity.throughput(50_000), None);
     }
 }

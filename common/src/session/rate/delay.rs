@@ -2,11 +2,18 @@
 //!
 //! The two clocks differ by a constant, so one-way delays are known up to a constant too; the shortest of the last
 //! seconds is that of an empty queue, and what a datagram takes beyond it is its wait.
+//!
+//! A wait is a queue's or a hold's. A radio that pauses, a relay or a program that stands still holds what comes and then
+//! lets it go at once: the wait leaps from one datagram to the next, and those behind come faster than any line would
+//! bring them, so that their waits shrink by as much as they were sent later. What was held tells nothing of the queue,
+//! unless it came in so little time that there can be none. A queue, even that of a line which has become much slower,
+//! keeps its distances: after the leap of one long datagram the next one comes a datagram's time later.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::super::sent::Arrival;
+use super::WAIT_NONE_US;
 
 /// How long a shortest delay is remembered, at least; at most twice as long. Two clocks drift apart by less than 2 ms
 /// in that time, and every queue that we alone have filled has been emptied several times.
@@ -20,6 +27,12 @@ const SLOPE_WINDOW_US: i64 = 30_000;
 /// Fewer or closer datagrams have no slope.
 const SLOPE_DATAGRAMS: usize = 8;
 const SLOPE_SPAN_US: i64 = 8_000;
+/// A wait longer than the last one by this may be a hold's.
+const LEAP_US: i64 = 12_000;
+/// What was held comes within this, and a quarter of the time in which it was sent.
+const AT_ONCE_US: i64 = 1_500;
+/// Holds that follow each other for so long are a queue after all: nobody can be blind for ever.
+const BLIND_MAX_US: i64 = 500_000;
 
 /// Queueing delay of one connection.
 #[derive(Clone, Debug)]
@@ -31,6 +44,36 @@ pub(super) struct QueueDelay {
     samples: VecDeque<(i64, i64)>,
     window_us: i64,
     memory_us: i64,
+    /// Sending and arrival of the last datagram in the order of sending.
+    last: Option<(i64, i64)>,
+    hold: Hold,
+    /// Arrival of the last datagram whose wait was told from a hold.
+    seen_us: i64,
+}
+
+/// What is known of a hold; sending and arrival are those of the first datagram held.
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    None,
+    /// The wait has leapt; the next datagram will tell.
+    Maybe {
+        sent: i64,
+        received: i64,
+        wait: i64,
+    },
+    Holds {
+        sent: i64,
+        received: i64,
+    },
+}
+
+/// A datagram's wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    /// Microseconds.
+    pub(super) us: i64,
+    /// Something has held it, or may have: the time between it and its neighbours says nothing about the line.
+    pub(super) is_held: bool,
 }
 
 impl QueueDelay {
@@ -38,7 +81,16 @@ impl QueueDelay {
     /// waits for no other datagram of ours unless there is a standing queue.
     pub(super) fn new(interval: Duration) -> Self {
         let window_us = (interval.as_micros() as i64 * 5 / 4).max(SLOPE_WINDOW_US);
-        Self { base_us: [None; 2], base_since_us: 0, samples: VecDeque::new(), window_us, memory_us: BASE_MEMORY_US }
+        Self {
+            base_us: [None; 2],
+            base_since_us: 0,
+            samples: VecDeque::new(),
+            window_us,
+            memory_us: BASE_MEMORY_US,
+            last: None,
+            hold: Hold::None,
+            seen_us: 0,
+        }
     }
 
     /// Whether someone else keeps the queue full.
@@ -47,22 +99,70 @@ impl QueueDelay {
     }
 
     /// Takes an arrival and gives its wait.
-    pub(super) fn on_arrival(&mut self, arrival: &Arrival) -> i64 {
-        let received = clamped(arrival.received.as_us());
-        let delay = received - clamped(arrival.sent.as_us());
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival) -> Wait {
+        let (sent, received) = (clamped(arrival.sent.as_us()), clamped(arrival.received.as_us()));
+        let delay = received - sent;
         if received.saturating_sub(self.base_since_us) > self.memory_us || received < self.base_since_us {
             self.base_us = [None, self.base_us[0]];
             self.base_since_us = received;
         }
         self.base_us[0] = Some(self.base_us[0].map_or(delay, |base| base.min(delay)));
         let base = self.base_us.into_iter().flatten().min().unwrap_or(delay);
-        let wait = delay - base;
+        let us = delay - base;
+        let is_held = self.is_held(sent, received, us);
+        if !is_held || us < WAIT_NONE_US || received - self.seen_us > BLIND_MAX_US {
+            if !is_held || us < WAIT_NONE_US {
+                self.seen_us = received;
+            }
+            self.push(received, us);
+        }
+        Wait { us, is_held }
+    }
+
+    fn is_held(&mut self, sent: i64, received: i64, wait: i64) -> bool {
+        // One that was overtaken tells nothing.
+        if self.last.is_some_and(|last| sent < last.0) {
+            return !matches!(self.hold, Hold::None);
+        }
+        let last = self.last.replace((sent, received));
+        let came_at_once = |first: i64, at: i64| received - at <= AT_ONCE_US + (sent - first) / 4;
+        match self.hold {
+            Hold::Holds { sent: first, received: at } if came_at_once(first, at) && wait >= WAIT_NONE_US => {
+                return true;
+            }
+            Hold::Maybe { sent: first, received: at, .. } if came_at_once(first, at) => {
+                self.hold = Hold::Holds { sent: first, received: at };
+                return true;
+            }
+            // It was a long datagram on a slow line, and so is this one.
+            Hold::Maybe { received: at, wait: leapt, .. } => {
+                self.push(at, leapt);
+                self.hold = Hold::None;
+                return false;
+            }
+            // What was seen before belongs to another time.
+            Hold::Holds { .. } => self.samples.clear(),
+            Hold::None => {}
+        }
+        let leaps = last.is_some_and(|last| (received - last.1) - (sent - last.0) > LEAP_US);
+        self.hold = if leaps { Hold::Maybe { sent, received, wait } } else { Hold::None };
+        leaps
+    }
+
+    fn push(&mut self, received: i64, wait: i64) {
         self.samples.push_back((received, wait));
         let is_old = |first: &(i64, i64)| received - first.0 > self.window_us;
         while self.samples.len() > SAMPLES_MAX || self.samples.front().is_some_and(is_old) {
             self.samples.pop_front();
         }
-        wait
+    }
+
+    /// Whether nothing is known of the queue now, because the last datagrams were held.
+    pub(super) fn is_unknown(&self) -> bool {
+        match (&self.hold, self.last) {
+            (Hold::None, _) | (_, None) => false,
+            (_, Some((_, received))) => self.seen_us < received && received - self.seen_us <= BLIND_MAX_US,
+        }
     }
 
     /// The queue that does not empty between frames, microseconds: the shortest wait of the last frame interval.
@@ -109,7 +209,7 @@ mod tests {
 
     fn arrive(delay: &mut QueueDelay, sent: u64, received: u64) -> i64 {
         let (sent, received) = (Timestamp::from_us(sent), Timestamp::from_us(received));
-        delay.on_arrival(&Arrival { sent, received, bytes: 1_000 })
+        delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }).us
     }
 
     #[test]
@@ -146,6 +246,52 @@ mod tests {
             arrive(&mut delay, 1_000 * n, (10_000 + 1_000 * n).max(25_000 + 100 * n));
         }
         assert!(delay.slope().is_none_or(|slope| slope < 0.0), "{:?}", delay.slope());
+    }
+
+    /// Sends a datagram each millisecond that comes as `received` says; which of them were held.
+    fn held(received: impl Fn(u64) -> u64) -> (QueueDelay, Vec<u64>) {
+        let mut delay = QueueDelay::new(Duration::from_millis(16));
+        let mut held = vec![];
+        for n in 0..200 {
+            let [sent, received] = [1_000 * n, received(n)].map(Timestamp::from_us);
+            if delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }).is_held {
+                held.push(n);
+            }
+        }
+        (delay, held)
+    }
+
+    #[test]
+    fn what_comes_at_once_after_a_pause_was_held() {
+        // Nothing comes from 60 to 140 ms.
+        let (delay, which) = held(|n| if (50..130).contains(&n) { 140_000 + n } else { 10_000 + 1_000 * n });
+        assert!(which.iter().eq(&(50..123).collect::<Vec<_>>()), "{which:?}");
+        assert_eq!((delay.standing_us(), delay.is_unknown()), (0, false));
+        let (delay, _) = held(|n| if n >= 150 { 240_000 } else { 10_000 + 1_000 * n });
+        assert!(delay.is_unknown() && delay.standing_us() == 0, "nothing is known until something comes on its own");
+    }
+
+    #[test]
+    fn a_queue_keeps_its_distances() {
+        // A line that becomes so slow that a datagram takes 15 ms.
+        let (delay, which) = held(|n| if n < 50 { 10_000 + 1_000 * n } else { 60_000 + 15_000 * (n - 49) });
+        assert!(which.len() <= 150 && !delay.is_unknown(), "{which:?}");
+        assert!(delay.standing_us() > 1_900_000, "{}", delay.standing_us());
+        // Another's burst of 20 ms before us, and the line is full: we wait and go on waiting.
+        let (delay, which) = held(|n| if n < 50 { 10_000 } else { 30_000 } + 1_000 * n);
+        assert!(which.len() < 4 && delay.standing_us() == 20_000, "{which:?} {}", delay.standing_us());
+    }
+
+    #[test]
+    fn nobody_is_blind_for_ever() {
+        // Someone lets all go at once every 100 ms, and nothing ever comes in less than 30.
+        let (delay, which) = held(|n| 10_000 + if n == 0 { 0 } else { (1_000 * n / 100_000) * 100_000 + 130_000 });
+        assert!(which.len() > 150, "{which:?}");
+        let mut delay = delay;
+        for n in 200..2_000 {
+            arrive(&mut delay, 1_000 * n, 10_000 + (1_000 * n / 100_000) * 100_000 + 130_000);
+        }
+        assert!(!delay.is_unknown() && delay.standing_us() >= 30_000);
     }
 
     #[test]

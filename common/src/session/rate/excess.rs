@@ -16,7 +16,7 @@ const EXCESS: f64 = 0.10;
 const USUAL_SPANS: u32 = 33;
 
 /// Watches the fate of datagrams, in the order of sending.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ExcessLoss {
     since: Timestamp,
     datagrams: u32,
@@ -25,6 +25,15 @@ pub(super) struct ExcessLoss {
     /// Smallest share of a span in this group of spans and in the one before.
     usual: [Option<f64>; 2],
     spans: u32,
+    /// No alarm yet: what is lost from the start may be our own doing, so a path is taken for one that loses nothing.
+    is_new: bool,
+}
+
+impl Default for ExcessLoss {
+    fn default() -> Self {
+        let since = Timestamp::default();
+        Self { since, datagrams: 0, lost: 0, in_a_row: 0, usual: [Some(0.0), None], spans: 0, is_new: true }
+    }
 }
 
 impl ExcessLoss {
@@ -36,7 +45,7 @@ impl ExcessLoss {
             return false;
         }
         let share = f64::from(self.lost) / f64::from(self.datagrams);
-        if self.spans.is_multiple_of(USUAL_SPANS) {
+        if self.spans.is_multiple_of(USUAL_SPANS) && self.spans > 0 {
             self.usual = [None, self.usual[0]];
         }
         self.usual[0] = Some(self.usual[0].map_or(share, |usual| usual.min(share)));
@@ -47,7 +56,15 @@ impl ExcessLoss {
             return false;
         }
         self.in_a_row = 0;
+        if std::mem::take(&mut self.is_new) {
+            (self.usual, self.spans) = ([None; 2], 0);
+        }
         true
+    }
+
+    /// Whether the last span showed it.
+    pub(super) fn is_unusual(&self) -> bool {
+        self.in_a_row > 0
     }
 
     /// What the path loses when nothing is wrong, 0 to 1.
@@ -69,7 +86,10 @@ mod tests {
 
     #[test]
     fn only_loss_that_is_unusual_and_persists_counts() {
-        assert_eq!(first_alarm([20; 200]), None, "the path loses as much as ever");
+        assert_eq!(first_alarm([9; 200]), None, "the path loses as much as ever");
+        let mut excess = ExcessLoss::default();
+        let alarms = (1..200).filter(|n| excess.on_fates(100, 20, Timestamp::from_us(n * 300_000)));
+        assert_eq!(alarms.collect::<Vec<_>>(), [3], "a cut has not helped: the path loses as much as ever");
         assert_eq!(first_alarm([0, 0, 60, 60, 0, 5, 5, 5, 5, 5, 5]), None, "an outage, and little loss");
         assert_eq!(first_alarm([1, 2, 50, 50, 50, 50]), Some(4));
     }

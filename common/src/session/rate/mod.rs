@@ -1,17 +1,34 @@
 //! How fast to send: the target from which the next frame's budget and its pacing follow.
 //!
-//! Every 10 ms, 5 ms while a queue grows, and sooner if much comes, the receiver tells when each datagram came. From that come
-//! the wait in the network's queues ([`delay`]), the speed of the link ([`capacity`]) and loss ([`excess`]); four rules
-//! make the target of them:
+//! Every 10 ms, 5 ms while a queue grows, and sooner if much comes, the receiver tells when each datagram came. From that
+//! come the wait in the network's queues ([`delay`]), the speed of the line ([`capacity`]) and loss ([`excess`]); these
+//! rules make the target of them:
 //!
+//! - **Follow.** Frames leave in bursts faster than the target, so that how close together they come shows the line. While
+//!   no queue stands, the target follows [`OF_SHOWN`] of that within a few frames, up as far as it goes: after a stall, a
+//!   collapse or a cut as after the start, for no rule remembers what the line once was.
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
-//!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue in about a third of a second.
-//!   Otherwise the target grows: at once where bursts have shown the link to be fast, slowly near the last cut.
+//!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue soon; then it goes back to what
+//!   the line took while there was a queue. Nothing is cut if more comes than the target: the queue shrinks already.
 //! - **Competition.** If the queue stands although we have given way for [`CROWDED`], someone else fills it, as TCP
 //!   does. Then the target is that of a TCP Cubic flow ([`cubic`]), else nothing would be left for us (as in Copa: Arun
 //!   and Balakrishnan, NSDI 2018, section 2.2). The queue running empty, which a pause for a test provokes, ends this.
 //! - **Loss** cuts only when it is unusual for the path and persists: shallow queues and policers show in no delay.
-//! - **Silence** of the receiver for 250 ms halves the target, again every 250 ms; after a second only coarse bands go.
+//! - **Silence**: if nothing arrives for 250 ms, or no feedback, the target is halved, again every 250 ms; after a second
+//!   only coarse bands go.
+//!
+//! What is told from what, and by which sign (`tests/home_lines.rs` has each):
+//!
+//! ```text
+//! receiver's program stalls   the wait leaps, then all comes at one time: held, says nothing       no change
+//! sender's program stalls     nothing is sent; what had its time stamp before leaps likewise      no change
+//! radio or relay pauses       the same leap, and what follows comes faster than any line           no change
+//! radio becomes slower        the wait grows by each datagram's distance, none comes at once       cut, follow
+//! queue too long (bloat)      the queue stands, and shrinks as we give way                         cut, follow
+//! policer, shallow queue      no wait; loss beyond the usual in three spans in a row               cut, ceiling
+//! TCP beside                  the queue stands, and what was sent after the cut waits as long      compete
+//! radio sends in batches      bursts show more than comes in a standing queue: not believed        doubt
+//! ```
 //!
 //! Why not Google's congestion control, of which the crate goog_cc is a port (14,000 lines)? Its trendline filter
 //! (Carlucci et al., Analysis and design of the Google congestion control for WebRTC, MMSys 2016) sees differences of
@@ -40,21 +57,28 @@ const WAIT_MAX_US: i64 = 25_000;
 /// A standing queue below this is none: jitter, microseconds.
 const WAIT_NONE_US: i64 = 8_000;
 /// A slope and a wait that only a link much slower than the burst makes.
-const COLLAPSE_SLOPE: f64 = 0.3;
-const COLLAPSE_WAIT_US: i64 = 10_000;
+const COLLAPSE_SLOPE: f64 = 0.5;
+const COLLAPSE_WAIT_US: i64 = 12_000;
+/// What arrived lately is taken over this in a collapse, and otherwise.
+const COLLAPSE_WINDOW_US: u64 = 8_000;
+const STANDING_WINDOW_US: u64 = 100_000;
 /// A queue is emptied in about this time.
-const EMPTYING_S: f64 = 0.35;
+const EMPTYING_S: f64 = 0.15;
 /// Share of what arrived that is sent after a cut, once the queue is empty.
 const AFTER_CUT: f64 = 0.9;
 /// A queue that stands so long while we give way is not ours.
 const CROWDED: Duration = Duration::from_millis(1_500);
+/// A queue whose wait has fallen to this share is ours: it shrinks as we give way.
+const SHRUNK: f64 = 0.7;
 /// Between two tests whether the queue is still someone else's.
 const TEST_INTERVAL: Duration = Duration::from_secs(12);
-/// Growth by a factor of e where the link is known to be faster, seconds.
-const FAST_GROWTH_S: f64 = 0.6;
-/// The same near the rate of the last cut, and where nothing is known.
+/// Share of what bursts have shown of the line to which the target follows, and the time constant, seconds.
+const OF_SHOWN: f64 = 0.95;
+const FOLLOW_S: f64 = 0.06;
+/// Growth by a factor of e where bursts disagree, and near what has caused loss, seconds.
 const SLOW_GROWTH_S: f64 = 10.0;
-const BLIND_GROWTH_S: f64 = 3.0;
+/// The same where nothing is known of the line, and where bursts are not to be believed.
+const BLIND_GROWTH_S: f64 = 2.0;
 /// Silence that halves the target; four times this leaves the coarse bands only.
 const SILENCE: Duration = Duration::from_millis(250);
 const SILENCES_COARSE: u32 = 4;
@@ -62,16 +86,25 @@ const SILENCES_COARSE: u32 = 4;
 const START_BPS: u64 = 4_000_000;
 /// Lowest target, bits a second.
 const LEAST_BPS: f64 = 300e3;
-/// How much faster than the target a burst leaves before the link's speed is known, and than the known speed.
+/// How much faster than the target a burst leaves before the line's speed is known.
 const START_PACE: f64 = 4.0;
+/// How much faster than what the last bursts have shown, and if these came as fast as they left.
 const PACE: f64 = 1.25;
+const SEARCH_PACE: f64 = 2.0;
+/// Small frames leave at once, or they would show nothing of the line, bits a second.
+const PACE_LEAST: f64 = 4e6;
+/// Of more than this many times the highest target nothing need be known.
+const SHOWN_MAX: f64 = 2.0;
+
+/// What is used of the target is counted over this.
+const USED_SPAN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 enum Mode {
     /// The queue is ours alone.
     Alone,
     /// After a cut, until the queue is empty.
-    Emptying { until: Timestamp, resume_bps: f64 },
+    Emptying { until: Timestamp, wanted_bps: f64 },
     /// Someone else keeps the queue full.
     Competing {
         cubic: Cubic,
@@ -92,6 +125,8 @@ pub(super) struct Told<'a> {
     pub(super) fates: (u32, u32),
     /// Bytes that have left and of which nothing has been heard.
     pub(super) in_flight_bytes: usize,
+    /// How much longer than others the feedback itself has taken.
+    pub(super) feedback_late: Duration,
 }
 
 /// The rate control of one connection.
@@ -106,19 +141,61 @@ pub(super) struct RateControl {
     capacity: Capacity,
     loss: ExcessLoss,
     rtt_min: Duration,
-    /// No cut yet: the first one ends the rapid start.
-    starting: bool,
-    /// What arrived at the last cut, until the target has gone beyond it unharmed.
-    ceiling_bps: Option<f64>,
+    /// Above what growth must be careful.
+    ceiling: Option<Ceiling>,
+    /// When bursts last showed a faster line than there was.
+    doubt: Option<Doubt>,
     /// No further reaction before: the last one does not show yet.
     settled_at: Timestamp,
-    /// Since when a queue stands, and what got through at the first cut since then.
-    crowded: Option<(Timestamp, Option<f64>)>,
+    crowded: Option<Crowd>,
     heard: Timestamp,
     silences: u32,
     updated: Timestamp,
-    /// Bytes sent in this span, and the rate of the last one.
-    used: (Timestamp, usize, f64),
+    used: Used,
+}
+
+/// A queue that has stood since our first cut, although we gave way.
+#[derive(Clone, Copy, Debug)]
+struct Crowd {
+    /// When that cut was, and what got through then, bits a second.
+    cut: Timestamp,
+    share_bps: f64,
+    /// Since when the queue has not shrunk, and how long the wait was at most since then, microseconds. What was sent
+    /// before the cut does not count.
+    since: Timestamp,
+    most_us: i64,
+}
+
+/// What arrived when the target was cut because of loss: it says nothing about queues, and bursts show nothing of it.
+#[derive(Clone, Copy, Debug)]
+struct Ceiling {
+    bps: f64,
+    /// How long it holds in full, and until when.
+    patience: Duration,
+    until: Timestamp,
+    /// Since when the target has been well beyond it.
+    passed: Option<Timestamp>,
+}
+
+/// Bursts that came in a queue, and showed a line faster than all that came: a radio sends many datagrams at once, and
+/// then none for a while.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// What really came, beyond which bursts are not believed for this long, and until when.
+    bps: f64,
+    span: Duration,
+    until: Timestamp,
+}
+
+/// How much of the target is sent.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    since: Timestamp,
+    last: Timestamp,
+    sent_bits: f64,
+    allowed_bits: f64,
+    /// Of the last span.
+    share: f64,
 }
 
 impl RateControl {
@@ -132,18 +209,18 @@ impl RateControl {
             target_bps: Self::start(max).as_bps() as f64,
             mode: Mode::Alone,
             delay: QueueDelay::new(interval),
-            capacity: Capacity::default(),
+            capacity: Capacity::new(SHOWN_MAX * max_bps),
             loss: ExcessLoss::default(),
             rtt_min: Duration::MAX,
-            starting: true,
-            ceiling_bps: None,
+            ceiling: None,
+            doubt: None,
             settled_at: now,
             crowded: None,
             // The first feedback takes a round trip.
             heard: now + SILENCE,
             silences: 0,
             updated: now,
-            used: (now, 0, 0.0),
+            used: Used { since: now, last: now, sent_bits: 0.0, allowed_bits: 0.0, share: 1.0 },
         }
     }
 
@@ -159,13 +236,16 @@ impl RateControl {
 
     /// How fast a frame leaves.
     pub(super) fn pace(&self) -> Bitrate {
-        let bps = match self.capacity.estimate() {
+        let bps = match self.capacity.shown() {
             // Into a queue that is full already a burst would only overflow.
-            _ if matches!(self.mode, Mode::Competing { .. }) => 0.0,
-            Some(capacity) => PACE * capacity,
+            _ if matches!(self.mode, Mode::Competing { .. }) => {
+                return Bitrate::from_bps((PACE * self.target_bps) as u64);
+            }
+            Some(shown) if self.capacity.may_be_faster() => SEARCH_PACE * shown,
+            Some(shown) => PACE * shown,
             None => START_PACE * self.target_bps,
         };
-        Bitrate::from_bps(bps.max(PACE * self.target_bps) as u64)
+        Bitrate::from_bps(bps.max(PACE * self.target_bps).max(PACE_LEAST) as u64)
     }
 
     /// Whether the receiver has been silent for so long that only coarse bands should go.
@@ -175,12 +255,13 @@ impl RateControl {
 
     /// A datagram that takes so much on the wire left.
     pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
-        let (since, total, _) = &mut self.used;
-        *total += bytes;
-        let span = now.since(*since);
-        if span >= Duration::from_millis(250) {
-            let bps = 8.0 * *total as f64 / span.as_secs_f64();
-            self.used = (now, 0, bps);
+        let used = &mut self.used;
+        used.sent_bits += 8.0 * bytes as f64;
+        used.allowed_bits += self.target_bps * now.since(used.last).as_secs_f64();
+        used.last = now;
+        if now.since(used.since) >= USED_SPAN.max(4 * self.interval) {
+            used.share = used.sent_bits / used.allowed_bits.max(1.0);
+            (used.since, used.sent_bits, used.allowed_bits) = (now, 0.0, 0.0);
         }
     }
 
@@ -201,12 +282,15 @@ impl RateControl {
 
     /// Takes a feedback into account.
     pub(super) fn on_feedback(&mut self, told: &Told<'_>, now: Timestamp) {
-        (self.heard, self.silences) = (now, 0);
+        // A feedback without arrivals tells that the way back is there; what has left may be under way for long.
+        if !told.arrivals.is_empty() || told.in_flight_bytes == 0 {
+            (self.heard, self.silences) = (now, 0);
+        }
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
         self.delay.set_crowded(matches!(self.mode, Mode::Competing { .. }));
         for arrival in told.arrivals {
-            self.delay.on_arrival(arrival);
-            self.capacity.on_arrival(arrival);
+            let wait = self.delay.on_arrival(arrival);
+            self.capacity.on_arrival(arrival, wait);
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
         if !told.arrivals.is_empty() {
@@ -215,33 +299,50 @@ impl RateControl {
         self.updated = now;
     }
 
+    /// Whether what is lost beyond a ceiling shows that it is there still.
+    fn is_found_again(&self) -> bool {
+        self.loss.is_unusual() && self.ceiling.is_some_and(|ceiling| self.target_bps > ceiling.bps)
+    }
+
     fn update(&mut self, told: &Told<'_>, loss_persists: bool, now: Timestamp) {
+        if self.delay.is_unknown() {
+            return;
+        }
         let standing = self.delay.standing_us();
         if standing < WAIT_NONE_US {
             self.crowded = None;
-        } else {
-            self.crowded.get_or_insert((now, None));
+        } else if let Some(crowd) = &mut self.crowded {
+            let is_after = told.arrivals.last().is_some_and(|last| last.sent >= crowd.cut);
+            if !is_after || (standing as f64) < SHRUNK * crowd.most_us as f64 {
+                (crowd.since, crowd.most_us) = (now, standing);
+            }
+            crowd.most_us = crowd.most_us.max(standing);
         }
         if let Mode::Competing { .. } = self.mode {
             self.compete(told, standing, now);
             return;
         }
         // The shortest wait of the last interval may be of before the queue grew.
-        if let Mode::Emptying { until, resume_bps } = self.mode
+        if let Mode::Emptying { until, wanted_bps } = self.mode
             && (standing.max(self.delay.last_us()) < WAIT_NONE_US || until <= now)
         {
-            self.set_target(self.target_bps.max(resume_bps));
+            // While there was a queue, what came was what the line takes.
+            let taken = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(0.0);
+            self.set_target(self.target_bps.max(wanted_bps.min(AFTER_CUT * taken)));
             self.mode = Mode::Alone;
         }
-        if let Some((since, Some(share))) = self.crowded
-            && now.since(since) >= CROWDED
+        if let Some(crowd) = self.crowded
+            && now.since(crowd.since) >= CROWDED
         {
-            self.start_competing(share, standing, now);
+            self.start_competing(crowd.share_bps, standing, now);
             return;
         }
         let collapses = self.delay.last_us() > COLLAPSE_WAIT_US && self.delay.slope() > Some(COLLAPSE_SLOPE);
-        if (standing > WAIT_MAX_US || collapses || loss_persists) && self.settled_at <= now {
-            self.cut(told, if collapses { 20_000 } else { 100_000 }, now);
+        if (standing > WAIT_MAX_US || collapses) && self.settled_at <= now {
+            self.cut(told, if collapses { COLLAPSE_WINDOW_US } else { STANDING_WINDOW_US }, now);
+        } else if (loss_persists || self.is_found_again()) && self.settled_at <= now {
+            self.cut(told, STANDING_WINDOW_US, now);
+            self.set_ceiling(now);
         } else if matches!(self.mode, Mode::Alone) && standing < WAIT_NONE_US {
             self.grow(now);
         }

@@ -4,19 +4,27 @@ use std::time::Duration;
 
 use super::cubic::Cubic;
 use super::{
-    AFTER_CUT, BLIND_GROWTH_S, EMPTYING_S, FAST_GROWTH_S, Mode, RateControl, SLOW_GROWTH_S, TEST_INTERVAL, Told,
-    WAIT_NONE_US,
+    AFTER_CUT, BLIND_GROWTH_S, Ceiling, Crowd, Doubt, EMPTYING_S, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S,
+    STANDING_WINDOW_US, TEST_INTERVAL, Told, WAIT_NONE_US,
 };
 use crate::units::Timestamp;
 
 /// Longest time that a queue is given to run empty.
 const EMPTYING_MAX: Duration = Duration::from_secs(1);
-/// Beyond this multiple of the rate of the last cut, unharmed, that rate says nothing any more.
-const BEYOND: f64 = 1.1;
-/// Below this part of it growth is fast.
+/// Smallest share of what arrived that is sent while a queue empties.
+const EMPTYING_LEAST: f64 = 0.1;
+/// Bursts that come in a standing queue and show a line faster than what arrived by this are wrong about it.
+const WRONG: f64 = 1.5;
+/// How long they are not believed then, at first and at most.
+const DOUBT: Duration = Duration::from_millis(500);
+const DOUBT_MAX: Duration = Duration::from_secs(16);
+/// How long a ceiling holds, at first and if it is found again and again.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(16);
+/// A ceiling is the same one up to this factor, and beyond it, unharmed, says nothing any more.
+const BEYOND: f64 = 1.5;
+/// Below this part of it growth is free.
 const NEAR: f64 = 0.85;
-/// Growth is fast only where bursts have shown a link faster than the target by this.
-const ROOM: f64 = 1.3;
 /// Who uses less of the target than this does not need more.
 const USED: f64 = 0.6;
 
@@ -25,47 +33,83 @@ impl RateControl {
     pub(super) fn cut(&mut self, told: &Told<'_>, window_us: u64, now: Timestamp) {
         let arrived = self.capacity.throughput(window_us).unwrap_or(self.target_bps);
         // What is under way beyond what a round trip holds will stand in the queue.
-        let under_way = 8.0 * told.in_flight_bytes as f64 / arrived.max(1.0);
+        let under_way = 8.0 * told.in_flight_bytes as f64 / arrived.max(1.0) - told.feedback_late.as_secs_f64();
         let backlog = under_way - self.rtt_min.min(EMPTYING_MAX).as_secs_f64() - self.interval.as_secs_f64();
         let queue = backlog.max(self.delay.standing_us() as f64 / 1e6);
-        let part = (0.95 - queue / EMPTYING_S).clamp(0.3, AFTER_CUT);
+        let part = (0.95 - queue / EMPTYING_S).clamp(EMPTYING_LEAST, AFTER_CUT);
         let before = self.target_bps;
-        self.set_target(before.min(part * arrived));
-        self.ceiling_bps = Some(arrived);
-        self.capacity.limit(arrived);
-        self.starting = false;
+        // More comes than is sent: what has stood in the way is gone, and the queue will be.
+        if part * arrived >= before {
+            return;
+        }
+        let lately = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(arrived).max(arrived);
+        // The line was not what limits if no queue stands.
+        let standing = self.delay.standing_us();
+        let has_queue = standing >= WAIT_NONE_US || self.delay.last_us() >= WAIT_NONE_US;
+        let shown = self.capacity.shown().zip(self.capacity.last_shown()).map(|(all, last)| all.min(last));
+        if has_queue && shown.is_some_and(|shown| shown > WRONG * lately) {
+            let again = self.doubt.filter(|doubt| now.since(doubt.until) < DOUBT_MAX);
+            let span = again.map_or(DOUBT, |doubt| (2 * doubt.span).min(DOUBT_MAX));
+            self.doubt = Some(Doubt { bps: lately, span, until: now + span });
+        }
+        self.set_target(part * arrived);
+        if has_queue {
+            self.capacity.limit(arrived);
+        }
         self.settled_at = now + self.rtt_min.min(EMPTYING_MAX) + Duration::from_millis(30);
-        self.mode = Mode::Emptying { until: now + EMPTYING_MAX, resume_bps: before.min(AFTER_CUT * arrived) };
-        if let Some((_, share @ None)) = &mut self.crowded {
-            *share = Some(arrived);
+        let wanted = if let Mode::Emptying { wanted_bps, .. } = self.mode { before.max(wanted_bps) } else { before };
+        self.mode = Mode::Emptying { until: now + EMPTYING_MAX, wanted_bps: wanted };
+        if standing >= WAIT_NONE_US {
+            let crowd = Crowd { cut: now, share_bps: arrived, since: now, most_us: standing };
+            self.crowded.get_or_insert(crowd);
         }
     }
 
-    /// Sends more, if it would be used and the link may take it.
+    /// The line, or whoever polices it, loses what is beyond the target of now.
+    pub(super) fn set_ceiling(&mut self, now: Timestamp) {
+        let bps = self.target_bps;
+        let same = |known: &Ceiling| (known.bps / BEYOND..known.bps * BEYOND).contains(&bps);
+        let patience = match self.ceiling.filter(same) {
+            Some(known) => (2 * known.patience).min(PATIENCE_MAX),
+            None => PATIENCE,
+        };
+        self.ceiling = Some(Ceiling { bps, patience, until: now + patience, passed: None });
+    }
+
+    /// Sends more, if it would be used and the line may take it.
     pub(super) fn grow(&mut self, now: Timestamp) {
-        let used = self.used.2;
-        if used < USED * self.target_bps && !self.starting {
+        if self.used.share < USED {
             return;
         }
-        let known = self.capacity.estimate();
-        if self.starting
-            && let Some(capacity) = known
-        {
-            self.set_target(self.target_bps.max(capacity / 2.0));
-        }
-        if self.ceiling_bps.is_some_and(|ceiling| self.target_bps > BEYOND * ceiling) {
-            self.ceiling_bps = None;
-        }
-        let is_near = self.ceiling_bps.is_some_and(|ceiling| self.target_bps > NEAR * ceiling);
-        let growth_s = match known {
-            _ if is_near => SLOW_GROWTH_S,
-            Some(capacity) if capacity > ROOM * self.target_bps => FAST_GROWTH_S,
-            Some(_) => SLOW_GROWTH_S,
-            None => BLIND_GROWTH_S,
-        };
         // A long time without feedback is no reason for a leap.
         let span = now.since(self.updated).min(Duration::from_millis(50)).as_secs_f64();
-        self.set_target(self.target_bps * (span / growth_s).exp());
+        let by = |seconds: f64| (span / seconds).exp();
+        // Forgotten once the target has been beyond it for as long as it held.
+        self.ceiling = self.ceiling.filter(|ceiling| ceiling.passed.is_none_or(|at| at + ceiling.patience >= now));
+        if let Some(ceiling) = &mut self.ceiling
+            && ceiling.passed.is_none()
+            && self.target_bps > NEAR * ceiling.bps
+        {
+            if self.target_bps > BEYOND * ceiling.bps {
+                ceiling.passed = Some(now);
+            }
+            let growth_s = if now < ceiling.until { SLOW_GROWTH_S } else { BLIND_GROWTH_S };
+            self.set_target(self.target_bps * by(growth_s));
+            return;
+        }
+        let most = self.ceiling.filter(|ceiling| ceiling.passed.is_none()).map_or(f64::MAX, |ceiling| ceiling.bps);
+        let doubted = self.doubt.filter(|doubt| now < doubt.until).map_or(f64::MAX, |doubt| doubt.bps);
+        let shown = self.capacity.shown().map(|shown| shown.min(doubted));
+        let grown = match shown {
+            Some(_) if self.target_bps > OF_SHOWN * doubted => self.target_bps * by(BLIND_GROWTH_S),
+            Some(shown) => {
+                let room = (OF_SHOWN * shown - self.target_bps).max(0.0);
+                let slow = if self.capacity.is_certain() { 0.0 } else { self.target_bps * (by(SLOW_GROWTH_S) - 1.0) };
+                self.target_bps + slow.max(room * (1.0 - 1.0 / by(FOLLOW_S)))
+            }
+            None => self.target_bps * by(BLIND_GROWTH_S),
+        };
+        self.set_target(grown.min(most.max(self.target_bps)));
     }
 
     /// Takes the place of a TCP flow that had `share` bits a second when the queue began to stand.
@@ -80,7 +124,6 @@ impl RateControl {
         let usual = self.loss.usual();
         let Mode::Competing { cubic, next_test, test } = &mut self.mode else { return };
         if standing < WAIT_NONE_US {
-            self.ceiling_bps = Some(self.target_bps);
             self.crowded = None;
             self.mode = Mode::Alone;
             return;

@@ -1,0 +1,153 @@
+//! Rate control on lines and computers of homes, in virtual time: what stalls and what changes, each with its sign.
+//! `SEEDS` in the environment: how many seeds a row.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[allow(dead_code, reason = "shared with the other tests of calls")]
+mod call;
+
+use std::time::Duration;
+
+use call::home::{self, Outcome, ROWS, Row, Stalls};
+use call::{Call, mbit, ms};
+use common::netsim::{NetConditions, Pauses, Scenario};
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn way() -> NetConditions {
+    NetConditions::perfect(ms(25))
+}
+
+fn seeds(default: u64) -> u64 {
+    std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn each(row: &Row, seeds: u64, check: impl Fn(&Outcome) -> bool) {
+    for seed in 0..seeds {
+        let outcome = row.run(seed, false).1;
+        assert!(check(&outcome), "{row:?}, seed {seed}: {outcome:?}");
+    }
+}
+
+#[test]
+fn stalls_leave_the_rate_where_it_is() {
+    for row in ROWS.iter().filter(|row| row.stalls != Stalls::Nothing) {
+        each(row, seeds(2), |seen| {
+            seen.during > 0.6 * seen.before && seen.worst > 0.4 * seen.before && seen.after > 0.95 * seen.before
+        });
+    }
+}
+
+#[test]
+fn the_rate_is_back_two_seconds_after_the_line() {
+    let mut count = 0;
+    for row in ROWS.iter().filter(|row| row.line[0] != row.line[1]) {
+        each(row, seeds(10), |seen| seen.back < s(2) && seen.overshoot < ms(50) && seen.after > 0.95 * seen.before);
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn a_rate_that_jumps_is_followed() {
+    let (length, mut shares, mut waits) = (s(60), vec![], vec![]);
+    for seed in 0..seeds(4) {
+        let line = home::steps(seed, length, ms(200));
+        let mut call = Call::new(mbit(20), line.clone(), way());
+        call.run(length);
+        shares.push(1e6 * call.rates(s(2), length).0 / home::capacity(&line, 19e6, s(2), length));
+        waits.push(call.wait_percentile(0.95, s(2), length));
+    }
+    let share = shares.iter().sum::<f64>() / shares.len() as f64;
+    let wait = waits.iter().sum::<Duration>() / waits.len() as u32;
+    assert!(share > 0.8 && wait < ms(65), "{shares:.2?} {waits:?}");
+}
+
+/// A call at up to 15 Mbit/s in which something happens at second 5; the lowest target since.
+fn lowest(media: impl Into<Scenario>, back: impl Into<Scenario>, stalls: [Pauses; 2]) -> f64 {
+    let mut call = Call::new(mbit(15), media, back);
+    call.stalls = stalls;
+    call.run(s(8));
+    call.between(s(5), s(8)).map(|seen| seen.target.as_bps() as f64 / 1e6).fold(f64::MAX, f64::min)
+}
+
+fn once(span: u64) -> Pauses {
+    Pauses::new([(ms(5_004), ms(span))])
+}
+
+#[test]
+fn a_receiver_that_stalls_is_no_queue() {
+    for span in [30, 80, 200] {
+        let lowest = lowest(way().limited(mbit(20), ms(200)), way(), [Pauses::NONE, once(span)]);
+        assert!(lowest > 14.0, "{span} ms: {lowest}");
+    }
+}
+
+#[test]
+fn a_sender_that_stalls_is_no_queue() {
+    for span in [30, 80, 200] {
+        let lowest = lowest(way().limited(mbit(20), ms(200)), way(), [once(span), Pauses::NONE]);
+        assert!(lowest > 14.0, "{span} ms: {lowest}");
+    }
+}
+
+#[test]
+fn a_pause_of_a_radio_is_no_queue() {
+    for span in [30, 80, 150] {
+        let line = Scenario::from(way().limited(mbit(20), ms(200)));
+        let behind = line.clone().paused(Pauses::NONE, once(span));
+        let lowest_behind =
+            lowest(behind, Scenario::from(way()).paused(once(span), Pauses::NONE), [(); 2].map(|()| Pauses::NONE));
+        assert!(lowest_behind > 14.0, "{span} ms: {lowest_behind}");
+        // Before the line the pause makes a queue of its own, which is given time to run empty.
+        let mut call = Call::new(mbit(15), line.paused(once(span), Pauses::NONE), way());
+        call.run(s(8));
+        assert!(call.rates(s(6), s(8)).0 > 14.0 && call.wait_max(s(6), s(8)) < ms(10), "{span} ms");
+    }
+}
+
+#[test]
+fn scans_are_no_queue() {
+    let scans = || Pauses::scans(s(5), s(8), s(10), ms(60));
+    let line = Scenario::from(way().limited(mbit(20), ms(200))).paused(Pauses::NONE, scans());
+    let lowest = lowest(line, Scenario::from(way()).paused(scans(), Pauses::NONE), [(); 2].map(|()| Pauses::NONE));
+    assert!(lowest > 14.0, "{lowest}");
+}
+
+#[test]
+fn a_radio_that_becomes_slower_is_a_queue() {
+    let line = |rate| way().limited(mbit(rate), ms(300));
+    let mut call = Call::new(mbit(15), Scenario::table(&[(s(0), line(20)), (s(5), line(6))]), way());
+    call.run(s(10));
+    assert!(call.between(ms(5_200), s(6)).all(|seen| seen.target < mbit(6)));
+    assert!(call.rates(s(7), s(10)).0 > 5.0 && call.wait_max(s(6), s(10)) < ms(60));
+}
+
+#[test]
+fn a_long_queue_is_not_filled() {
+    let mut call = Call::new(mbit(15), way().limited(mbit(5), s(2)), way());
+    call.run(s(20));
+    assert!(call.wait_max(s(2), s(20)) < ms(80) && call.rates(s(2), s(20)).0 > 4.2);
+}
+
+#[test]
+fn a_policer_is_found_by_loss_and_not_tried_for_ever() {
+    let mut call = Call::new(mbit(30), way().limited(mbit(100), ms(200)).policed(mbit(10), ms(20)), way());
+    call.run(s(30));
+    let counters = call.sender.stats();
+    let lost = counters.datagrams_lost as f64 / counters.datagrams_sent as f64;
+    let got = call.rates(s(5), s(30)).0;
+    assert!(got > 6.0 && lost < 0.2, "{got} Mbit/s, {lost} lost");
+}
+
+#[test]
+fn a_radio_that_sends_in_batches_is_not_overrun() {
+    // Nothing for 9 of 10 ms, behind a line of 10 Mbit/s.
+    let batches = Pauses::new((0..4_000).map(|n| (ms(10 * n), ms(9))));
+    let line = Scenario::from(way().limited(mbit(10), ms(500))).paused(Pauses::NONE, batches);
+    let mut call = Call::new(mbit(30), line, way());
+    call.run(s(20));
+    let (got, wait) = (call.rates(s(3), s(20)).0, call.wait_percentile(0.95, s(3), s(20)));
+    assert!(got > 6.0 && wait < ms(80), "{got} Mbit/s, {wait:?}");
+}
