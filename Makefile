@@ -19,6 +19,7 @@ test: ## everything that continuous integration checks
 	@.ci/skipped begin
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -Dwarnings
+	cargo clippy --locked --workspace --lib --bins --no-default-features -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
 	cargo build --locked --workspace --bins

@@ -11,6 +11,7 @@ use common::pyramid::BlockLayout;
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::{Transform, TransformParams};
+use crate::tune::SettingsInUse;
 use crate::{Error, Picture, PictureRef, cpu, memory, opencl, reference};
 
 /// Turns pictures into coded frames. All its memory is allocated when it is opened.
@@ -98,6 +99,15 @@ pub enum BackendChoice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no backend: use auto, opencl, cpu or reference")]
 pub struct UnknownBackend(String);
+
+impl BackendChoice {
+    /// The back ends that this build has, the specification first: [`Self::Opencl`] with the feature `opencl` only.
+    #[cfg(feature = "opencl")]
+    pub const BUILT: [Self; 3] = [Self::Reference, Self::Cpu, Self::Opencl];
+    /// The back ends that this build has, the specification first: [`Self::Opencl`] with the feature `opencl` only.
+    #[cfg(not(feature = "opencl"))]
+    pub const BUILT: [Self; 2] = [Self::Reference, Self::Cpu];
+}
 
 impl FromStr for BackendChoice {
     type Err = UnknownBackend;
@@ -256,7 +266,7 @@ pub fn open_transform(
 }
 
 /// What the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
-pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<opencl::SettingsInUse> {
+pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<SettingsInUse> {
     match resolve(choice, device) {
         Ok((Resolved::Opencl(device), _)) => opencl::settings_in_use(device.as_deref()).ok(),
         _ => None,

@@ -186,6 +186,9 @@ pub enum Error {
         /// The device asked for.
         name: String,
     },
+    /// A build without the feature `opencl`.
+    #[error("this program was built without OpenCL: build it with the feature `opencl`, or use the backend `cpu`")]
+    BuiltWithoutOpenCl,
     /// No OpenCL driver on this machine.
     #[error(
         "no OpenCL platform found: install a driver for your graphics card, or PoCL (pocl-opencl-icd), or use the backend `cpu`"

@@ -11,7 +11,7 @@ use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
 use kernels::{BackendChoice, Error, Picture, Target, open_encoder, open_smaller_decoder};
 use pictures::{params, picture};
 
-const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
 
 fn encode(params: &StreamParams) -> CodedFrame {
     let format = params.chroma.picture_format();
@@ -139,8 +139,8 @@ fn a_lossless_stream_has_smaller_pictures_too() {
             let frame = ReceivedFrame::from(&encode(&params));
             let whole = decode(&params, 0, BackendChoice::Reference, &frame);
             for dropped in 1..=5 {
-                let [first, second, third] = BACK_ENDS.map(|choice| decode(&params, dropped, choice, &frame));
-                assert!(first == second && first == third, "{dropped} of {params:?}");
+                let [first, others @ ..] = BACK_ENDS.map(|choice| decode(&params, dropped, choice, &frame));
+                assert!(others.iter().all(|other| *other == first), "{dropped} of {params:?}");
                 let mean = |p: &Picture| p.data().iter().map(|&s| f64::from(s)).sum::<f64>() / p.data().len() as f64;
                 assert!((mean(&first) - mean(&whole)).abs() < 6.0, "{dropped} of {params:?}: brightness");
             }

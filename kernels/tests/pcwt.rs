@@ -8,15 +8,14 @@ use common::container::{ContainerReader, write_frame_bytes, write_header};
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
 use common::units::FrameRate;
-use kernels::opencl::{Joining, OpenClPcwtEncoder};
-use kernels::pcwt::{PcwtEncoder, PcwtError, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
+use kernels::pcwt::{PcwtError, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, Error, Picture, Target};
 
 use pictures::picture;
 
 mod pictures;
 
-const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 7), (2, 2), (17, 31), (127, 255), (640, 360)];
 const FORMATS: [(PixelFormat, Chroma); 4] = [
     (PixelFormat::Rgb8, Chroma::Rgb),
@@ -73,14 +72,17 @@ fn pictures_come_back_from_every_back_end() {
     }
 }
 
+#[cfg(feature = "opencl")]
 #[test]
 fn both_ways_to_join_elements_make_the_same_bytes() {
+    use kernels::pcwt::{Joining, open_joining_encoder};
+
     for size in SIZES {
         let params = stream(size, Chroma::Rgb, codec());
         let picture = picture(PixelFormat::Rgb8, params.size, 11);
         let wanted = encode(&params, BackendChoice::Reference, &picture, 0);
         for joining in [Joining::Serial, Joining::Atomic] {
-            let mut encoder = OpenClPcwtEncoder::open(&params, None, String::new(), Some(joining)).unwrap();
+            let mut encoder = open_joining_encoder(&params, None, joining).unwrap();
             assert!(encoder.encode(picture.as_ref(), 0).unwrap() == wanted, "{size:?} {joining:?}");
         }
     }

@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 use common::frame::FrameSize;
-use kernels::opencl::SETTINGS;
-use kernels::tune;
+use kernels::tune::{self, SETTINGS};
 
 #[test]
 fn it_measures_candidates() {

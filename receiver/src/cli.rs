@@ -41,7 +41,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     cli.common.apply(compute, network, identity, peers, stats);
     let config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
-        kernels::opencl::use_tuned_settings();
+        kernels::tune::use_tuned_settings();
     }
     let texts = if cli.sink.is_empty() { std::slice::from_ref(&config.sink) } else { &cli.sink };
     let mut sinks =

@@ -45,7 +45,7 @@ pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
     cli.common.apply(compute, network, identity, peers, stats);
     let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
-        kernels::opencl::use_tuned_settings();
+        kernels::tune::use_tuned_settings();
     }
     let spec = SourceSpec::parse(&config.source)?;
     Ok((config, spec))

@@ -165,7 +165,7 @@ fn devices() {
     if !Path::new("/dev/video0").exists() {
         home.check(&with_peer("camera", &[]), 3, "no camera");
     }
-    // The loader finds no platform in an empty directory.
+    // The loader finds no platform in an empty directory; a build without OpenCL has no loader.
     let empty = home.path("vendors");
     std::fs::create_dir(&empty).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_sender"))

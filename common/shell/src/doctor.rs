@@ -2,8 +2,7 @@
 
 use common::config::SharedConfig;
 use kernels::BackendChoice;
-use kernels::opencl::{Origin, SETTINGS};
-use kernels::tune::cache::NotUsed;
+use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -168,6 +167,7 @@ mod tests {
         tuning(&resolve_sender(&file).unwrap().shared)
     }
 
+    #[cfg(feature = "opencl")]
     #[test]
     fn the_settings_of_an_opencl_device_are_shown() {
         let check = tuning_of("opencl");

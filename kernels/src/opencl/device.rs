@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use common::params::Boundary;
 use ocl::core as cl;
 
+use super::found::Found;
 use super::handle::Handle;
 use super::kernel::Program;
-use super::tuned::Found;
-use super::tuning::Tuning;
 use super::{limits, params};
+use crate::tune::Tuning;
 use crate::wavelet::Scheme;
 use crate::{DeviceInfo, DeviceKind, Error};
 

@@ -15,10 +15,10 @@ use super::channel::ChannelPipeline;
 use super::device::{self, Device};
 use super::ends::First;
 use super::source::Convert;
-use super::tuning::Tuning;
 use super::{Flow, OpenClDecoder, OpenClPipeline, PipelineParams};
 use crate::reference::quantise::Quantiser;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
+use crate::tune::Tuning;
 use crate::wavelet::Scheme;
 use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, PictureRef, Target, Values, open_transform};
 

@@ -12,9 +12,9 @@ use common::pyramid::BlockLayout;
 use common::units::FrameRate;
 
 use super::device::{self, Device};
-use super::tuning::Tuning;
 use super::{OpenClDecoder, OpenClEncoder, OpenClLosslessDecoder, OpenClLosslessEncoder};
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
+use crate::tune::Tuning;
 use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {

@@ -21,6 +21,7 @@ mod ends_tests;
 mod fault;
 #[cfg(test)]
 mod fault_tests;
+mod found;
 mod gather;
 mod handle;
 mod integer;
@@ -55,8 +56,6 @@ mod transfer;
 mod transform;
 mod transform_only;
 mod trial;
-mod tuned;
-mod tuning;
 mod upload;
 
 use common::params::{StreamParams, Wavelet};
@@ -65,11 +64,12 @@ use common::pyramid::BlockLayout;
 pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
 pub use self::encoder::OpenClEncoder;
+pub(crate) use self::found::settings_in_use;
 use self::lossless_decoder::OpenClLosslessDecoder;
 use self::lossless_encoder::OpenClLosslessEncoder;
 use self::measure::OpenClMeasure;
-pub use self::pcwt_decoder::OpenClPcwtDecoder;
-pub use self::pcwt_encoder::{Joining, OpenClPcwtEncoder};
+use self::pcwt_decoder::OpenClPcwtDecoder;
+use self::pcwt_encoder::OpenClPcwtEncoder;
 pub use self::pipeline::{Collected, Flow, OpenClPipeline, PipelineParams};
 use self::planes::OpenClPlanes;
 pub use self::timeline::{Interval, Stage, Timeline};
@@ -77,9 +77,8 @@ pub use self::transfer::{OpenClTransfer, TransferTimes};
 pub use self::transform_only::OpenClTransform;
 pub use self::trial::PassTimes;
 pub(crate) use self::trial::{Trial, TrialDevice};
-pub use self::tuned::{Origin, SettingsInUse, settings_in_use, use_tuned_settings};
-pub use self::tuning::{SETTINGS, Setting, Tuning};
 use crate::measure::{Measure, Scene};
+use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
 use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
 
@@ -106,6 +105,25 @@ pub(crate) fn open_decoder(
         Wavelet::Cdf97 => Box::new(OpenClDecoder::open_for(params, layout, device, reason)?),
         Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::open(params, layout, device, reason)?),
     })
+}
+
+/// The encoder of a stream of the profile `pcwt`, and how it joins the elements of a group: `None` for what suits the device.
+pub(crate) fn open_pcwt_encoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+    joining: Option<Joining>,
+) -> Result<Box<dyn PcwtEncoder>, Error> {
+    Ok(Box::new(OpenClPcwtEncoder::open(params, device, reason, joining)?))
+}
+
+/// The decoder of a stream of the profile `pcwt`.
+pub(crate) fn open_pcwt_decoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn PcwtDecoder>, Error> {
+    Ok(Box::new(OpenClPcwtDecoder::open(params, device, reason)?))
 }
 
 /// [`OpenClTransform::open`] as the trait object that tools use.

@@ -6,8 +6,8 @@ use common::coded::StepIndex;
 use common::params::Boundary;
 use common::pyramid::BLOCK_SIDE;
 
-use super::tuning::{TileShape, Tuning};
 use crate::reference::quantise::{self, Quantiser};
+use crate::tune::settings::{TileShape, Tuning};
 use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 

@@ -12,7 +12,8 @@ use super::integer::{IntegerChannel, LSIZE, Plan};
 use super::kernel::Program;
 use super::memory::Memory;
 use super::queue::Buffer;
-use crate::pcwt::{Band, GROUP_SIDE, Group, MAX_LENGTH, Tree};
+use crate::pcwt::tree::Band;
+use crate::pcwt::{GROUP_SIDE, Group, MAX_LENGTH, Tree};
 use crate::{Error, TransformParams};
 
 /// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as

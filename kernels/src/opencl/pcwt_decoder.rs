@@ -16,7 +16,7 @@ use crate::reference::check_target;
 use crate::{BackendInfo, Error, Picture, TransformParams, pcwt};
 
 /// Decoder on an OpenCL device.
-pub struct OpenClPcwtDecoder {
+pub(crate) struct OpenClPcwtDecoder {
     params: StreamParams,
     trees: Vec<pcwt::Tree>,
     channels: Channels,
@@ -28,7 +28,7 @@ pub struct OpenClPcwtDecoder {
 impl OpenClPcwtDecoder {
     /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this back end
     /// was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
         let device = device::find(device)?;
         let mut memory = Memory::default();
         Writer::memory(params, &TransformParams::from(params).pyramids(), &mut memory);

@@ -9,24 +9,15 @@ use super::memory::Memory;
 use super::pcwt::{ChannelTree, Channels, SLOT_WORDS, program};
 use super::queue::{Buffer, Event, wait};
 use super::{backend, device};
-use crate::pcwt::{CodedChannel, PcwtEncoder, PcwtError, QMIN_MAX, write};
+use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, DeviceKind, Error, PictureRef};
 
 /// Most groups of work-items that look for the largest maximum.
 const PEAK_GROUPS: usize = 64;
 
-/// How the bits of a group's elements are joined (Ao 2014, section 3.5.1 and its future work).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joining {
-    /// One work-item writes all elements of a group, one after another.
-    Serial,
-    /// Each work-item writes its elements where they belong, by atomic operations.
-    Atomic,
-}
-
 /// Encoder on an OpenCL device.
-pub struct OpenClPcwtEncoder {
+pub(crate) struct OpenClPcwtEncoder {
     params: StreamParams,
     channels: Channels,
     reader: Reader,
@@ -38,7 +29,7 @@ impl OpenClPcwtEncoder {
     /// An encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`, or on the best
     /// one; `reason` says why this back end was chosen. `joining` makes no difference but of time: `None` for what suits the
     /// device.
-    pub fn open(
+    pub(crate) fn open(
         params: &StreamParams,
         device: Option<&str>,
         reason: String,

@@ -4,8 +4,8 @@
 use super::device::Device;
 use super::kernel::{Arg, Program, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use super::tuning::Tuning;
 use crate::Error;
+use crate::tune::Tuning;
 use common::params::Boundary;
 
 /// Rows that a segment reads beyond those of its own pairs.

@@ -7,8 +7,8 @@ use super::device::Device;
 use super::kernel::{Arg, Kernel, Program, kernel};
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
-use super::tuning::TileShape;
 use crate::Error;
+use crate::tune::settings::TileShape;
 use crate::wavelet::{Element, Wavelet};
 
 pub(super) const FORWARD: [&str; 7] = [

@@ -8,7 +8,7 @@ use common::params::StreamParams;
 use super::channel::ChannelPipeline;
 use super::device::{self, Device};
 use super::queue::{self, Event, Pinned, Queue};
-use super::tuning::Tuning;
+use crate::tune::Tuning;
 use crate::{DeviceInfo, Error};
 
 /// A device to try settings on.

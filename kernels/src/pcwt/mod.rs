@@ -6,7 +6,7 @@
 
 mod frame;
 mod host;
-mod tree;
+pub(crate) mod tree;
 
 use common::params::{Profile, StreamParams, Wavelet};
 use common::pyramid::Pyramid;
@@ -14,7 +14,7 @@ use common::pyramid::Pyramid;
 pub use self::frame::QMIN_MAX;
 pub(crate) use self::frame::{CodedChannel, MAX_LENGTH, ReceivedChannel, parse, write};
 use self::host::HostCoder;
-pub(crate) use self::tree::{Band, GROUP_SIDE, Group, Tree};
+pub(crate) use self::tree::{GROUP_SIDE, Group, Tree};
 use crate::codec::{Resolved, resolve};
 use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams};
 use crate::{memory, opencl};
@@ -83,6 +83,15 @@ pub enum PcwtError {
     },
 }
 
+/// How the bits of a group's elements are joined (Ao 2014, section 3.5.1 and its future work).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joining {
+    /// One work-item writes all elements of a group, one after another.
+    Serial,
+    /// Each work-item writes its elements where they belong, by atomic operations.
+    Atomic,
+}
+
 /// Opens an encoder for the pictures of a stream of this profile. `device` as in [`crate::open_encoder`].
 pub fn open_pcwt_encoder(
     params: &StreamParams,
@@ -92,10 +101,21 @@ pub fn open_pcwt_encoder(
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
-        Resolved::Opencl(device) => Box::new(opencl::OpenClPcwtEncoder::open(params, device.as_deref(), reason, None)?),
+        Resolved::Opencl(device) => opencl::open_pcwt_encoder(params, device.as_deref(), reason, None)?,
         Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
         Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
     })
+}
+
+/// Opens an encoder of the OpenCL back end that joins the elements of a group in the given way: it makes the same bytes, in
+/// another time.
+pub fn open_joining_encoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    joining: Joining,
+) -> Result<Box<dyn PcwtEncoder>, Error> {
+    check(params)?;
+    opencl::open_pcwt_encoder(params, device, "asked for".to_owned(), Some(joining))
 }
 
 /// Opens a decoder for a stream of this profile. `device` as in [`crate::open_encoder`].
@@ -107,7 +127,7 @@ pub fn open_pcwt_decoder(
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
-        Resolved::Opencl(device) => Box::new(opencl::OpenClPcwtDecoder::open(params, device.as_deref(), reason)?),
+        Resolved::Opencl(device) => opencl::open_pcwt_decoder(params, device.as_deref(), reason)?,
         Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
         Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
     })

@@ -7,42 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::in_use::NotUsed;
+use super::settings::Tuning;
 use crate::DeviceInfo;
-use crate::opencl::{Tuning, transform_texts};
+use crate::opencl::transform_texts;
 
 /// More than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;
-
-/// Why there are no cached settings to use.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotUsed {
-    /// No cache directory.
-    #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
-    NoPlace,
-    /// The device has not been tuned.
-    #[error("it has not been tuned: there is no {}", .0.display())]
-    Absent(PathBuf),
-    /// The file cannot be used.
-    #[error("{} cannot be used: {why}", .path.display())]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The settings were measured with something else than what is here now.
-    #[error("{} is out of date: it was made for {what} `{then}`, this is `{now}`", .path.display())]
-    Stale {
-        /// The file.
-        path: PathBuf,
-        /// What has changed: `driver`, for instance.
-        what: &'static str,
-        /// As the file has it.
-        then: String,
-        /// As it is.
-        now: String,
-    },
-}
 
 /// Why settings could not be kept.
 #[derive(Debug, thiserror::Error)]

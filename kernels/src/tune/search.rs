@@ -1,6 +1,6 @@
 //! Coordinate descent over the settings: one after another takes its best value, twice round.
 
-use crate::opencl::{SETTINGS, Tuning};
+use super::settings::{SETTINGS, Tuning};
 use crate::{DeviceKind, Error};
 
 /// A candidate must take at most this share of the best one's time: less is noise.

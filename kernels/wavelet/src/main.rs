@@ -18,6 +18,7 @@ mod pcwt;
 mod picture;
 mod side_file;
 mod square;
+#[cfg(feature = "opencl")]
 mod tune;
 
 /// Usage, files, configuration.
@@ -28,7 +29,7 @@ const EXIT_DEVICE: u8 = 3;
 fn main() -> ExitCode {
     let Cli { command, no_tune } = Cli::parse();
     if !no_tune {
-        kernels::opencl::use_tuned_settings();
+        kernels::tune::use_tuned_settings();
     }
     match run(command) {
         Ok(report) => {
@@ -59,7 +60,10 @@ fn run(command: Command) -> Result<String> {
         }
         Command::Decode { input, output, drop_levels, compute } => clip::decode(&input, &output, drop_levels, &compute),
         Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
+        #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),
+        #[cfg(not(feature = "opencl"))]
+        Command::Tune { .. } => Err(kernels::Error::BuiltWithoutOpenCl.into()),
     }
 }
 
@@ -67,7 +71,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     use kernels::Error;
     match error.downcast_ref() {
         Some(
-            Error::NoOpenClPlatform
+            Error::BuiltWithoutOpenCl
+            | Error::NoOpenClPlatform
             | Error::NoSuchDevice { .. }
             | Error::OutOfDeviceMemory { .. }
             | Error::OutOfMemory { .. }

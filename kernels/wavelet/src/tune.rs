@@ -5,8 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use common::frame::FrameSize;
 use indicatif::{ProgressBar, ProgressStyle};
-use kernels::opencl::SETTINGS;
-use kernels::tune::{self, Report, SizeTimes};
+use kernels::tune::{self, Report, SETTINGS, SizeTimes};
 
 use crate::bench::sizes::sizes;
 use crate::bench::table::Table;

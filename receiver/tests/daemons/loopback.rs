@@ -81,6 +81,7 @@ fn every_frame_arrives_with_the_processor() {
     every_frame_arrives("cpu", (320, 180), "4M");
 }
 
+#[cfg(feature = "opencl")]
 #[test]
 fn every_frame_arrives_with_opencl() {
     every_frame_arrives("opencl", (320, 180), "4M");

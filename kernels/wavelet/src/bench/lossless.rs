@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use common::coded::ReceivedFrame;
 use common::params::{CodecParams, Profile, StreamParams};
-use kernels::opencl::{Joining, OpenClPcwtEncoder};
-use kernels::pcwt::{open_pcwt_decoder, open_pcwt_encoder};
+use kernels::pcwt::{Joining, open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendInfo, Picture, PictureRef, Target, open_decoder, open_encoder};
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
@@ -96,7 +95,7 @@ fn by_pcwt<'a>(
 ) -> Result<(BackendInfo, Pass<'a>)> {
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     let mut encoder = match joining {
-        Some(_) => Box::new(OpenClPcwtEncoder::open(params, device, String::new(), joining)?),
+        Some(joining) => open_joining_encoder(params, device, joining)?,
         None => open_pcwt_encoder(params, choice, device)?,
     };
     let mut decoder = open_pcwt_decoder(params, choice, device)?;

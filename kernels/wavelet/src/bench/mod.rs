@@ -9,7 +9,7 @@ use common::frame::{Chroma, FrameSize};
 use common::params::StreamParams;
 use kernels::{Decoder, Encoder, TransformParams};
 
-use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs};
+use crate::args::{BenchArgs, BenchKind, ComputeArgs, TransformArgs};
 use crate::options;
 use samples::{Limit, medians};
 use subject::Subject;
@@ -21,6 +21,7 @@ mod canvas;
 mod codec;
 mod dwt;
 mod lossless;
+#[cfg(feature = "opencl")]
 mod overlap;
 mod plot;
 mod rounds;
@@ -30,6 +31,7 @@ mod schemes;
 pub(crate) mod sizes;
 mod subject;
 pub(crate) mod table;
+#[cfg(feature = "opencl")]
 mod transfer;
 
 /// Measures; returns the table, or where all tables are.
@@ -71,8 +73,12 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
         BenchKind::Schemes => schemes::run(args, transform, compute),
         BenchKind::Codec => of_stream().and_then(|()| codec::run(args, compute)),
         BenchKind::Lossless => lossless::run(args, transform, compute),
+        #[cfg(feature = "opencl")]
         BenchKind::Transfer => of_stream().and_then(|()| transfer::run(args, compute)),
+        #[cfg(feature = "opencl")]
         BenchKind::Overlap => of_stream().and_then(|()| overlap::run(args, compute)),
+        #[cfg(not(feature = "opencl"))]
+        BenchKind::Transfer | BenchKind::Overlap => Err(kernels::Error::BuiltWithoutOpenCl.into()),
         BenchKind::All => bail!("this is more than one table"),
     }
 }
@@ -93,7 +99,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Refuses a back end that has no device memory and no queues.
+#[cfg(feature = "opencl")]
 fn require_opencl(kind: &str, compute: &ComputeArgs) -> Result<()> {
+    use crate::args::BackendName;
     let possible = matches!(compute.backend, BackendName::Auto | BackendName::Opencl);
     ensure!(possible, "bench {kind} measures an OpenCL device: use --backend opencl");
     Ok(())

@@ -62,6 +62,7 @@ pub(crate) fn sample(channel: usize, x: usize, y: usize) -> f32 {
 }
 
 /// The planes of [`i420`] as red, green and blue, the last two at twice their size.
+#[cfg(any(test, feature = "opencl"))]
 pub(crate) fn rgb(size: FrameSize) -> Vec<u8> {
     let planes = i420(size);
     let (luma, chroma) = planes.split_at(size.pixels());

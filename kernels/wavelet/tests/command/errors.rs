@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
 
@@ -267,6 +266,23 @@ fn unknown_names_are_usage_errors() {
     assert_eq!(wavelet(&[]).status.code(), Some(2));
 }
 
+#[cfg(not(feature = "opencl"))]
+#[test]
+fn what_needs_opencl_says_that_it_was_not_built() {
+    let (folder, picture) = (Folder::new("without"), golden("camera_37x21.pgm"));
+    let array = folder.path("a.npy");
+    for arguments in [
+        &["forward", &picture, &array, "--backend", "opencl"][..],
+        &["forward", &picture, &array, "--device", "any"],
+        &["bench", "transfer"],
+        &["bench", "overlap"],
+        &["tune"],
+    ] {
+        fail(arguments, 3, &["built without OpenCL", "`opencl`", "`cpu`"]);
+    }
+}
+
+#[cfg(feature = "opencl")]
 #[test]
 fn an_unknown_device_is_a_device_error() {
     let (folder, picture) = (Folder::new("device"), golden("camera_37x21.pgm"));
@@ -275,11 +291,12 @@ fn an_unknown_device_is_a_device_error() {
     fail(&["forward", &picture, &array, "--backend", "cpu", "--device", "x"], 2, &["`x`"]);
 }
 
+#[cfg(feature = "opencl")]
 #[test]
 fn a_picture_too_large_for_the_device_is_refused_with_numbers() {
     let folder = Folder::new("memory");
     let input = folder.file("large.pgm", &[b"P5\n8000 8000\n255\n".as_slice(), &vec![90; 8000 * 8000]].concat());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wavelet"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_wavelet"));
     command.args(["encode", &input, &folder.path("out.duet"), "--backend", "opencl"]);
     // PoCL then offers 1 GiB.
     let output = command.env("POCL_MEMORY_LIMIT", "1").output().unwrap();

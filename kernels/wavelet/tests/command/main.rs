@@ -8,4 +8,5 @@ mod measurements;
 mod oracles;
 mod squares;
 mod support;
+#[cfg(feature = "opencl")]
 mod tune;

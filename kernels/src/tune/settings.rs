@@ -22,9 +22,9 @@ macro_rules! settings {
 
         impl Tuning {
             /// For processors: one work-item, so that the compiler vectorises the inner loops.
-            pub(super) const CPU: Self = Self { $($name: $cpu,)+ };
+            pub(crate) const CPU: Self = Self { $($name: $cpu,)+ };
             /// For graphics cards: a strip with its halo of 4 is one pass of the group.
-            pub(super) const GPU: Self = Self { $($name: $gpu,)+ };
+            pub(crate) const GPU: Self = Self { $($name: $gpu,)+ };
         }
 
         /// All settings, in the order in which they are tuned: first those that need no other kernels.
@@ -95,17 +95,17 @@ const TILES: [[usize; 5]; 11] = [
 
 /// Shape of the tiles of `cl/dwt_tile.cl` and `cl/idwt_tile.cl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TileShape {
+pub(crate) struct TileShape {
     /// Work-items in a group.
-    pub(super) group_size: usize,
+    pub(crate) group_size: usize,
     /// Pairs of columns of a tile: a multiple of 4.
-    pub(super) width: usize,
+    pub(crate) width: usize,
     /// Pairs of rows of a tile: a multiple of [`Self::segment`].
-    pub(super) height: usize,
+    pub(crate) height: usize,
     /// Pairs of rows that a work-item lifts at once.
-    pub(super) segment: usize,
+    pub(crate) segment: usize,
     /// Units of four pairs along a row that a work-item loads at once.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
 }
 
 impl From<[usize; 5]> for TileShape {
@@ -146,7 +146,7 @@ impl Tuning {
     }
 
     /// Work-items that encode one block.
-    pub(super) fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         self.block_group_size / self.blocks_per_group
     }
 

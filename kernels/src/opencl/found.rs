@@ -1,49 +1,16 @@
-//! Which settings the devices of this process run with: the built-in ones, or those that were measured for them.
+//! The devices of this machine, each with its built-in settings and with those that were measured for it.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use common::params::CodecParams;
 
 use super::device::{self, Device};
-use super::tuning::Tuning;
-use crate::tune::cache::{self, NotUsed};
+use crate::tune::in_use::tuned_settings_wanted;
+use crate::tune::{NotUsed, Origin, SettingsInUse, cache};
 use crate::{DeviceInfo, Error};
 
-/// Whether cached settings are used.
-static FROM_CACHE: AtomicBool = AtomicBool::new(false);
-
-/// From now on devices are opened with the settings that `wavelet tune` measured for them, where there are any. For
-/// the start of a program: what is open already keeps its settings.
-pub fn use_tuned_settings() {
-    FROM_CACHE.store(true, Ordering::Relaxed);
-}
-
-/// Where a device's settings come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Built in, since nobody asked for others.
-    BuiltIn,
-    /// Built in, since there are no others that can be used.
-    NotTuned(NotUsed),
-    /// Measured on this device and kept in this file.
-    Cache(PathBuf),
-}
-
-/// What a device runs with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingsInUse {
-    /// The device.
-    pub device: DeviceInfo,
-    /// Its settings.
-    pub tuning: Tuning,
-    /// Where they come from.
-    pub origin: Origin,
-}
-
 /// The settings of the device whose name contains `device`, or of the best one.
-pub fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, Error> {
+pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, Error> {
     let (device, origin) = device::named(device)?.in_use();
     Ok(SettingsInUse { device: device.info.clone(), tuning: device.tuning.clone(), origin: origin.clone() })
 }
@@ -70,7 +37,7 @@ impl Found {
 
     /// The device as it is to be opened, and where its settings come from.
     pub(super) fn in_use(&self) -> &(Arc<Device>, Origin) {
-        if FROM_CACHE.load(Ordering::Relaxed) { self.cached.get_or_init(|| self.read_cache()) } else { &self.built_in }
+        if tuned_settings_wanted() { self.cached.get_or_init(|| self.read_cache()) } else { &self.built_in }
     }
 
     /// With the cached settings, if there are any and the device runs them.
