@@ -5,82 +5,37 @@
 //! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
-mod address;
-mod block_coder;
-mod block_decoder;
-mod channel;
-mod choice;
-mod convolution;
-mod copy;
-mod decoder;
-mod device;
-mod encoder;
-mod ends;
-#[cfg(test)]
-mod ends_tests;
-mod fault;
-#[cfg(test)]
-mod fault_tests;
-mod found;
-mod gather;
-mod handle;
-mod integer;
-mod integer_ends;
-mod kernel;
-mod lane;
-#[cfg(test)]
-mod lanes_tests;
-mod level;
-mod limits;
-mod line;
-mod lossless_decoder;
-mod lossless_encoder;
-mod measure;
-mod memory;
-mod params;
-mod pcwt;
-mod pcwt_decoder;
-mod pcwt_encoder;
-mod pipeline;
-mod planes;
-mod quantised;
-mod queue;
-mod rowcolumn;
-mod scheme;
-mod slab;
-mod source;
-mod tail;
-mod tile;
-mod timeline;
-mod transfer;
-mod transform;
-mod transform_only;
-mod trial;
-mod upload;
+pub(crate) mod device;
+pub(crate) mod lab;
+pub(crate) mod lossless;
+pub(crate) mod pcwt;
+pub(crate) mod quad;
+pub(crate) mod transform;
 
 use common::params::{StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
-pub use self::decoder::OpenClDecoder;
 pub use self::device::devices;
-pub use self::encoder::OpenClEncoder;
-pub(crate) use self::found::settings_in_use;
-use self::lossless_decoder::OpenClLosslessDecoder;
-use self::lossless_encoder::OpenClLosslessEncoder;
-use self::measure::OpenClMeasure;
-use self::pcwt_decoder::OpenClPcwtDecoder;
-use self::pcwt_encoder::OpenClPcwtEncoder;
-pub use self::pipeline::{Collected, Flow, OpenClPipeline, PipelineParams};
-use self::planes::OpenClPlanes;
-pub use self::timeline::{Interval, Stage, Timeline};
-pub use self::transfer::{OpenClTransfer, TransferTimes};
-pub use self::transform_only::OpenClTransform;
-pub use self::trial::PassTimes;
-pub(crate) use self::trial::{Trial, TrialDevice};
+pub(crate) use self::device::found::settings_in_use;
+pub use self::device::timeline::{Interval, Stage, Timeline};
+use self::lab::measure::OpenClMeasure;
+pub use self::lab::pipeline::{Collected, Flow, OpenClPipeline, PipelineParams};
+pub use self::lab::transfer::{OpenClTransfer, TransferTimes};
+pub use self::lab::trial::PassTimes;
+pub(crate) use self::lab::trial::{Trial, TrialDevice};
+use self::lossless::decoder::OpenClLosslessDecoder;
+use self::lossless::encoder::OpenClLosslessEncoder;
+use self::pcwt::decoder::OpenClPcwtDecoder;
+use self::pcwt::encoder::OpenClPcwtEncoder;
+pub use self::quad::decoder::OpenClDecoder;
+pub use self::quad::encoder::OpenClEncoder;
+use self::transform::planes::OpenClPlanes;
+pub use self::transform::whole::OpenClTransform;
+use self::transform::{tail, tile, whole};
 use crate::measure::{Measure, Scene};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
-use crate::{BackendInfo, Decoder, Encoder, Error, Transform, TransformParams};
+use crate::{Decoder, Encoder, Error, Transform, TransformParams};
 
 /// The encoder of a stream, lossy or lossless.
 pub(crate) fn open_encoder(
@@ -132,7 +87,7 @@ pub(crate) fn open_transform(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Transform>, Error> {
-    if transform_only::is_stream(params) {
+    if whole::is_stream(params) {
         return Ok(Box::new(OpenClTransform::open(params, device, reason)?));
     }
     Ok(match params.element {
@@ -154,10 +109,6 @@ pub(crate) fn open_measure(
         Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, reason, scene)?),
         Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, reason, scene)?),
     })
-}
-
-fn backend(device: &device::Device, reason: String) -> BackendInfo {
-    BackendInfo { name: "opencl", device: device.info.name.clone(), reason }
 }
 
 /// The texts of all kernels that settings for the streams' transform are measured with.

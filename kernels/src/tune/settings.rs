@@ -93,7 +93,7 @@ const TILES: [[usize; 5]; 11] = [
     [256, 64, 24, 6, 2],
 ];
 
-/// Shape of the tiles of `cl/dwt_tile.cl` and `cl/idwt_tile.cl`.
+/// Shape of the tiles of `cl/transform/dwt_tile.cl` and `cl/transform/idwt_tile.cl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TileShape {
     /// Work-items in a group.

@@ -1,0 +1,163 @@
+//! Every OpenCL call fails once, and from every call on the device is lost: always an error, and the next frame is
+//! whole once the device works.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use common::coded::{ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams, Wavelet};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+
+use super::fault::{Fault, inject};
+use crate::opencl::transform::whole::OpenClTransform;
+use crate::{
+    BackendChoice, Decoder, Encoder, Error, Picture, PictureRef, Target, Transform, open_decoder, open_encoder,
+};
+
+pub(crate) fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(68, 46).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    }
+}
+
+/// A picture of the stream with something in it.
+pub(crate) fn picture(params: &StreamParams) -> Vec<u8> {
+    let len = PixelFormat::I420.bytes(params.size);
+    (0..len).map(|at| ((at * at) % 97 + at / 40 % 90) as u8).collect()
+}
+
+/// Fails each of `run`'s calls once, then all from each on. `run` must fail whenever a call does, and otherwise give
+/// what it gave at first.
+fn fail_everywhere<T: PartialEq + std::fmt::Debug>(mut run: impl FnMut() -> Result<T, Error>) {
+    let expected = run().unwrap();
+    for fault in [Fault::Once, Fault::From] {
+        let mut calls = 0;
+        loop {
+            inject(fault(calls));
+            let result = run();
+            let struck = inject(Fault::Never);
+            if !struck {
+                assert_eq!(result.unwrap(), expected);
+                break;
+            }
+            assert!(matches!(result, Err(Error::Device { .. })), "call {calls} failed, but: {result:?}");
+            if calls % 16 == 0 {
+                assert_eq!(run().unwrap(), expected, "after call {calls} failed");
+            }
+            calls += 1;
+        }
+        assert!(calls > 20, "only {calls} calls");
+    }
+    assert_eq!(run().unwrap(), expected);
+}
+
+/// Parameters of a lossy stream and of a lossless one, and what their frames are coded to.
+fn streams() -> [(StreamParams, Target); 2] {
+    let lossless = CodecParams { wavelet: Wavelet::Cdf53, ..CodecParams::default() };
+    [
+        (params(), Target::Step(StepIndex::new(40).unwrap())),
+        (StreamParams { codec: lossless, ..params() }, Target::Lossless),
+    ]
+}
+
+/// The encoder, which does not go on with the processor.
+fn encoder(params: &StreamParams) -> Box<dyn Encoder> {
+    crate::opencl::open_encoder(params, None, String::new()).unwrap()
+}
+
+fn decoder(params: &StreamParams) -> Box<dyn Decoder> {
+    crate::opencl::open_decoder(params, BlockLayout::new(params), None, String::new()).unwrap()
+}
+
+#[test]
+fn an_encoder_survives_every_failure() {
+    for (params, target) in streams() {
+        let data = picture(&params);
+        let mut encoder = encoder(&params);
+        fail_everywhere(|| encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data)?, target));
+    }
+}
+
+#[test]
+fn a_decoder_survives_every_failure() {
+    for (params, target) in streams() {
+        let data = picture(&params);
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let frame = encoder(&params).encode(picture, target).unwrap();
+        let frame = ReceivedFrame::from(&frame);
+        let mut decoder = decoder(&params);
+        let mut out = Picture::for_stream(params.chroma, params.size);
+        fail_everywhere(|| {
+            decoder.decode(&frame, &mut out)?;
+            Ok(out.data().to_vec())
+        });
+    }
+}
+
+#[test]
+fn a_transform_survives_every_failure() {
+    let params = params();
+    let data = picture(&params);
+    let mut transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
+    fail_everywhere(|| {
+        let squares = transform.forward(PictureRef::new(PixelFormat::I420, params.size, &data)?)?;
+        let planes = transform.inverse(&squares)?;
+        Ok((squares, planes))
+    });
+}
+
+#[test]
+fn opening_fails_with_an_error_at_every_call() {
+    for (params, _) in streams() {
+        let layout = || BlockLayout::new(&params);
+        fail_everywhere(|| crate::opencl::open_encoder(&params, None, String::new()).map(|_| ()));
+        fail_everywhere(|| crate::opencl::open_decoder(&params, layout(), None, String::new()).map(|_| ()));
+    }
+}
+
+#[test]
+fn a_call_goes_on_with_the_processor_when_the_device_is_lost() {
+    streams().into_iter().for_each(|(params, target)| goes_on(params, target));
+}
+
+fn goes_on(params: StreamParams, target: Target) {
+    let data = picture(&params);
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let mut encoder = open_encoder(&params, BackendChoice::Opencl, None).unwrap();
+    let mut decoder = open_decoder(&params, BackendChoice::Opencl, None).unwrap();
+    let mut out = Picture::for_stream(params.chroma, params.size);
+
+    let coded = encoder.encode(picture, target).unwrap();
+    let frame = ReceivedFrame::from(&coded);
+    decoder.decode(&frame, &mut out).unwrap();
+    assert_eq!([encoder.backend().name, decoder.backend().name], ["opencl", "opencl"]);
+    let shown = out.data().to_vec();
+
+    // The second time the processor computes already, and no call of the device is left to fail.
+    for lost_at in [7, 0] {
+        inject(Fault::From(lost_at));
+        assert_eq!(encoder.encode(picture, target).unwrap(), coded);
+        inject(Fault::From(lost_at));
+        out.data_mut().fill(0);
+        decoder.decode(&frame, &mut out).unwrap();
+        inject(Fault::Never);
+        assert_eq!(out.data(), shown);
+        for backend in [encoder.backend(), decoder.backend()] {
+            assert_eq!(backend.name, "cpu");
+            assert!(backend.reason.contains("injected by a test"), "{}", backend.reason);
+        }
+    }
+}
+
+#[test]
+fn a_device_asked_for_is_not_replaced_when_opening_fails() {
+    inject(Fault::From(0));
+    let opened = open_encoder(&params(), BackendChoice::Opencl, None);
+    inject(Fault::Never);
+    assert!(matches!(opened.err(), Some(Error::Device { .. })));
+}

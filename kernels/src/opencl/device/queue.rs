@@ -1,0 +1,474 @@
+//! A command queue with its memory: thin, checked wrappers around the calls that move work and data.
+//!
+//! Everything here is asynchronous except [`Queue::finish`], [`wait`], [`Queue::upload_now`] and the one-time mapping of
+//! pinned memory.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use ocl::core::{self as cl, OclPrm};
+
+use super::handle::Handle;
+use super::kernel::Arg;
+use super::{Device, failed, fault};
+use crate::Error;
+
+/// Device memory, whatever it holds.
+pub(crate) type Mem = Arc<Handle<cl::Mem>>;
+
+/// What a queue notes of when commands ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// Nothing.
+    Off,
+    /// Of transfers, [`Queue::marker`]s and [`Queue::launch_marked`], not of other kernels.
+    Markers,
+    /// Of every command.
+    Commands,
+}
+
+/// An in-order queue of one device; all are the same one where [`Device::queues_overlap`] is false.
+///
+/// There is one queue that notes when commands ran and one that does not, of which one is in use: noting costs time, and
+/// keeps commands of several queues from running closely side by side.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    noting: Arc<Handle<cl::CommandQueue>>,
+    plain: Arc<Handle<cl::CommandQueue>>,
+    timing: Arc<AtomicU8>,
+    context: Arc<Handle<cl::Context>>,
+    device: Arc<Device>,
+}
+
+impl Queue {
+    /// A new queue on `device` that notes when commands ran.
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Error> {
+        Self::with(device, true)
+    }
+
+    /// A new queue on `device`; one that is not `timed` makes no events for its kernels.
+    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, Error> {
+        let timing = if timed { Timing::Commands } else { Timing::Off };
+        Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
+    }
+
+    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self, Error> {
+        let context = device.context()?;
+        fault::check("clCreateCommandQueue")?;
+        let (noting, plain) = (device.queue(true)?, device.queue(false)?);
+        Ok(Self { noting, plain, timing, context, device: device.clone() })
+    }
+
+    /// Another queue on the same device, timed whenever this one is.
+    pub(crate) fn beside(&self) -> Result<Self, Error> {
+        Self::switched_by(&self.device, self.timing.clone())
+    }
+
+    /// What is noted from here on, of this queue, its clones and those beside it. All that was queued has ended, and nobody
+    /// else uses any of them meanwhile.
+    pub(crate) fn set_timing(&self, timing: Timing) {
+        self.timing.store(timing as u8, Ordering::Relaxed);
+    }
+
+    /// [`Self::set_timing`] for a frame that is `measured` or not: by stages where noting every kernel would keep queues
+    /// from working closely side by side.
+    pub(crate) fn set_measured(&self, measured: bool) {
+        self.set_timing(match measured {
+            false => Timing::Off,
+            true if self.device.queues_overlap => Timing::Markers,
+            true => Timing::Commands,
+        });
+    }
+
+    /// Whether few kernels are noted, and stages are known by what comes before and after them.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.timing.load(Ordering::Relaxed) == Timing::Markers as u8
+    }
+
+    fn notes(&self, timing: Timing) -> bool {
+        self.timing.load(Ordering::Relaxed) >= timing as u8
+    }
+
+    fn in_use(&self) -> &Handle<cl::CommandQueue> {
+        if self.notes(Timing::Markers) { &self.noting } else { &self.plain }
+    }
+
+    /// The moment at which everything queued before has ended.
+    pub(crate) fn marker(&self) -> Result<Event, Error> {
+        let mut event = cl::Event::null();
+        fault::check("clEnqueueMarkerWithWaitList")?;
+        cl::enqueue_marker_with_wait_list(self.in_use(), NO_WAIT, Some(&mut event), None)
+            .map_err(failed("clEnqueueMarkerWithWaitList"))?;
+        Ok(event.into())
+    }
+
+    /// The device it belongs to.
+    pub(crate) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Device memory for `len` values.
+    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        self.allocate(len, cl::MemFlags::READ_WRITE)
+    }
+
+    fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, Error> {
+        let len = len.max(1);
+        let needed_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
+        let there_bytes = self.device.largest_buffer_bytes();
+        let too_large = || Error::OutOfDeviceMemory { extent: "in one piece", needed_bytes, there_bytes };
+        if needed_bytes > there_bytes {
+            return Err(too_large());
+        }
+        fault::check("clCreateBuffer")?;
+        // SAFETY: no host pointer is passed.
+        let mem = unsafe { cl::create_buffer::<_, T>(&**self.context, flags, len, None) };
+        let mem = mem.map_err(|error| match error.api_status() {
+            Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => too_large(),
+            _ => failed("clCreateBuffer")(error),
+        })?;
+        #[cfg(test)]
+        super::memory::tests::note_allocation(needed_bytes);
+        Ok(Buffer { mem: Arc::new(mem.into()), len, values: PhantomData })
+    }
+
+    /// Host memory for `len` values that the device reads and writes without another copy, mapped for life and
+    /// zero at first.
+    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>, Error> {
+        let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
+        let buffer = self.allocate::<T>(len, flags)?;
+        let access = cl::MapFlags::READ | cl::MapFlags::WRITE;
+        fault::check("clEnqueueMapBuffer")?;
+        // SAFETY: the range is the whole buffer, and nothing else maps it.
+        let mut map = unsafe {
+            cl::enqueue_map_buffer::<T, _, _, _>(
+                self.in_use(),
+                &**buffer.mem,
+                true,
+                access,
+                0,
+                buffer.len,
+                NO_WAIT,
+                NO_EVENT,
+            )
+        }
+        .map_err(failed("clEnqueueMapBuffer"))?;
+        let start = map.as_mut_ptr();
+        // SAFETY: the mapping is `len` values long; all-zero bytes are a value of every OpenCL number.
+        unsafe { start.write_bytes(0, buffer.len) };
+        Ok(Pinned { start, map, buffer, queue: self.clone() })
+    }
+
+    /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows), after the events in `after`.
+    /// There is an event if the queue is timed.
+    pub(crate) fn launch(
+        &self,
+        kernel: &cl::Kernel,
+        groups: [usize; 2],
+        group_size: [usize; 2],
+        after: &[Event],
+    ) -> Result<Option<Event>, Error> {
+        self.launch_from(kernel, [0, 0], groups, group_size, after)
+    }
+
+    /// As [`Self::launch`], for a kernel that is noted where few are.
+    pub(crate) fn launch_marked(
+        &self,
+        kernel: &cl::Kernel,
+        groups: [usize; 2],
+        group_size: [usize; 2],
+    ) -> Result<Option<Event>, Error> {
+        self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
+    }
+
+    /// As [`Self::launch`] from the work-item `first` on: what `get_global_offset` gives and `get_global_id` adds.
+    pub(crate) fn launch_from(
+        &self,
+        kernel: &cl::Kernel,
+        first: [usize; 2],
+        groups: [usize; 2],
+        group_size: [usize; 2],
+        after: &[Event],
+    ) -> Result<Option<Event>, Error> {
+        self.launch_noted(kernel, first, groups, group_size, after, Timing::Commands)
+    }
+
+    /// The event is there if the queue notes as much as `timing`.
+    fn launch_noted(
+        &self,
+        kernel: &cl::Kernel,
+        first: [usize; 2],
+        groups: [usize; 2],
+        group_size: [usize; 2],
+        after: &[Event],
+        timing: Timing,
+    ) -> Result<Option<Event>, Error> {
+        let offset = Some([first[0], first[1], 0]).filter(|_| first != [0, 0]);
+        let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
+        let local = Some([group_size[0], group_size[1], 1]);
+        let mut event = cl::Event::null();
+        let timed = self.notes(timing);
+        let noted = timed.then_some(&mut event);
+        let list = wait_list(after);
+        fault::check("clEnqueueNDRangeKernel")?;
+        // SAFETY: the arguments were set from buffers that live as long as the kernel; kernels stay inside the
+        // shapes that they are given.
+        unsafe { cl::enqueue_kernel(self.in_use(), kernel, 2, offset, &global, local, list.as_ref(), noted) }
+            .map_err(failed("clEnqueueNDRangeKernel"))?;
+        Ok(timed.then(|| event.into()))
+    }
+
+    /// Copies the first `len` values of `from` to the front of `to`.
+    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event, Error> {
+        self.upload_range(from, 0, to, 0, len)
+    }
+
+    /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
+    pub(crate) fn upload_range<T: OclPrm>(
+        &self,
+        from: &Pinned<T>,
+        at: usize,
+        to: &Buffer<T>,
+        to_at: usize,
+        len: usize,
+    ) -> Result<Event, Error> {
+        check_range("clEnqueueWriteBuffer", at.saturating_add(len), from.buffer.len)?;
+        check_range("clEnqueueWriteBuffer", to_at.saturating_add(len), to.len)?;
+        let mut event = cl::Event::null();
+        fault::check("clEnqueueWriteBuffer")?;
+        // SAFETY: the range lies in the pinned memory, which outlives the command (its owner finishes the queue before
+        // reuse and drop).
+        unsafe {
+            let data = std::slice::from_raw_parts(from.start.add(at), len);
+            cl::enqueue_write_buffer(self.in_use(), &**to.mem, false, to_at, data, NO_WAIT, Some(&mut event))
+        }
+        .map_err(failed("clEnqueueWriteBuffer"))?;
+        Ok(event.into())
+    }
+
+    /// Copies `from` to the front of `to`, both in device memory.
+    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event, Error> {
+        check_range("clEnqueueCopyBuffer", from.len, to.len)?;
+        let (mut event, len) = (cl::Event::null(), from.len);
+        fault::check("clEnqueueCopyBuffer")?;
+        cl::enqueue_copy_buffer::<T, _, _, _>(
+            self.in_use(),
+            &**from.mem,
+            &**to.mem,
+            0,
+            0,
+            len,
+            NO_WAIT,
+            Some(&mut event),
+        )
+        .map_err(failed("clEnqueueCopyBuffer"))?;
+        Ok(event.into())
+    }
+
+    /// What is queued from here on runs after `events` of any queue of the device.
+    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<(), Error> {
+        let list = wait_list(events);
+        fault::check("clEnqueueBarrierWithWaitList")?;
+        cl::enqueue_barrier_with_wait_list(self.in_use(), list.as_ref(), NO_EVENT, None)
+            .map_err(failed("clEnqueueBarrierWithWaitList"))
+    }
+
+    /// Copies `values` from any host memory to the front of `to` and waits until they have been read.
+    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<(), Error> {
+        check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
+        fault::check("clEnqueueWriteBuffer")?;
+        // SAFETY: the call blocks until `values` has been read.
+        unsafe { cl::enqueue_write_buffer(self.in_use(), &**to.mem, true, 0, values, NO_WAIT, NO_EVENT) }
+            .map_err(failed("clEnqueueWriteBuffer"))
+    }
+
+    /// Copies the first `len` values of `from` to the front of `to`.
+    pub(crate) fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event, Error> {
+        self.download_range(from, 0, to, 0, len)
+    }
+
+    /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
+    pub(crate) fn download_range<T: OclPrm>(
+        &self,
+        from: &Buffer<T>,
+        at: usize,
+        to: &mut Pinned<T>,
+        to_at: usize,
+        len: usize,
+    ) -> Result<Event, Error> {
+        check_range("clEnqueueReadBuffer", at.saturating_add(len), from.len)?;
+        check_range("clEnqueueReadBuffer", to_at.saturating_add(len), to.buffer.len)?;
+        let mut event = cl::Event::null();
+        fault::check("clEnqueueReadBuffer")?;
+        // SAFETY: as in `upload_range`.
+        unsafe {
+            let data = std::slice::from_raw_parts_mut(to.start.add(to_at), len);
+            cl::enqueue_read_buffer(self.in_use(), &**from.mem, false, at, data, NO_WAIT, Some(&mut event))
+        }
+        .map_err(failed("clEnqueueReadBuffer"))?;
+        Ok(event.into())
+    }
+
+    /// Sets all values of `buffer` to zero.
+    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), Error> {
+        fault::check("clEnqueueFillBuffer")?;
+        cl::enqueue_fill_buffer(self.in_use(), &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
+            .map_err(failed("clEnqueueFillBuffer"))
+    }
+
+    /// Starts what was queued.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        fault::check("clFlush")?;
+        cl::flush(self.in_use()).map_err(failed("clFlush"))
+    }
+
+    /// Waits until everything queued has run.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        fault::check("clFinish")?;
+        cl::finish(self.in_use()).map_err(failed("clFinish"))
+    }
+
+    /// As [`Self::finish`] after a failure, of which another one would say nothing new: host memory may be used again,
+    /// since a device that cannot even finish runs nothing.
+    pub(crate) fn settle(&self) {
+        let _ = cl::finish(&self.noting);
+        let _ = cl::finish(&self.plain);
+    }
+}
+
+const NO_WAIT: Option<()> = None;
+const NO_EVENT: Option<()> = None;
+
+fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), Error> {
+    if needed <= there {
+        return Ok(());
+    }
+    Err(Error::Device { call, reason: format!("{needed} values do not fit a buffer of {there}") })
+}
+
+/// The end of a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Event(Arc<Handle<cl::Event>>);
+
+impl From<cl::Event> for Event {
+    fn from(event: cl::Event) -> Self {
+        Self(Arc::new(event.into()))
+    }
+}
+
+impl Event {
+    /// When the command ran: start and end in nanoseconds of the device's clock; `None` if nobody noted that. Waits for its
+    /// end: that its queue has finished does not mean for every driver that the event knows.
+    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>, Error> {
+        wait(std::slice::from_ref(self))?;
+        fault::check("clGetEventProfilingInfo")?;
+        let time = |which| match cl::get_event_profiling_info(&**self.0, which) {
+            Err(error) if error.api_status() == Some(cl::Status::CL_PROFILING_INFO_NOT_AVAILABLE) => Ok(None),
+            info => info.and_then(cl::ProfilingInfoResult::time).map(Some).map_err(failed("clGetEventProfilingInfo")),
+        };
+        Ok(time(cl::ProfilingInfo::Start)?.zip(time(cl::ProfilingInfo::End)?))
+    }
+}
+
+/// Events side by side, as OpenCL takes them.
+#[derive(Debug)]
+struct WaitList(Vec<ocl::ffi::cl_event>);
+
+// SAFETY: pointer and length are those of the list, which outlives the reference; the events live as long as those it
+// was made of, which the callers hold during the call.
+unsafe impl cl::ClWaitListPtr for &WaitList {
+    unsafe fn as_ptr_ptr(&self) -> *const ocl::ffi::cl_event {
+        self.0.as_ptr()
+    }
+
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+fn wait_list(after: &[Event]) -> Option<WaitList> {
+    // SAFETY: the pointers are used only while `after` is borrowed by the caller.
+    let raw = |event: &Event| unsafe { *event.0.as_ptr_ref() };
+    (!after.is_empty()).then(|| WaitList(after.iter().map(raw).collect()))
+}
+
+/// Waits for all `events`.
+pub(crate) fn wait(events: &[Event]) -> Result<(), Error> {
+    fault::check("clWaitForEvents")?;
+    match wait_list(events) {
+        Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
+        None => Ok(()),
+    }
+}
+
+/// From the first start to the last end of these events' commands, by the device's clock.
+pub(crate) fn span(events: &[Event]) -> Result<Duration, Error> {
+    let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
+    let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::Device {
+        call: "clGetEventProfilingInfo",
+        reason: "CL_PROFILING_INFO_NOT_AVAILABLE".to_owned(),
+    })?;
+    let start = times.iter().map(|(start, _)| *start).min().unwrap_or(0);
+    let end = times.iter().map(|(_, end)| *end).max().unwrap_or(0);
+    Ok(Duration::from_nanos(end.saturating_sub(start)))
+}
+
+/// Device memory.
+pub(crate) struct Buffer<T> {
+    mem: Mem,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T> Buffer<T> {
+    /// How many values it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The memory itself, which lives as long as any handle.
+    pub(crate) fn handle(&self) -> Mem {
+        self.mem.clone()
+    }
+
+    /// As a kernel's argument.
+    pub(crate) fn arg(&self) -> Arg<'_> {
+        Arg::Memory(&self.mem)
+    }
+}
+
+/// Host memory that the device can reach.
+pub(crate) struct Pinned<T: OclPrm> {
+    start: *mut T,
+    map: cl::MemMap<T>,
+    buffer: Buffer<T>,
+    queue: Queue,
+}
+
+// SAFETY: `start` points into the mapping, which belongs to this value alone.
+unsafe impl<T: OclPrm> Send for Pinned<T> {}
+
+impl<T: OclPrm> Pinned<T> {
+    /// The values. The caller has waited for transfers into them.
+    pub(crate) fn values(&self) -> &[T] {
+        // SAFETY: mapped for life, `len` values, initialised when mapped.
+        unsafe { std::slice::from_raw_parts(self.start, self.buffer.len) }
+    }
+
+    /// The values, to be written. The caller has waited for transfers out of them.
+    pub(crate) fn values_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `values`, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.buffer.len) }
+    }
+}
+
+impl<T: OclPrm> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // A lost device must not turn a clean end into a panic: failures here have no consequence.
+        self.queue.settle();
+        let _ = cl::enqueue_unmap_mem_object(&self.queue.plain, &**self.buffer.mem, &self.map, NO_WAIT, NO_EVENT);
+        self.queue.settle();
+    }
+}

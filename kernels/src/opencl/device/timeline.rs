@@ -1,0 +1,198 @@
+//! When the device did what: the commands of a frame with the device's own timestamps.
+
+use super::queue::Event;
+use crate::Error;
+use common::frame::Channel;
+
+/// Stage of a frame that commands belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Host to device.
+    Upload,
+    /// Colour conversion and wavelet transform, either way.
+    Transform,
+    /// Block encoder or decoder.
+    Code,
+    /// Device to host.
+    Download,
+}
+
+/// One command, or all kernels of a stage that run one after another on one queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Channel whose queue ran it or them.
+    pub channel: Channel,
+    /// What for.
+    pub stage: Stage,
+    /// Start, nanoseconds of the device's clock.
+    pub start_ns: u64,
+    /// End, nanoseconds of the device's clock.
+    pub end_ns: u64,
+}
+
+impl Interval {
+    /// Whether the two ran at the same time.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.start_ns < other.end_ns && other.start_ns < self.end_ns
+    }
+}
+
+/// What the device did for one frame: transfers, and either each kernel or each stage's kernels from the moment at which
+/// the first could start to the end of the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// In the order in which they were queued.
+    pub intervals: Vec<Interval>,
+}
+
+impl Timeline {
+    /// Nanoseconds during which at least one entry of `stage` ran.
+    pub fn busy_ns(&self, stage: Stage) -> u64 {
+        self.busy_with(|of| of == stage)
+    }
+
+    /// Nanoseconds during which at least one kernel ran: everything but transfers.
+    pub fn computing_ns(&self) -> u64 {
+        self.busy_with(|of| matches!(of, Stage::Transform | Stage::Code))
+    }
+
+    fn busy_with(&self, counts: impl Fn(Stage) -> bool) -> u64 {
+        let counted = self.intervals.iter().filter(|interval| counts(interval.stage));
+        let mut spans: Vec<_> = counted.map(|interval| (interval.start_ns, interval.end_ns)).collect();
+        spans.sort_unstable();
+        let (mut busy, mut covered) = (0, 0);
+        for (start, end) in spans {
+            busy += end.saturating_sub(start.max(covered));
+            covered = covered.max(end);
+        }
+        busy
+    }
+
+    /// Nanoseconds from the first start to the last end.
+    pub fn span_ns(&self) -> u64 {
+        let start = self.intervals.iter().map(|i| i.start_ns).min().unwrap_or(0);
+        let end = self.intervals.iter().map(|i| i.end_ns).max().unwrap_or(0);
+        end - start
+    }
+}
+
+/// Frames from one that is measured to the next, unless told otherwise: about a second of them.
+const MEASURED_EVERY: u64 = 64;
+
+/// Which frames are measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampling {
+    every: u64,
+    frame: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self::every(MEASURED_EVERY)
+    }
+}
+
+impl Sampling {
+    /// The next two frames, and every `frames`-th one after the first.
+    pub(crate) fn every(frames: u64) -> Self {
+        Self { every: frames.max(1), frame: 0 }
+    }
+
+    /// Whether the next frame is measured.
+    pub(crate) fn next(&mut self) -> bool {
+        // The second frame too: in the first one, drivers are still compiling.
+        let measured = self.frame.is_multiple_of(self.every) || self.frame == 1;
+        self.frame = self.frame.wrapping_add(1);
+        measured
+    }
+}
+
+/// What is timed: a command, or what runs between the end of one and the start of another.
+enum Timed {
+    Command(Event),
+    Between(Event, Event),
+}
+
+impl Timed {
+    /// Start and end, nanoseconds of the device's clock; `None` if nobody noted them.
+    fn ran(&self) -> Result<Option<(u64, u64)>, Error> {
+        match self {
+            Self::Command(event) => event.ran(),
+            Self::Between(from, to) => {
+                let around = from.ran()?.zip(to.ran()?);
+                Ok(around.map(|((_, start), (end, _))| (start, end.max(start))))
+            }
+        }
+    }
+}
+
+/// Events of the frame in work.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    timed: Vec<(Channel, Stage, Timed)>,
+    /// The command behind which a stage of the channel begins.
+    begun: Vec<(Channel, Event)>,
+}
+
+impl Recorder {
+    /// Forgets the last frame.
+    pub(crate) fn clear(&mut self) {
+        self.timed.clear();
+        self.begun.clear();
+    }
+
+    /// Notes a command, if it has an event.
+    pub(crate) fn note(&mut self, channel: Channel, stage: Stage, event: impl Into<Option<Event>>) {
+        self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
+    }
+
+    /// The kernels of a stage begin behind this command.
+    pub(crate) fn begin(&mut self, channel: Channel, after: &Event) {
+        self.begun.retain(|(of, _)| *of != channel);
+        self.begun.push((channel, after.clone()));
+    }
+
+    /// The kernels of `stage` and nothing else lie between the command that [`Self::begin`] was told, if it was, and this one.
+    pub(crate) fn end(&mut self, channel: Channel, stage: Stage, before: &Event) {
+        if let Some(at) = self.begun.iter().position(|(of, _)| *of == channel) {
+            let (_, after) = self.begun.swap_remove(at);
+            self.timed.push((channel, stage, Timed::Between(after, before.clone())));
+        }
+    }
+
+    /// The timestamps of everything of which they were noted.
+    pub(crate) fn timeline(&self) -> Result<Timeline, Error> {
+        let mut intervals = Vec::with_capacity(self.timed.len());
+        for (channel, stage, timed) in &self.timed {
+            if let Some((start_ns, end_ns)) = timed.ran()? {
+                intervals.push(Interval { channel: *channel, stage: *stage, start_ns, end_ns });
+            }
+        }
+        Ok(Timeline { intervals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use ocl::core as cl;
+
+    use super::*;
+    use crate::opencl::device;
+    use crate::opencl::device::queue::Queue;
+
+    #[test]
+    fn commands_that_nobody_timed_are_left_out() {
+        let device = device::find(None).unwrap();
+        let queue = Queue::new(&device).unwrap();
+        let (from, to) = (queue.pinned::<f32>(16).unwrap(), queue.buffer::<f32>(16).unwrap());
+        let untimed = cl::create_user_event(&**device.context().unwrap()).unwrap();
+        cl::set_user_event_status(&untimed, cl::CommandExecutionStatus::Complete).unwrap();
+        let mut recorder = Recorder::default();
+        recorder.note(Channel::Y, Stage::Upload, Event::from(untimed));
+        assert_eq!(recorder.timeline().unwrap().intervals.len(), 0);
+        recorder.note(Channel::Y, Stage::Upload, queue.upload(&from, &to, 16).unwrap());
+        assert_eq!(recorder.timeline().unwrap().intervals.len(), 1);
+    }
+}

@@ -1,0 +1,194 @@
+//! Everything one frame needs on its way through a pipeline.
+
+use std::sync::Arc;
+
+use common::pyramid::BlockLayout;
+
+use super::pipeline::{Flow, PipelineParams};
+use super::quantised::Quantised;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Pinned, Queue};
+use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
+use crate::opencl::transform::ChannelTransform;
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::upload::{Origin, Uploads};
+
+/// Queues and memory of one frame.
+pub(crate) struct Lane {
+    flow: Flow,
+    timed: bool,
+    pipelines: Vec<ChannelPipeline>,
+    uploads: Option<Uploads>,
+    inputs: Vec<Pinned<f32>>,
+    outputs: Vec<Pinned<f32>>,
+    quantised: Vec<Quantised>,
+    recorder: Recorder,
+}
+
+impl Lane {
+    /// Adds what [`Self::new`] allocates besides the pipelines.
+    pub(crate) fn memory(params: &PipelineParams, layout: &BlockLayout, memory: &mut Memory) {
+        let flow = params.flow;
+        if flow.picture().is_some() {
+            Uploads::memory(&params.stream, memory);
+        }
+        for pyramid in layout.pyramids() {
+            let len = ChannelTransform::<f32>::staging_len(pyramid);
+            let sides = usize::from(takes_values(flow)) + usize::from(gives_values(flow));
+            memory.pinned::<f32>(&vec![len; sides]);
+            if let Flow::PictureToQuantised(..) = flow {
+                memory.buffers::<i32>(&[pyramid.side() * pyramid.side()]);
+            }
+        }
+    }
+
+    pub(crate) fn new(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, Error> {
+        let PipelineParams { stream, flow, stripes, timed, .. } = params;
+        let (pipelines, layout) = ChannelPipeline::all_with(device, stream, *timed)?;
+        let uploads = flow.picture().map(|_| Uploads::new(&pipelines, stream, *stripes)).transpose()?;
+        let mut lane = Self {
+            flow: *flow,
+            timed: *timed,
+            uploads,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            quantised: Vec::new(),
+            recorder: Recorder::default(),
+            pipelines,
+        };
+        for (pipeline, pyramid) in lane.pipelines.iter().zip(layout.pyramids()) {
+            let len = ChannelTransform::<f32>::staging_len(pyramid);
+            if takes_values(*flow) {
+                lane.inputs.push(pipeline.queue.pinned(len)?);
+            }
+            if gives_values(*flow) {
+                lane.outputs.push(pipeline.queue.pinned(len)?);
+            }
+            if let Flow::PictureToQuantised(_, step) = *flow {
+                lane.quantised.push(Quantised::new(pipeline, stream, pyramid.side(), step)?);
+            }
+        }
+        Ok(lane)
+    }
+
+    /// Pinned memory for a picture.
+    pub(crate) fn picture(&mut self) -> &mut [u8] {
+        self.uploads.as_mut().map_or(&mut [], Uploads::staging)
+    }
+
+    /// Pinned memory for the values of a channel, and the number of values from row to row.
+    pub(crate) fn input(&mut self, channel: usize) -> (&mut [f32], usize) {
+        let inverse = self.flow == Flow::HostToPlanes;
+        match (self.pipelines.get(channel), self.inputs.get_mut(channel)) {
+            (Some(pipeline), Some(input)) => {
+                let (len, pitch) = extent(pipeline, inverse);
+                (&mut input.values_mut()[..len], pitch)
+            }
+            _ => (&mut [], 1),
+        }
+    }
+
+    /// The values of a channel once the frame has ended, and the number of values from row to row.
+    pub(crate) fn output(&self, channel: usize) -> (&[f32], usize) {
+        let inverse = self.flow == Flow::HostToPlanes;
+        match (self.pipelines.get(channel), self.outputs.get(channel)) {
+            (Some(pipeline), Some(output)) => {
+                let (len, pitch) = extent(pipeline, !inverse);
+                (&output.values()[..len], pitch)
+            }
+            _ => (&[], 1),
+        }
+    }
+
+    /// Queues a frame. With `overlap` false one channel ends before the next one starts.
+    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<(), Error> {
+        self.recorder.clear();
+        if let (Some(uploads), Some(origin)) = (&mut self.uploads, origin) {
+            let (quantised, outputs) = (&self.quantised, &mut self.outputs);
+            return uploads.forward(&self.pipelines, origin, overlap, &mut self.recorder, |index, recorder| {
+                let pipeline = &self.pipelines[index];
+                if let Some(quantised) = quantised.get(index) {
+                    recorder.note(pipeline.channel, Stage::Code, quantised.run(pipeline)?);
+                }
+                outputs.get_mut(index).map_or(Ok(()), |output| download(pipeline, output, true, recorder))
+            });
+        }
+        for ((pipeline, input), output) in self.pipelines.iter().zip(&self.inputs).zip(&mut self.outputs) {
+            let recorder = &mut self.recorder;
+            let inverse = self.flow == Flow::HostToPlanes;
+            let (samples, _) = pipeline.transform.samples();
+            let to = if inverse { &pipeline.transform.bands } else { samples };
+            let event = pipeline.queue.upload(input, to, to.len())?;
+            recorder.note(pipeline.channel, Stage::Upload, event);
+            if inverse {
+                pipeline.invert(recorder)?
+            } else {
+                pipeline.split(recorder)?
+            }
+            download(pipeline, output, !inverse, recorder)?;
+            if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
+        }
+        Ok(())
+    }
+
+    /// Waits for the frame.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        self.queues().try_for_each(Queue::finish)
+    }
+
+    /// Waits, whatever fails.
+    pub(crate) fn settle(&self) {
+        self.queues().for_each(Queue::settle);
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.pipelines.iter().map(|pipeline| &pipeline.queue)
+    }
+
+    /// Copies of the quantised squares.
+    pub(crate) fn quantised(&self) -> Result<Vec<Vec<i32>>, Error> {
+        self.quantised.iter().zip(&self.pipelines).map(|(quantised, pipeline)| quantised.values(pipeline)).collect()
+    }
+
+    /// The frame's commands; none if the queues are not timed.
+    pub(crate) fn timeline(&self) -> Result<Timeline, Error> {
+        if self.timed { self.recorder.timeline() } else { Ok(Timeline::default()) }
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}
+
+fn takes_values(flow: Flow) -> bool {
+    matches!(flow, Flow::PlanesToHost | Flow::HostToPlanes)
+}
+
+fn gives_values(flow: Flow) -> bool {
+    matches!(flow, Flow::PictureToHost(_) | Flow::PlanesToHost | Flow::HostToPlanes)
+}
+
+/// Values of the square or of the plane of a channel, and how many there are from row to row.
+fn extent(pipeline: &ChannelPipeline, square: bool) -> (usize, usize) {
+    let transform = &pipeline.transform;
+    let (samples, pitch) = transform.samples();
+    if square { (transform.bands.len(), transform.band_pitch) } else { (samples.len(), pitch) }
+}
+
+/// Starts to bring the square or the plane of a channel to the host.
+fn download(
+    pipeline: &ChannelPipeline,
+    to: &mut Pinned<f32>,
+    square: bool,
+    recorder: &mut Recorder,
+) -> Result<(), Error> {
+    let (samples, _) = pipeline.transform.samples();
+    let from = if square { &pipeline.transform.bands } else { samples };
+    let event = pipeline.queue.download(from, to, from.len())?;
+    recorder.note(pipeline.channel, Stage::Download, event);
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Frames in flight: several sets of queues, pinned staging and device memory take turns, so that the upload of one
+//! frame, the kernels of another and the download of a third run at the same time.
+
+use std::sync::Arc;
+
+use common::coded::StepIndex;
+use common::frame::PixelFormat;
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::lane::Lane;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::timeline::Timeline;
+use crate::opencl::device::{self, Device};
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::upload::Origin;
+use crate::reference::check_picture;
+use crate::{Error, PictureRef};
+
+/// What goes into a pipeline and what comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Pictures to f32 coefficients that stay on the device.
+    PictureToDevice(PixelFormat),
+    /// Pictures to quantised coefficients that stay on the device.
+    PictureToQuantised(PixelFormat, StepIndex),
+    /// Pictures to f32 coefficients in host memory.
+    PictureToHost(PixelFormat),
+    /// Planes of f32 samples to f32 coefficients in host memory.
+    PlanesToHost,
+    /// f32 coefficients in host memory to planes of f32 samples there.
+    HostToPlanes,
+}
+
+impl Flow {
+    /// The format of the pictures that go in, if pictures do.
+    pub(crate) fn picture(self) -> Option<PixelFormat> {
+        match self {
+            Self::PictureToDevice(format) | Self::PictureToQuantised(format, _) | Self::PictureToHost(format) => {
+                Some(format)
+            }
+            Self::PlanesToHost | Self::HostToPlanes => None,
+        }
+    }
+}
+
+/// How a pipeline works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineParams {
+    /// Geometry and transform.
+    pub stream: StreamParams,
+    /// What goes in and out.
+    pub flow: Flow,
+    /// Most frames in flight: 2 overlaps neighbouring frames.
+    pub depth: usize,
+    /// In how many horizontal stripes a picture travels; the first kernels of one run while the next is copied.
+    pub stripes: usize,
+    /// Whether the channels of a frame may overlap.
+    pub overlap: bool,
+    /// Whether [`Collected::timeline`] knows every command. Without, launches cost less.
+    pub timed: bool,
+}
+
+/// An asynchronous transform on an OpenCL device: fill a buffer, [`Self::submit`] it, fill the next one, and
+/// [`Self::collect`] the results in the order of the frames.
+pub struct OpenClPipeline {
+    params: PipelineParams,
+    lanes: Vec<Lane>,
+    /// The lane of the next frame.
+    next: usize,
+    /// Frames submitted and not yet collected.
+    pending: usize,
+    device: String,
+}
+
+impl OpenClPipeline {
+    /// A pipeline on the device whose name contains `device`, or on the best one.
+    ///
+    /// Errors: no such device, or more memory than it has, found before any is allocated.
+    pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params)
+    }
+
+    /// The same on this device with its settings.
+    pub(crate) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, Error> {
+        let params = PipelineParams { depth: params.depth.max(1), stripes: params.stripes.max(1), ..*params };
+        Self::memory(device, &params)?.check(device)?;
+        let lanes = (0..params.depth).map(|_| Lane::new(device, &params)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { params, lanes, next: 0, pending: 0, device: device.info.name.clone() })
+    }
+
+    /// What [`Self::open`] allocates.
+    pub(crate) fn memory(device: &Device, params: &PipelineParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(&params.stream), Memory::default());
+        for _ in 0..params.depth {
+            ChannelPipeline::memory(device, &params.stream, &layout, &mut memory)?;
+            Lane::memory(params, &layout, &mut memory);
+        }
+        Ok(memory)
+    }
+
+    /// The device's name.
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Pinned memory for the bytes of the next picture, to be filled before [`Self::submit`]. It still holds the
+    /// picture of [`PipelineParams::depth`] frames ago. Empty if no pictures go in.
+    ///
+    /// Errors: [`Error::PipelineFull`].
+    pub fn picture_buffer(&mut self) -> Result<&mut [u8], Error> {
+        let format = self.params.flow.picture();
+        let bytes = format.map_or(0, |format| format.bytes(self.params.stream.size));
+        Ok(&mut self.free_lane()?.picture()[..bytes])
+    }
+
+    /// Pinned memory for the next plane or square of `channel`, and the number of values from row to row, to be filled
+    /// before [`Self::submit`]. Empty if pictures go in or there is no such channel.
+    ///
+    /// Errors: [`Error::PipelineFull`].
+    pub fn values_buffer(&mut self, channel: usize) -> Result<(&mut [f32], usize), Error> {
+        Ok(self.free_lane()?.input(channel))
+    }
+
+    /// Starts a frame with what was written to the buffers.
+    ///
+    /// Errors: [`Error::PipelineFull`]; [`Error::Device`], after which nothing of this frame is in flight.
+    pub fn submit(&mut self) -> Result<(), Error> {
+        self.start(self.params.flow.picture().map(Origin::Staged))
+    }
+
+    /// Starts a frame with a picture from any memory, which is copied to pinned memory first.
+    ///
+    /// Errors: as [`Self::submit`]; a picture of another size or format than the pipeline's.
+    pub fn submit_picture(&mut self, picture: PictureRef<'_>) -> Result<(), Error> {
+        check_picture(picture, self.params.stream.size)?;
+        match self.params.flow.picture() {
+            Some(wanted) if wanted == picture.format() => self.start(Some(Origin::Host(picture))),
+            wanted => {
+                let wanted = wanted.unwrap_or(PixelFormat::Grey8);
+                Err(Error::PictureFormat { wanted, given: picture.format() })
+            }
+        }
+    }
+
+    fn start(&mut self, origin: Option<Origin<'_>>) -> Result<(), Error> {
+        let (index, overlap) = (self.next, self.params.overlap);
+        let lane = self.free_lane()?;
+        let result = lane.start(origin, overlap);
+        if result.is_err() {
+            // A failed frame may not go on using the staging memory.
+            lane.settle();
+        }
+        result?;
+        self.next = (index + 1) % self.lanes.len();
+        self.pending += 1;
+        Ok(())
+    }
+
+    fn free_lane(&mut self) -> Result<&mut Lane, Error> {
+        let depth = self.lanes.len();
+        if self.pending == depth {
+            return Err(Error::PipelineFull { depth });
+        }
+        Ok(&mut self.lanes[self.next])
+    }
+
+    /// Waits for the oldest frame; `None` if none is in flight.
+    pub fn collect(&mut self) -> Result<Option<Collected<'_>>, Error> {
+        if self.pending == 0 {
+            return Ok(None);
+        }
+        let oldest = (self.next + self.lanes.len() - self.pending) % self.lanes.len();
+        self.pending -= 1;
+        let lane = &self.lanes[oldest];
+        lane.finish().inspect_err(|_| lane.settle())?;
+        Ok(Some(Collected { lane }))
+    }
+}
+
+/// The results of one frame.
+pub struct Collected<'a> {
+    lane: &'a Lane,
+}
+
+impl Collected<'_> {
+    /// The square or plane of `channel` in pinned host memory, and the number of values from row to row. Empty if the
+    /// results stay on the device or there is no such channel.
+    pub fn values(&self, channel: usize) -> (&[f32], usize) {
+        self.lane.output(channel)
+    }
+
+    /// Copies of the quantised squares of all channels, row by row without gaps. Empty unless the flow quantises.
+    pub fn quantised(&self) -> Result<Vec<Vec<i32>>, Error> {
+        self.lane.quantised()
+    }
+
+    /// The device's commands for this frame; empty if the pipeline is not timed.
+    pub fn timeline(&self) -> Result<Timeline, Error> {
+        self.lane.timeline()
+    }
+}

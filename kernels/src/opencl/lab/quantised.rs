@@ -1,0 +1,51 @@
+//! Quantised coefficients of a channel, on the device.
+
+use common::coded::StepIndex;
+use common::params::StreamParams;
+
+use crate::Error;
+use crate::opencl::device::kernel::{Arg, Kernel, kernel};
+use crate::opencl::device::queue::{Buffer, Event};
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::params;
+use crate::reference::quantise::Quantiser;
+
+/// A square of quantised coefficients and the kernel that makes it (`cl/quad/quantise.cl`).
+pub(crate) struct Quantised {
+    kernel: Kernel,
+    square: Buffer<i32>,
+    side: usize,
+}
+
+impl Quantised {
+    /// Of the `side` x `side` coefficients of `pipeline` at this step.
+    pub(crate) fn new(
+        pipeline: &ChannelPipeline,
+        stream: &StreamParams,
+        side: usize,
+        step: StepIndex,
+    ) -> Result<Self, Error> {
+        let (queue, bands) = (&pipeline.queue, &pipeline.transform.bands);
+        let device = queue.device();
+        let text = [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/quad/quantise.cl")];
+        let program = device.build(&text, &params::defines(&device.tuning, stream.codec.boundary))?;
+        let square = queue.buffer(side * side)?;
+        let inverse = Arg::Float(Quantiser::new(step).inverse);
+        let args = [bands.arg(), pipeline.transform.band_pitch.into(), square.arg(), side.into(), inverse];
+        Ok(Self { kernel: kernel(&program, "quantise_square", &args)?, square, side })
+    }
+
+    /// Quantises what the transform left.
+    pub(crate) fn run(&self, pipeline: &ChannelPipeline) -> Result<Option<Event>, Error> {
+        let group_size = [pipeline.queue.device().tuning.group_size, 1];
+        pipeline.queue.launch(&self.kernel, [1, self.side], group_size, &[])
+    }
+
+    /// The square, row by row, brought to the host; waits.
+    pub(crate) fn values(&self, pipeline: &ChannelPipeline) -> Result<Vec<i32>, Error> {
+        let mut host = pipeline.queue.pinned(self.square.len())?;
+        pipeline.queue.download(&self.square, &mut host, self.square.len())?;
+        pipeline.queue.finish()?;
+        Ok(host.values().to_vec())
+    }
+}

@@ -1,0 +1,117 @@
+//! Planes of integers on the device, exactly: what all lossless codes share. Every channel has its own queue.
+
+use std::sync::Arc;
+
+use common::frame::Channel;
+use common::params::StreamParams;
+use common::pyramid::Pyramid;
+use ocl::core::OclPrm;
+
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::Kernel;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::transform::ChannelTransform;
+use crate::opencl::transform::choice::Schemes;
+use crate::{Error, TransformParams};
+
+/// Work-items in a group.
+pub(crate) const LSIZE: usize = 64;
+
+/// Device memory, and pinned host memory of the same size from and to which it is copied.
+pub(crate) struct Staged<T: OclPrm> {
+    pub(crate) device: Buffer<T>,
+    pub(crate) host: Pinned<T>,
+}
+
+impl<T: OclPrm> Staged<T> {
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(len: usize, memory: &mut Memory) {
+        memory.buffers::<T>(&[len]);
+        memory.pinned::<T>(&[len]);
+    }
+
+    pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self, Error> {
+        Ok(Self { device: queue.buffer(len)?, host: queue.pinned(len)? })
+    }
+
+    /// Makes room for `len` values; whether that took other memory, in which nothing is yet.
+    pub(crate) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool, Error> {
+        let is_short = len > self.device.len();
+        if is_short {
+            *self = Self::new(queue, len + len / 4)?;
+        }
+        Ok(is_short)
+    }
+
+    /// Starts copying `values`, at least one and no more than there is room for, to the device.
+    pub(crate) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event, Error> {
+        self.host.values_mut()[..values.len()].copy_from_slice(values);
+        queue.upload(&self.host, &self.device, values.len())
+    }
+
+    /// Starts copying the first `len` values to the host.
+    pub(crate) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event, Error> {
+        queue.download(&self.device, &mut self.host, len)
+    }
+}
+
+/// A channel to come, of which it is known what it will allocate.
+pub(crate) struct Plan {
+    channel: Channel,
+    pub(crate) queue: Queue,
+    pub(crate) pyramid: Pyramid,
+    schemes: Schemes<i32>,
+}
+
+impl Plan {
+    /// Those of all channels of a stream whose planes are these `pyramids`.
+    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams, pyramids: &[Pyramid]) -> Result<Vec<Self>, Error> {
+        let transform = TransformParams::from(params);
+        let plan = |(&channel, pyramid): (&Channel, &Pyramid)| {
+            let queue = Queue::with(device, false)?;
+            let schemes = Schemes::open(&queue, &transform, pyramid)?;
+            Ok(Self { channel, queue, pyramid: pyramid.clone(), schemes })
+        };
+        params.chroma.channels().iter().zip(pyramids).map(plan).collect()
+    }
+
+    /// Adds what [`Self::open`] allocates.
+    pub(crate) fn memory(&self, memory: &mut Memory) {
+        ChannelTransform::memory(&self.pyramid, &self.schemes, memory);
+    }
+
+    /// The channel.
+    pub(crate) fn open(self) -> Result<IntegerChannel, Error> {
+        let plane = self.pyramid.plane();
+        Ok(IntegerChannel {
+            channel: self.channel,
+            width: plane.width(),
+            height: plane.height(),
+            side: self.pyramid.side(),
+            transform: ChannelTransform::new(&self.queue, &self.pyramid, &self.schemes)?,
+            queue: self.queue,
+        })
+    }
+}
+
+/// Queue, plane and transform of one channel.
+pub(crate) struct IntegerChannel {
+    pub(crate) channel: Channel,
+    pub(crate) queue: Queue,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    /// Side of the square of coefficients.
+    pub(crate) side: usize,
+    pub(crate) transform: ChannelTransform<i32>,
+}
+
+impl IntegerChannel {
+    /// Runs a kernel with a work-item for every column and row of these.
+    pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<(), Error> {
+        if columns > 0 && rows > 0 {
+            self.queue.launch(kernel, [columns.div_ceil(LSIZE), rows], [LSIZE, 1], &[])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! The OpenCL decoder of lossless streams: block decoder, the 5/3 in integers and colour, every channel on its own queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use common::coded::ReceivedFrame;
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::channel::{IntegerChannel, Plan};
+use super::encoder::squares;
+use super::ends::Writer;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::{self, Device, backend};
+use crate::opencl::quad::block_decoder::ChannelDecoder;
+use crate::opencl::transform::channel::ChannelBlocks;
+use crate::reference::check_decode;
+use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
+
+/// Decoder on an OpenCL device.
+pub(crate) struct OpenClLosslessDecoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    channels: Vec<IntegerChannel>,
+    decoders: Vec<ChannelDecoder>,
+    writer: Writer,
+    damaged: u64,
+    times: DecodeTimes,
+    backend: BackendInfo,
+}
+
+impl OpenClLosslessDecoder {
+    /// A decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on the device whose
+    /// name contains `device`, or on the best one; `reason` says why this back end was chosen.
+    pub(crate) fn open(
+        params: &StreamParams,
+        layout: BlockLayout,
+        device: Option<&str>,
+        reason: String,
+    ) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params, layout, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(crate) fn on(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: BlockLayout,
+        reason: String,
+    ) -> Result<Self, Error> {
+        let plans = Plan::all(device, params, layout.pyramids())?;
+        Self::memory(params, &layout, &plans).check(device)?;
+        let program = device.codec_program(true)?;
+        let channels = plans.into_iter().map(Plan::open).collect::<Result<Vec<_>, _>>()?;
+        let decoder = |(channel, square): (&IntegerChannel, _)| {
+            let blocks = ChannelBlocks::new(&channel.queue, channel.channel, &layout)?;
+            ChannelDecoder::new(square, blocks, 0)
+        };
+        let decoders = channels.iter().zip(squares(&channels, &program)).map(decoder).collect::<Result<_, _>>()?;
+        let writer = Writer::new(&channels.iter().collect::<Vec<_>>(), params, layout.pyramids())?;
+        let (times, backend) = (DecodeTimes::default(), backend(device, reason));
+        Ok(Self { params: *params, layout, channels, decoders, writer, damaged: 0, times, backend })
+    }
+
+    /// What [`Self::open`] allocates.
+    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
+        let mut memory = Memory::default();
+        plans.iter().for_each(|plan| plan.memory(&mut memory));
+        Writer::memory(params, layout.pyramids(), &mut memory);
+        let counts = ChannelBlocks::memory(params, layout, &mut memory);
+        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
+            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
+        }
+        memory
+    }
+
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let start = Instant::now();
+        let (mut damaged, mut ends) = (0, Vec::with_capacity(self.channels.len()));
+        for (index, (channel, decoder)) in self.channels.iter().zip(&mut self.decoders).enumerate() {
+            let queue = &channel.queue;
+            damaged += decoder.fill(queue, frame)?;
+            decoder.start(queue, frame.header)?;
+            channel.transform.run_inverse(queue, &mut Vec::new())?;
+            self.writer.start(channel, index)?;
+            ends.push(decoder.fetch_damaged(queue)?);
+        }
+        self.writer.finish(&self.channels.iter().collect::<Vec<_>>(), &ends)?;
+        self.writer.fill(out);
+        self.damaged += damaged + self.decoders.iter().map(ChannelDecoder::damaged).sum::<u64>();
+        // Nothing tells the parts of a frame from one another.
+        self.times.decode = start.elapsed();
+        Ok(())
+    }
+}
+
+impl Decoder for OpenClLosslessDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        check_decode(frame, out, &self.params, &self.layout)?;
+        let result = self.run(frame, out);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            self.channels.iter().for_each(|channel| channel.queue.settle());
+        }
+        result
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged
+    }
+}

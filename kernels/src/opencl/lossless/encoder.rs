@@ -1,0 +1,142 @@
+//! The OpenCL encoder of lossless streams: colour, the 5/3 in integers and the block coder without a quantiser, every
+//! channel on its own queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use common::coded::{CodedFrame, FrameHeader, StepIndex};
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::channel::{IntegerChannel, Plan};
+use super::ends::Reader;
+use crate::opencl::device::kernel::Program;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::wait;
+use crate::opencl::device::timeline::Recorder;
+use crate::opencl::device::{self, Device, backend};
+use crate::opencl::quad::block_coder::{ChannelCoder, Pass, owners};
+use crate::opencl::quad::gather::{Gather, Place};
+use crate::opencl::transform::channel::{ChannelBlocks, Square};
+use crate::reference::{check_size, rct};
+use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+
+/// Encoder on an OpenCL device.
+pub(crate) struct OpenClLosslessEncoder {
+    params: StreamParams,
+    channels: Vec<IntegerChannel>,
+    reader: Reader,
+    coders: Vec<ChannelCoder>,
+    gather: Gather,
+    /// Channel of each block of the frame, and its number there.
+    owners: Vec<(usize, usize)>,
+    times: EncodeTimes,
+    backend: BackendInfo,
+}
+
+/// Blocks as they are, all at once.
+const PASS: Pass = Pass { step: StepIndex::ONE, area: 0 };
+
+impl OpenClLosslessEncoder {
+    /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one; `reason` says
+    /// why this back end was chosen.
+    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, Error> {
+        let layout = BlockLayout::new(params);
+        let plans = Plan::all(device, params, layout.pyramids())?;
+        Self::memory(params, &layout, &plans).check(device)?;
+        let program = device.codec_program(true)?;
+        let channels = plans.into_iter().map(Plan::open).collect::<Result<Vec<_>, _>>()?;
+        let blocks = channels.iter().map(|channel| ChannelBlocks::new(&channel.queue, channel.channel, &layout));
+        let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
+        let (owners, squares) = (owners(&blocks), squares(&channels, &program));
+        let coders = squares.iter().zip(blocks).map(|(&square, blocks)| ChannelCoder::new(square, blocks, 1));
+        let coders = coders.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            params: *params,
+            reader: Reader::new(&channels.iter().collect::<Vec<_>>(), params)?,
+            gather: Gather::new(&squares, &coders)?,
+            coders,
+            owners,
+            times: EncodeTimes::default(),
+            backend: backend(device, reason),
+            channels,
+        })
+    }
+
+    /// What [`Self::open`] allocates.
+    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
+        let mut memory = Memory::default();
+        plans.iter().for_each(|plan| plan.memory(&mut memory));
+        Reader::memory(params, &mut memory);
+        let counts = ChannelBlocks::memory(params, layout, &mut memory);
+        counts.iter().for_each(|&count| ChannelCoder::memory(count, 1, &mut memory));
+        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
+        Gather::memory(samples, counts.iter().sum(), &mut memory);
+        memory
+    }
+
+    fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame, Error> {
+        let start = Instant::now();
+        let Self { channels, reader, coders, gather, owners, .. } = self;
+        let mut running = Vec::with_capacity(channels.len());
+        reader.run(&channels.iter().collect::<Vec<_>>(), picture, |index| {
+            let (queue, coder) = (&channels[index].queue, &mut coders[index]);
+            channels[index].transform.run_forward(queue, &mut Vec::new())?;
+            let all = 0..coder.blocks.indices.len();
+            coder.launch(queue, &all, &[PASS])?;
+            running.push(coder.fetch(queue, &all, &[PASS])?);
+            Ok(())
+        })?;
+        wait(&running)?;
+        let lengths: Vec<_> = owners.iter().map(|&(channel, number)| coders[channel].sizes()[number]).collect();
+        let places = owners.iter().map(|&(channel, slot)| Place { channel, slot });
+        let (first, mut recorder) = (&channels[0], Recorder::default());
+        let (ends, data) = gather.run(&first.queue, first.channel, places, &lengths, &mut recorder)?;
+        // Nothing tells the parts of a frame from one another.
+        self.times.code = start.elapsed();
+        let header = FrameHeader { step: PASS.step, fine_blocks: lengths.len() as u32 };
+        Ok(CodedFrame { header, ends, data })
+    }
+}
+
+/// The coefficients of all channels, for the kernels of `program`.
+pub(crate) fn squares<'a>(channels: &'a [IntegerChannel], program: &'a Program) -> Vec<Square<'a>> {
+    let square = |channel: &'a IntegerChannel| Square {
+        queue: &channel.queue,
+        program,
+        bands: channel.transform.bands.arg(),
+        pitch: channel.transform.band_pitch,
+        side: channel.side,
+        samples: channel.width * channel.height,
+    };
+    channels.iter().map(square).collect()
+}
+
+impl Encoder for OpenClLosslessEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        if target != Target::Lossless {
+            return Err(Error::WrongTarget { stream: "lossless" });
+        }
+        check_size(picture, self.params.size, self.params.codec.depth)?;
+        rct::check_exact(picture, self.params.chroma)?;
+        let result = self.run(picture);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            self.channels.iter().for_each(|channel| channel.queue.settle());
+        }
+        result
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}

@@ -1,0 +1,197 @@
+//! Both ends of a lossless transform: from the bytes of a picture to planes of integers, and back (`cl/lossless/rct.cl`).
+
+use common::frame::{BitDepth, Chroma};
+use common::params::StreamParams;
+use common::pyramid::Pyramid;
+
+use super::channel::{IntegerChannel, Staged};
+use crate::opencl::device::Device;
+use crate::opencl::device::copy::{copy_in, copy_to_pinned};
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::transform::source::{self, Convert};
+use crate::{Error, Picture, PictureRef};
+
+/// Kernels between samples of `depth` and planes.
+fn program(device: &Device, depth: BitDepth) -> Result<Program, Error> {
+    device.build(&[include_str!("../../../cl/lossless/rct.cl")], &format!("-D SAMPLE_BITS={}", depth.bits()))
+}
+
+/// From the bytes of pictures to the planes of all channels.
+pub(crate) struct Reader {
+    params: StreamParams,
+    channels: Vec<ChannelReader>,
+}
+
+struct ChannelReader {
+    bytes: Staged<u8>,
+    samples: Kernel,
+    rgb: Kernel,
+}
+
+impl Reader {
+    /// Most bytes of a picture that each channel uploads.
+    fn capacities(params: &StreamParams) -> impl Iterator<Item = usize> {
+        let (depth, size, chroma) = (params.codec.depth, params.size, params.chroma);
+        let channels = chroma.channels().iter();
+        channels.map(move |&channel| depth.bytes() * source::capacity(size, chroma, channel))
+    }
+
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(params: &StreamParams, memory: &mut Memory) {
+        Self::capacities(params).for_each(|capacity| Staged::<u8>::memory(capacity, memory));
+    }
+
+    /// For pictures of a stream.
+    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self, Error> {
+        let reader = |(channel, capacity): (&&IntegerChannel, _)| {
+            let program = program(channel.queue.device(), params.codec.depth)?;
+            let (samples, rgb) = (kernel(&program, "rct_samples", &[])?, kernel(&program, "rct_split", &[])?);
+            Ok(ChannelReader { bytes: Staged::new(&channel.queue, capacity)?, samples, rgb })
+        };
+        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_, Error>>()?;
+        Ok(Self { params: *params, channels })
+    }
+
+    /// Starts to bring `picture`, of which [`crate::reference::rct::check_exact`] holds, to the planes of all `channels`, and calls
+    /// `then` when that of a channel is queued.
+    pub(crate) fn run(
+        &mut self,
+        channels: &[&IntegerChannel],
+        picture: PictureRef<'_>,
+        mut then: impl FnMut(usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut uploads: Vec<Event> = Vec::new();
+        for (index, channel) in channels.iter().enumerate() {
+            let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
+            if source.owner == index {
+                let sample = picture.depth().bytes();
+                let bytes = &picture.data()[sample * source.bytes.start..sample * source.bytes.end];
+                uploads.push(self.channels[index].upload(&channel.queue, bytes)?);
+            } else if let Some(event) = uploads.get(source.owner) {
+                channel.queue.wait_for(std::slice::from_ref(event))?;
+                uploads.push(event.clone());
+            }
+            self.channels[index].load(channel, &source.convert, &self.channels[source.owner].bytes.device)?;
+            then(index)?;
+        }
+        Ok(())
+    }
+}
+
+impl ChannelReader {
+    /// Starts the transfer of a part of a picture.
+    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event, Error> {
+        let over_bus = !queue.device().shares_host_memory;
+        copy_to_pinned(part, &mut self.bytes.host.values_mut()[..part.len()], over_bus);
+        let event = queue.upload(&self.bytes.host, &self.bytes.device, part.len())?;
+        queue.flush()?;
+        Ok(event)
+    }
+
+    /// Makes the plane of `bytes`.
+    fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), Error> {
+        let (plane, pitch) = channel.transform.samples();
+        let mut args = vec![bytes.arg()];
+        let kernel = match *convert {
+            Convert::Samples { at, down } => {
+                args.extend([at.offset, at.row_bytes, at.step, at.across, down].map(Arg::from));
+                &self.samples
+            }
+            // Other ways make no exact planes, and such pictures are refused.
+            _ => {
+                args.push(channel.channel.index().into());
+                &self.rgb
+            }
+        };
+        args.extend([plane.arg(), pitch.into(), channel.width.into(), channel.height.into()]);
+        for (index, arg) in args.into_iter().enumerate() {
+            set(kernel, index as u32, arg)?;
+        }
+        channel.launch(kernel, channel.width, channel.height)
+    }
+}
+
+/// From planes to the bytes of a picture.
+pub(crate) enum Writer {
+    /// All planes together, in the first channel's queue.
+    Rgb { merge: Kernel, picture: Staged<u8> },
+    /// Each plane alone.
+    Planes(Vec<(Kernel, Staged<u8>)>),
+}
+
+impl Writer {
+    fn bytes(params: &StreamParams, pyramids: &[Pyramid]) -> Vec<usize> {
+        let sample = params.codec.depth.bytes();
+        let planes = pyramids.iter().map(|pyramid| sample * pyramid.plane().pixels());
+        if params.chroma == Chroma::Rgb { vec![planes.sum()] } else { planes.collect() }
+    }
+
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(params: &StreamParams, pyramids: &[Pyramid], memory: &mut Memory) {
+        Self::bytes(params, pyramids).into_iter().for_each(|bytes| Staged::<u8>::memory(bytes, memory));
+    }
+
+    /// For the planes of a stream's `channels`, which are `pyramids`.
+    pub(crate) fn new(
+        channels: &[&IntegerChannel],
+        params: &StreamParams,
+        pyramids: &[Pyramid],
+    ) -> Result<Self, Error> {
+        let bytes = Self::bytes(params, pyramids);
+        let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);
+        if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
+            let picture = Staged::new(&luma.queue, bytes[0])?;
+            let planes = [luma, blue, red].map(|channel| channel.transform.samples().0.arg());
+            let pitch = luma.transform.samples().1;
+            let out = [pitch.into(), picture.device.arg(), luma.width.into(), luma.height.into()];
+            let merge = kernel(&*program(luma)?, "rct_merge", &[&planes[..], &out].concat())?;
+            return Ok(Self::Rgb { merge, picture });
+        }
+        let writer = |(channel, bytes): (&&IntegerChannel, usize)| {
+            let (plane, pitch) = channel.transform.samples();
+            let samples = Staged::new(&channel.queue, bytes)?;
+            let args = [plane.arg(), pitch.into(), samples.device.arg(), channel.width.into(), channel.height.into()];
+            Ok((kernel(&*program(channel)?, "rct_bytes", &args)?, samples))
+        };
+        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_, Error>>()?))
+    }
+
+    /// Starts to bring the plane of channel `index` to the host, if it goes there alone.
+    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<(), Error> {
+        let Self::Planes(planes) = self else { return Ok(()) };
+        let (to_bytes, samples) = &mut planes[index];
+        channel.launch(to_bytes, channel.width, channel.height)?;
+        let len = samples.device.len();
+        samples.download(&channel.queue, len)?;
+        Ok(())
+    }
+
+    /// Waits for everything; `ends` are the last commands of all channels.
+    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<(), Error> {
+        if let (Self::Rgb { merge, picture }, Some(first)) = (self, channels.first()) {
+            first.queue.wait_for(ends)?;
+            first.launch(merge, first.width, first.height)?;
+            let len = picture.device.len();
+            picture.download(&first.queue, len)?;
+        }
+        channels.iter().try_for_each(|channel| channel.queue.finish())
+    }
+
+    /// Fills a picture of the planes' size, after [`Self::finish`].
+    pub(crate) fn fill(&self, out: &mut Picture) {
+        let parts: Vec<&Staged<u8>> = match self {
+            Self::Rgb { picture, .. } => vec![picture],
+            Self::Planes(planes) => planes.iter().map(|(_, samples)| samples).collect(),
+        };
+        rayon::in_place_scope(|scope| {
+            let mut rest = out.data_mut();
+            for part in parts {
+                let (own, others) = rest.split_at_mut(part.device.len());
+                copy_in(scope, &part.host.values()[..own.len()], own);
+                rest = others;
+            }
+        });
+    }
+}

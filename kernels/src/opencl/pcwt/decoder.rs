@@ -1,0 +1,136 @@
+//! The OpenCL decoder of the profile `pcwt`: every channel on its own queue, the groups of a level at once.
+
+use std::sync::Arc;
+
+use common::params::StreamParams;
+
+use super::{ChannelTree, Channels, program};
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::{self, Device, backend};
+use crate::opencl::lossless::channel::Staged;
+use crate::opencl::lossless::ends::Writer;
+use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
+use crate::reference::check_target;
+use crate::{BackendInfo, Error, Picture, TransformParams};
+
+/// Decoder on an OpenCL device.
+pub(crate) struct OpenClPcwtDecoder {
+    params: StreamParams,
+    trees: Vec<pcwt::Tree>,
+    channels: Channels,
+    coders: Vec<Coder>,
+    writer: Writer,
+    backend: BackendInfo,
+}
+
+impl OpenClPcwtDecoder {
+    /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this back end
+    /// was chosen.
+    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let mut memory = Memory::default();
+        Writer::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
+        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
+            Staged::<u8>::memory(pyramid.plane().pixels(), memory);
+            Staged::<u32>::memory(tree.groups.len(), memory);
+            Staged::<i32>::memory(1, memory);
+        })?;
+        Self::with(&device, params, channels, reason)
+    }
+
+    fn with(device: &Arc<Device>, params: &StreamParams, channels: Channels, reason: String) -> Result<Self, Error> {
+        let program = program(device)?;
+        let coders = channels.iter().map(|channel| Coder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
+        let writer = Writer::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
+        let backend = backend(device, reason);
+        Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
+    }
+
+    fn run(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+        let frame = parse(bytes, &self.trees)?;
+        let mut ends = Vec::new();
+        for (index, (channel, coder)) in self.channels.iter().zip(&mut self.coders).enumerate() {
+            let queue = &channel.plane.queue;
+            coder.start(channel, &frame.channels[index], frame.qmin)?;
+            channel.plane.transform.run_inverse(queue, &mut Vec::new())?;
+            self.writer.start(&channel.plane, index)?;
+            ends.push(coder.damaged.download(queue, 1)?);
+            queue.flush()?;
+        }
+        self.writer.finish(&self.channels.planes(), &ends)?;
+        for (channel, (coder, tree)) in self.coders.iter().zip(&self.trees).enumerate() {
+            let of = tree.groups.len();
+            if let Some(group) = coder.damaged.host.values().first().and_then(|&left| of.checked_sub(left as usize))
+                && group < of
+            {
+                return Err(PcwtError::Group { channel, group, of }.into());
+            }
+        }
+        self.writer.fill(out);
+        Ok(())
+    }
+}
+
+impl PcwtDecoder for OpenClPcwtDecoder {
+    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+        check_target(out, self.params.size, &self.params)?;
+        let result = self.run(bytes, out);
+        self.channels.after(result)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// Memory and kernels that decode one channel.
+struct Coder {
+    data: Staged<u8>,
+    ends: Staged<u32>,
+    damaged: Staged<i32>,
+    decode: Kernel,
+}
+
+/// Positions of arguments of `pcwt_decode`.
+const DATA: u32 = 0;
+const FIRST: u32 = 4;
+const COUNT: u32 = 5;
+const PEAK: u32 = 7;
+const QMIN: u32 = 8;
+
+impl Coder {
+    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, Error> {
+        let (plane, groups) = (&channel.plane, channel.tree.groups.len());
+        let (queue, transform) = (&plane.queue, &plane.transform);
+        let samples = plane.width * plane.height;
+        let (data, ends, damaged) = (Staged::new(queue, samples)?, Staged::new(queue, groups)?, Staged::new(queue, 1)?);
+        let zero = Arg::Int(0);
+        let tables = [data.device.arg(), ends.device.arg(), channel.bands.arg(), channel.groups.arg()];
+        let numbers = [zero, zero, groups.into(), zero, zero];
+        let square = [channel.maxima.arg(), transform.bands.arg(), transform.band_pitch.into()];
+        let args = [&tables[..], &numbers, &square, &[damaged.device.arg()]].concat();
+        Ok(Self { decode: kernel(program, "pcwt_decode", &args)?, data, ends, damaged })
+    }
+
+    /// Queues everything up to the coefficients.
+    fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), Error> {
+        let (queue, tree, len) = (&channel.plane.queue, &channel.tree, received.data.len());
+        if self.data.grow(queue, len)? {
+            set(&self.decode, DATA, self.data.device.arg())?;
+        }
+        if len > 0 {
+            self.data.upload(queue, received.data)?;
+        }
+        self.ends.upload(queue, &received.ends)?;
+        queue.clear(&self.damaged.device)?;
+        set(&self.decode, PEAK, Arg::Int(received.peak.into()))?;
+        set(&self.decode, QMIN, Arg::Int(qmin.into()))?;
+        for level in &tree.levels {
+            set(&self.decode, FIRST, level.groups.start.into())?;
+            set(&self.decode, COUNT, level.groups.len().into())?;
+            channel.plane.launch(&self.decode, level.groups.len(), 1)?;
+        }
+        Ok(())
+    }
+}

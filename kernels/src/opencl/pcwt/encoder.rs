@@ -1,0 +1,219 @@
+//! The OpenCL encoder of the profile `pcwt`: every channel on its own queue, all bands of a level at once.
+
+use common::params::StreamParams;
+
+use super::{ChannelTree, Channels, SLOT_WORDS, program};
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, wait};
+use crate::opencl::device::{self, backend};
+use crate::opencl::lossless::channel::{LSIZE, Staged};
+use crate::opencl::lossless::ends::Reader;
+use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
+use crate::reference::{check_size, rct};
+use crate::{BackendInfo, DeviceKind, Error, PictureRef};
+
+/// Most groups of work-items that look for the largest maximum.
+const PEAK_GROUPS: usize = 64;
+
+/// Encoder on an OpenCL device.
+pub(crate) struct OpenClPcwtEncoder {
+    params: StreamParams,
+    channels: Channels,
+    reader: Reader,
+    coders: Vec<Coder>,
+    backend: BackendInfo,
+}
+
+impl OpenClPcwtEncoder {
+    /// An encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`, or on the best
+    /// one; `reason` says why this back end was chosen. `joining` makes no difference but of time: `None` for what suits the
+    /// device.
+    pub(crate) fn open(
+        params: &StreamParams,
+        device: Option<&str>,
+        reason: String,
+        joining: Option<Joining>,
+    ) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let mut memory = Memory::default();
+        Reader::memory(params, &mut memory);
+        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
+            let groups = tree.groups.len();
+            memory.buffers::<u32>(&[groups * SLOT_WORDS]);
+            Staged::<i32>::memory(1, memory);
+            Staged::<u32>::memory(groups, memory);
+            Staged::<u32>::memory(groups, memory);
+            Staged::<u8>::memory(Coder::capacity(pyramid.plane().pixels()), memory);
+        })?;
+        let program = program(&device)?;
+        // One work-item after another on a processor, side by side on a graphics card.
+        let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
+        let joining = joining.unwrap_or(suited);
+        let coders = channels.iter().map(|channel| Coder::new(channel, &program, joining));
+        Ok(Self {
+            params: *params,
+            coders: coders.collect::<Result<_, _>>()?,
+            reader: Reader::new(&channels.planes(), params)?,
+            channels,
+            backend: backend(&device, reason),
+        })
+    }
+
+    fn run(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+        let Self { channels, reader, coders, .. } = self;
+        reader.run(&channels.planes(), picture, |index| coders[index].start(&channels[index], qmin))?;
+        let both = || self.channels.iter();
+        for (coder, channel) in self.coders.iter_mut().zip(both()) {
+            channel.plane.queue.finish()?;
+            coder.fetch(channel)?;
+        }
+        let coded = self.coders.iter().zip(both()).map(|(coder, channel)| coder.collect(channel));
+        Ok(write(qmin, &coded.collect::<Result<Vec<_>, Error>>()?)?)
+    }
+}
+
+impl PcwtEncoder for OpenClPcwtEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+        check_size(picture, self.params.size, self.params.codec.depth)?;
+        rct::check_exact(picture, self.params.chroma)?;
+        if qmin > QMIN_MAX {
+            return Err(PcwtError::Qmin { found: qmin }.into());
+        }
+        let result = self.run(picture, qmin);
+        self.channels.after(result)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// Memory and kernels that code one channel.
+struct Coder {
+    maxima: Kernel,
+    peak: Staged<i32>,
+    find_peak: Kernel,
+    encode: Kernel,
+    joining: Joining,
+    sizes: Staged<u32>,
+    places: Staged<u32>,
+    gather: Kernel,
+    gathered: Staged<u8>,
+    /// Bytes of all groups.
+    total: usize,
+    running: Option<Event>,
+    /// What the kernels refer to besides; kept so that it lives as long as they do.
+    _slots: Buffer<u32>,
+}
+
+/// Positions of arguments: the first band of a level, how many, and Qmin of `pcwt_maxima`; Qmin of both encoders; the output of
+/// `pcwt_gather`.
+const FIRST_BAND: u32 = 3;
+const BAND_COUNT: u32 = 4;
+const MAXIMA_QMIN: u32 = 5;
+const ENCODE_QMIN: u32 = 6;
+const GATHERED: u32 = 3;
+
+impl Coder {
+    /// Bytes of all groups of a plane that there is room for at first: a byte a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.max(4096)
+    }
+
+    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self, Error> {
+        let (plane, tree) = (&channel.plane, &channel.tree);
+        let (queue, count) = (&plane.queue, tree.groups.len());
+        let square = || [plane.transform.bands.arg(), plane.transform.band_pitch.into()];
+        let (peak, sizes, places) = (Staged::new(queue, 1)?, Staged::new(queue, count)?, Staged::new(queue, count)?);
+        let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
+        let gathered = Staged::new(queue, Self::capacity(plane.width * plane.height))?;
+        let zero = Arg::Int(0);
+        let maxima_args = [&square()[..], &[channel.bands.arg(), zero, zero, zero, channel.maxima.arg()]].concat();
+        let peak_count = tree.levels.first().map_or(0, |level| level.elements.len());
+        let tables = [channel.bands.arg(), channel.groups.arg(), channel.maxima.arg(), peak.device.arg(), zero];
+        let out = [slots.arg(), sizes.device.arg(), count.into()];
+        let (name, out) = match joining {
+            Joining::Serial => ("pcwt_encode_serial", &out[..]),
+            Joining::Atomic => ("pcwt_encode", &out[..2]),
+        };
+        let gather_args = [slots.arg(), sizes.device.arg(), places.device.arg(), gathered.device.arg()];
+        Ok(Self {
+            maxima: kernel(program, "pcwt_maxima", &maxima_args)?,
+            find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.device.arg()])?,
+            encode: kernel(program, name, &[&square()[..], &tables, out].concat())?,
+            joining,
+            gather: kernel(program, "pcwt_gather", &gather_args)?,
+            gathered,
+            peak,
+            sizes,
+            places,
+            total: 0,
+            running: None,
+            _slots: slots,
+        })
+    }
+
+    /// Queues everything up to the sizes of all groups.
+    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), Error> {
+        let (plane, tree, qmin) = (&channel.plane, &channel.tree, Arg::Int(qmin.into()));
+        let queue = &plane.queue;
+        plane.transform.run_forward(queue, &mut Vec::new())?;
+        set(&self.maxima, MAXIMA_QMIN, qmin)?;
+        for level in tree.levels.iter().rev() {
+            let bands = &tree.bands[level.bands.clone()];
+            set(&self.maxima, FIRST_BAND, level.bands.start.into())?;
+            set(&self.maxima, BAND_COUNT, bands.len().into())?;
+            let columns = bands.iter().map(|band| band.columns).max().unwrap_or(0);
+            plane.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
+        }
+        queue.clear(&self.peak.device)?;
+        let coarsest = tree.levels.first().map_or(0, |level| level.elements.len());
+        plane.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
+        set(&self.encode, ENCODE_QMIN, qmin)?;
+        let count = tree.groups.len();
+        let items = match self.joining {
+            Joining::Serial => count,
+            Joining::Atomic => count * LSIZE,
+        };
+        plane.launch(&self.encode, items, 1)?;
+        self.sizes.download(queue, count)?;
+        self.peak.download(queue, 1)?;
+        queue.flush()
+    }
+
+    /// Starts fetching the bytes of all groups, whose sizes have come.
+    fn fetch(&mut self, channel: &ChannelTree) -> Result<(), Error> {
+        let (queue, count) = (&channel.plane.queue, channel.tree.groups.len());
+        let mut total = 0;
+        let sizes = self.sizes.host.values().iter().take(count);
+        let places: Vec<u32> = sizes
+            .map(|size| {
+                total += size;
+                total - size
+            })
+            .collect();
+        self.total = total as usize;
+        self.running = None;
+        if self.total == 0 {
+            return Ok(());
+        }
+        if self.gathered.grow(queue, self.total)? {
+            set(&self.gather, GATHERED, self.gathered.device.arg())?;
+        }
+        self.places.upload(queue, &places)?;
+        channel.plane.launch(&self.gather, count * LSIZE, 1)?;
+        self.running = Some(self.gathered.download(queue, self.total)?);
+        queue.flush()
+    }
+
+    /// The channel's code, once it has come.
+    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, Error> {
+        wait(self.running.as_slice())?;
+        let sizes = &self.sizes.host.values()[..channel.tree.groups.len()];
+        // A peak beyond any byte is refused like any that is too large; sizes are those of slots.
+        let peak = self.peak.host.values().first().map_or(0, |&peak| u8::try_from(peak).unwrap_or(u8::MAX));
+        let lengths = sizes.iter().map(|&size| size as u16).collect();
+        Ok(CodedChannel { peak, lengths, data: self.gathered.host.values()[..self.total].to_vec() })
+    }
+}

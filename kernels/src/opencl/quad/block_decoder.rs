@@ -1,0 +1,161 @@
+//! The block decoder of one channel on the device: bytes of blocks to the square of coefficients.
+
+use common::coded::{BlockState, FrameHeader, ReceivedFrame};
+
+use crate::Error;
+use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::transform::channel::{ChannelBlocks, Square, constant};
+use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
+
+/// Memory and kernel that decode the blocks of one channel.
+pub(crate) struct ChannelDecoder {
+    blocks: ChannelBlocks,
+    decode: Kernel,
+    /// Start and length of each block here, and then the blocks, so that they travel together.
+    bytes: Buffer<u8>,
+    bytes_host: Pinned<u8>,
+    /// How many of them the frame has.
+    filled: usize,
+    damaged: Buffer<u32>,
+    damaged_host: Pinned<u32>,
+    /// What the kernel refers to besides; kept so that it lives as long as it does.
+    _table: Buffer<u32>,
+    _steps: Buffer<f32>,
+}
+
+/// Bytes of a block's start and length.
+const SPAN: usize = 8;
+
+/// Positions of the bytes and spans, which are in one buffer, of the step and of the number of fine blocks among the
+/// arguments of `quad_decode`.
+const BYTES_ARGS: [u32; 2] = [0, 1];
+const STEP_ARG: u32 = 5;
+const FINE_BLOCKS_ARG: u32 = 6;
+
+impl ChannelDecoder {
+    /// Bytes of a frame that there is room for at first: two bits a sample, in whole words. More is allocated when a frame
+    /// needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096).next_multiple_of(4)
+    }
+
+    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
+    pub(crate) fn memory(samples: usize, count: usize, memory: &mut Memory) {
+        memory.buffers::<u32>(&[constants::decoder_table().len(), count]);
+        memory.buffers::<f32>(&[constants::step_table(0).len()]);
+        memory.buffers::<u8>(&[SPAN * count + Self::capacity(samples)]);
+        memory.pinned::<u32>(&[count]);
+        memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
+    }
+
+    /// For these blocks of a square of coefficients, those of a frame without its `dropped` finest levels.
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self, Error> {
+        let (queue, count) = (square.queue, blocks.indices.len());
+        let table = constant(queue, &constants::decoder_table())?;
+        let steps = constant(queue, &constants::step_table(dropped))?;
+        let capacity = SPAN * count + Self::capacity(square.samples);
+        let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
+        let decode = kernel(
+            square.program,
+            "quad_decode",
+            &[
+                bytes.arg(),
+                bytes.arg(),
+                blocks.descriptions.arg(),
+                table.arg(),
+                steps.arg(),
+                Arg::Int(0),
+                Arg::Int(0),
+                square.bands,
+                square.pitch.into(),
+                square.side.into(),
+                damaged.arg(),
+            ],
+        )?;
+        Ok(Self {
+            blocks,
+            decode,
+            bytes,
+            bytes_host: queue.pinned(capacity)?,
+            filled: 0,
+            damaged,
+            damaged_host: queue.pinned(count)?,
+            _table: table,
+            _steps: steps,
+        })
+    }
+
+    /// Puts this channel's blocks of `frame` into pinned memory. Returns how many are too long for any encoder.
+    pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<u64, Error> {
+        self.reserve(queue, frame)?;
+        let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
+        let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
+        let first = end;
+        for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
+            let [start, len] = match frame.block(index) {
+                BlockState::Missing => [0, MISSING],
+                BlockState::Zero => [0, 0],
+                BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
+                    too_long += 1;
+                    [0, MISSING]
+                }
+                BlockState::Coded(block) => {
+                    let start = end;
+                    end += block.len();
+                    bytes[start - first..end - first].copy_from_slice(block);
+                    [start as u32, block.len() as u32]
+                }
+            };
+            span[..SPAN / 2].copy_from_slice(&start.to_ne_bytes());
+            span[SPAN / 2..].copy_from_slice(&len.to_ne_bytes());
+        }
+        self.filled = end;
+        Ok(too_long)
+    }
+
+    /// Starts decoding what [`Self::fill`] prepared: the upload, and the kernel if the queue notes it.
+    pub(crate) fn start(&self, queue: &Queue, header: FrameHeader) -> Result<(Event, Option<Event>), Error> {
+        let upload = queue.upload(&self.bytes_host, &self.bytes, self.filled)?;
+        self.set_steps(header)?;
+        let groups = [self.blocks.indices.len(), 1];
+        let decoding = queue.launch_marked(&self.decode, groups, [queue.device().tuning.block_group_size, 1])?;
+        queue.flush()?;
+        Ok((upload, decoding))
+    }
+
+    /// Starts to bring to the host which blocks were damaged.
+    pub(crate) fn fetch_damaged(&mut self, queue: &Queue) -> Result<Event, Error> {
+        let event = queue.download(&self.damaged, &mut self.damaged_host, self.blocks.indices.len())?;
+        queue.flush()?;
+        Ok(event)
+    }
+
+    /// Makes room for this channel's bytes of `frame`.
+    fn reserve(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<(), Error> {
+        let len_of = |&index: &usize| match frame.block(index) {
+            BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
+            _ => 0,
+        };
+        let len = SPAN * self.blocks.indices.len() + self.blocks.indices.iter().map(len_of).sum::<usize>();
+        if len > self.bytes.len() {
+            let capacity = (len + len / 4).next_multiple_of(4);
+            (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
+            BYTES_ARGS.into_iter().try_for_each(|arg| set(&self.decode, arg, self.bytes.arg()))?;
+        }
+        Ok(())
+    }
+
+    fn set_steps(&self, header: FrameHeader) -> Result<(), Error> {
+        // More fine blocks than any frame has mean all of them.
+        let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
+        set(&self.decode, STEP_ARG, Arg::Int(header.step.index().into()))?;
+        set(&self.decode, FINE_BLOCKS_ARG, Arg::Int(fine_blocks))
+    }
+
+    /// How many blocks were damaged, once the frame has been decoded.
+    pub(crate) fn damaged(&self) -> u64 {
+        self.damaged_host.values().iter().map(|&damaged| u64::from(damaged)).sum()
+    }
+}

@@ -1,0 +1,211 @@
+//! The OpenCL decoder: every channel uploads its blocks' bytes, decodes, transforms back and rounds on its own queue.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::coded::{FrameHeader, ReceivedFrame};
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::block_decoder::ChannelDecoder;
+use crate::opencl::device::copy::copy_in;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Event, wait};
+use crate::opencl::device::timeline::{Recorder, Sampling, Stage, Timeline};
+use crate::opencl::device::{self, Device, backend};
+use crate::opencl::transform::channel::{ChannelBlocks, ChannelPipeline, Downloader};
+use crate::reference::check_decode;
+use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
+
+/// Decoder on an OpenCL device.
+pub struct OpenClDecoder {
+    params: StreamParams,
+    layout: BlockLayout,
+    pipelines: Vec<ChannelPipeline>,
+    channels: Vec<ChannelDecoder>,
+    downloaders: Vec<Downloader>,
+    overlap: bool,
+    recorder: Recorder,
+    sampling: Sampling,
+    timeline: Timeline,
+    times: DecodeTimes,
+    damaged: u64,
+    backend: BackendInfo,
+}
+
+impl OpenClDecoder {
+    /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this
+    /// back end was chosen.
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        Self::open_for(params, BlockLayout::new(params), device, reason)
+    }
+
+    /// [`Self::open`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+    pub(crate) fn open_for(
+        params: &StreamParams,
+        layout: BlockLayout,
+        device: Option<&str>,
+        reason: String,
+    ) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params, layout, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(crate) fn on(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: BlockLayout,
+        reason: String,
+    ) -> Result<Self, Error> {
+        Self::memory(device, params, &layout)?.check(device)?;
+        let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
+        let dropped = layout.dropped_levels();
+        let channel = |pipeline: &ChannelPipeline| {
+            let blocks = ChannelBlocks::new(&pipeline.queue, pipeline.channel, &layout)?;
+            ChannelDecoder::new(pipeline.square(), blocks, dropped)
+        };
+        let channels = pipelines.iter().map(channel).collect::<Result<_, _>>()?;
+        let downloaders = pipelines.iter().map(Downloader::new).collect::<Result<_, _>>()?;
+        Ok(Self {
+            params: *params,
+            layout,
+            pipelines,
+            channels,
+            downloaders,
+            overlap: true,
+            recorder: Recorder::default(),
+            sampling: Sampling::default(),
+            timeline: Timeline::default(),
+            times: DecodeTimes::default(),
+            damaged: 0,
+            backend: backend(device, reason),
+        })
+    }
+
+    /// What a decoder allocates before the first frame.
+    pub(crate) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, Error> {
+        let mut memory = Memory::default();
+        ChannelPipeline::memory(device, params, layout, &mut memory)?;
+        Downloader::memory(layout, &mut memory);
+        let counts = ChannelBlocks::memory(params, layout, &mut memory);
+        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
+            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
+        }
+        Ok(memory)
+    }
+
+    /// As [`super::encoder::OpenClEncoder::set_overlap`].
+    pub fn set_overlap(&mut self, overlap: bool) {
+        self.overlap = overlap;
+    }
+
+    /// As [`super::encoder::OpenClEncoder::measure_every`]; block decoder and inverse transform share the time of other frames as
+    /// that of the last one measured.
+    pub fn measure_every(&mut self, frames: u64) {
+        self.sampling = Sampling::every(frames);
+    }
+
+    /// What the device did for the last frame that was measured.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Starts decoding the blocks of a channel, which are in its pinned memory.
+    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<(), Error> {
+        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
+        let (upload, decoding) = self.channels[channel].start(&pipeline.queue, header)?;
+        recorder.note(pipeline.channel, Stage::Upload, upload);
+        if let Some(event) = decoding {
+            pipeline.begin(&event, recorder);
+            recorder.note(pipeline.channel, Stage::Code, event);
+        }
+        Ok(())
+    }
+
+    /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
+    fn bring(&mut self, channel: usize) -> Result<[Event; 2], Error> {
+        let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
+        let samples = self.downloaders[channel].run(pipeline, recorder)?;
+        let damaged = self.channels[channel].fetch_damaged(&pipeline.queue)?;
+        recorder.note(pipeline.channel, Stage::Download, damaged.clone());
+        Ok([samples, damaged])
+    }
+
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        let start = Instant::now();
+        self.recorder.clear();
+        let measured = self.sampling.next();
+        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
+        let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
+        for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            damaged += channel.fill(&pipeline.queue, frame)?;
+        }
+        // All channels' blocks go first: they take the longest.
+        for index in 0..self.pipelines.len() {
+            self.start(index, frame.header)?;
+            if !self.overlap {
+                running.push(self.bring(index)?);
+                self.pipelines[index].queue.finish()?;
+            }
+        }
+        for index in running.len()..self.pipelines.len() {
+            running.push(self.bring(index)?);
+        }
+        rayon::in_place_scope(|scope| {
+            let mut rest = out.data_mut();
+            for (downloader, [there, _]) in self.downloaders.iter().zip(&running) {
+                wait(std::slice::from_ref(there))?;
+                let samples = downloader.samples();
+                let (plane, later) = std::mem::take(&mut rest).split_at_mut(samples.len());
+                copy_in(scope, samples, plane);
+                rest = later;
+            }
+            Ok::<(), Error>(())
+        })?;
+        for (channel, [_, end]) in self.channels.iter().zip(&running) {
+            wait(std::slice::from_ref(end))?;
+            damaged += channel.damaged();
+        }
+        self.damaged += damaged;
+        if measured {
+            self.timeline = self.recorder.timeline()?;
+        }
+        self.times = times(&self.timeline, start.elapsed());
+        Ok(())
+    }
+}
+
+impl Decoder for OpenClDecoder {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+        check_decode(frame, out, &self.params, &self.layout)?;
+        let result = self.run(frame, out);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            for pipeline in &self.pipelines {
+                pipeline.queue.settle();
+            }
+        }
+        result
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.damaged
+    }
+}
+
+/// Divides the `total` of a frame in the ratio of the device's time for block decoder and inverse transform.
+fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
+    let (code, transform) = (timeline.busy_ns(Stage::Code), timeline.busy_ns(Stage::Transform));
+    let share = code as f64 / (code + transform).max(1) as f64;
+    let decode = total.mul_f64(share);
+    let device = Duration::from_nanos(timeline.computing_ns());
+    DecodeTimes { decode, inverse: total.saturating_sub(decode), device }
+}

@@ -1,0 +1,158 @@
+//! The OpenCL encoder: upload, transform and code every channel on its own queue.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::coded::CodedFrame;
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::block_coder::{self, Coder};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::timeline::{Interval, Sampling, Stage, Timeline};
+use crate::opencl::device::{self, Device, backend};
+use crate::opencl::transform::channel::{ChannelBlocks, ChannelPipeline};
+use crate::opencl::transform::upload::Uploads;
+use crate::rate::RateControl;
+use crate::reference::check_picture;
+use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+
+/// Encoder on an OpenCL device.
+pub struct OpenClEncoder {
+    params: StreamParams,
+    rate: RateControl,
+    coder: Coder,
+    uploads: Uploads,
+    sampling: Sampling,
+    timeline: Timeline,
+    times: EncodeTimes,
+    backend: BackendInfo,
+}
+
+impl OpenClEncoder {
+    /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
+    /// `reason` says why this back end was chosen.
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        Self::on(&device::find(device)?, params, reason)
+    }
+
+    /// The same on this device with its settings.
+    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, Error> {
+        Self::memory(device, params)?.check(device)?;
+        let (pipelines, layout) = ChannelPipeline::all(device, params)?;
+        let uploads = Uploads::new(&pipelines, params, 1)?;
+        let blocks = layout.blocks().len();
+        let blocks_of = |p: &ChannelPipeline| ChannelBlocks::new(&p.queue, p.channel, &layout);
+        let channel_blocks = pipelines.iter().map(blocks_of).collect::<Result<_, _>>()?;
+        let areas = block_coder::areas(codes_whole_frames(device));
+        let chunk = if areas > 1 { blocks } else { CHUNK };
+        Ok(Self {
+            params: *params,
+            rate: RateControl::new(blocks, chunk),
+            coder: Coder::new(pipelines, channel_blocks, areas)?,
+            uploads,
+            sampling: Sampling::default(),
+            timeline: Timeline::default(),
+            times: EncodeTimes::default(),
+            backend: backend(device, reason),
+        })
+    }
+
+    /// What an encoder allocates before the first frame.
+    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Uploads::memory(params, &mut memory);
+        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+        let areas = block_coder::areas(codes_whole_frames(device));
+        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
+        Coder::memory(samples, &counts, areas, &mut memory);
+        Ok(memory)
+    }
+
+    /// Whether transfers and kernels of different channels may run at the same time (they may unless this says
+    /// otherwise): for measurements of what that gains.
+    pub fn set_overlap(&mut self, overlap: bool) {
+        self.coder.overlap = overlap;
+    }
+
+    /// Whether the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
+    pub fn can_overlap(&self) -> bool {
+        self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
+    }
+
+    /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the last
+    /// frame measured, and so are upload and transform in [`Encoder::times`]. Where channels overlap, stages are measured and not
+    /// their kernels, which would keep channels apart.
+    pub fn measure_every(&mut self, frames: u64) {
+        self.sampling = Sampling::every(frames);
+    }
+
+    /// What the device did for the last frame that was measured.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn run(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        let start = Instant::now();
+        let coder = &mut self.coder;
+        coder.begin(&self.rate.first_steps(target));
+        let measured = self.sampling.next();
+        coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
+        coder.forward(&mut self.uploads, picture)?;
+        let header = self.rate.code(coder, target)?;
+        let (ends, data) = coder.collect(header, self.rate.lengths())?;
+        if measured {
+            self.timeline = coder.recorder.timeline()?;
+        }
+        self.times = times(&self.timeline, start.elapsed());
+        Ok(CodedFrame { header, ends, data })
+    }
+}
+
+impl Encoder for OpenClEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+        check_picture(picture, self.params.size)?;
+        let result = self.run(picture, target);
+        if result.is_err() {
+            // Nothing of a failed frame may still use the staging memory when the next one fills it.
+            for pipeline in &self.coder.pipelines {
+                pipeline.queue.settle();
+            }
+        }
+        result
+    }
+
+    fn times(&self) -> EncodeTimes {
+        self.times
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// Blocks that a processor codes at a time near the budget.
+const CHUNK: usize = 160;
+
+/// Whether it takes as long for some blocks as for many: graphics cards do.
+fn codes_whole_frames(device: &Device) -> bool {
+    device.tuning.block_group_size > 1
+}
+
+/// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind
+/// them, then everything else.
+fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
+    let transforms = timeline.intervals.iter().filter(|i| i.stage == Stage::Transform);
+    let coefficients_ns = transforms.map(|i| i.end_ns).max().unwrap_or(0);
+    let first = |i: &&Interval| matches!(i.stage, Stage::Upload | Stage::Transform) && i.start_ns < coefficients_ns;
+    let first = Timeline { intervals: timeline.intervals.iter().filter(first).copied().collect() };
+    let upload = Duration::from_nanos(first.busy_ns(Stage::Upload));
+    let both = Duration::from_nanos(first.span_ns());
+    EncodeTimes {
+        upload,
+        transform: both.saturating_sub(upload),
+        code: total.saturating_sub(both.max(upload)),
+        device: Duration::from_nanos(timeline.computing_ns()),
+    }
+}

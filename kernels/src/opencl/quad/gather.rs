@@ -1,0 +1,100 @@
+//! The bytes of a frame's blocks, brought together from the slots of their channels and to the host.
+
+use common::frame::Channel;
+
+use super::block_coder::ChannelCoder;
+use crate::Error;
+use crate::opencl::device::kernel::{Kernel, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
+use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::transform::channel::Square;
+
+/// Where a block's bytes lie.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) channel: usize,
+    /// Which of the channel's slots.
+    pub(crate) slot: usize,
+}
+
+/// Memory and kernel that bring a frame together.
+pub(crate) struct Gather {
+    kernel: Kernel,
+    /// Channel, slot, place in the frame and length of each block.
+    places: Buffer<u32>,
+    places_host: Pinned<u32>,
+    bytes: Buffer<u8>,
+    bytes_host: Pinned<u8>,
+}
+
+/// Position of the output among the arguments of `quad_gather`.
+const BYTES_ARG: u32 = 4;
+
+impl Gather {
+    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    fn capacity(samples: usize) -> usize {
+        samples.div_ceil(4).max(4096)
+    }
+
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(samples: usize, blocks: usize, memory: &mut Memory) {
+        memory.buffers::<u32>(&[4 * blocks]);
+        memory.buffers::<u8>(&[Self::capacity(samples)]);
+        memory.pinned::<u32>(&[4 * blocks]);
+        memory.pinned::<u8>(&[Self::capacity(samples)]);
+    }
+
+    /// For the blocks of one to three channels, whose coefficients these are; runs on the queue of the first.
+    pub(crate) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self, Error> {
+        let (queue, program) = (squares[0].queue, squares[0].program);
+        let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());
+        let blocks: usize = channels.iter().map(|channel| channel.blocks.indices.len()).sum();
+        let (places, bytes) = (queue.buffer(4 * blocks)?, queue.buffer(capacity)?);
+        // A channel that is not there has no blocks either.
+        let mut args: Vec<_> = channels.iter().cycle().take(3).map(|channel| channel.slots.arg()).collect();
+        args.extend([places.arg(), bytes.arg()]);
+        let kernel = kernel(program, "quad_gather", &args)?;
+        let (places_host, bytes_host) = (queue.pinned(4 * blocks)?, queue.pinned(capacity)?);
+        Ok(Self { kernel, places, places_host, bytes, bytes_host })
+    }
+
+    /// Brings the blocks of a frame, which lie in `places` and have these `lengths`, to the host, when all channels have been
+    /// coded: where each ends, and the bytes. Notes the commands as those of `channel`.
+    pub(crate) fn run(
+        &mut self,
+        queue: &Queue,
+        channel: Channel,
+        places: impl Iterator<Item = Place>,
+        lengths: &[u32],
+        recorder: &mut Recorder,
+    ) -> Result<(Vec<u32>, Vec<u8>), Error> {
+        let mut ends = Vec::with_capacity(lengths.len());
+        let mut end = 0;
+        let to = self.places_host.values_mut().as_chunks_mut::<4>().0;
+        for ((to, place), &length) in to.iter_mut().zip(places).zip(lengths) {
+            // Bounded by what buffers hold.
+            *to = [place.channel as u32, place.slot as u32, end, length];
+            end += length;
+            ends.push(end);
+        }
+        let len = end as usize;
+        if len == 0 {
+            return Ok((ends, Vec::new()));
+        }
+        if len > self.bytes.len() {
+            let capacity = len + len / 4;
+            (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
+            set(&self.kernel, BYTES_ARG, self.bytes.arg())?;
+        }
+        recorder.note(channel, Stage::Upload, queue.upload(&self.places_host, &self.places, self.places.len())?);
+        let groups = [lengths.len(), 1];
+        let event = queue.launch_marked(&self.kernel, groups, [queue.device().tuning.block_group_size, 1])?;
+        recorder.note(channel, Stage::Code, event);
+        let event = queue.download(&self.bytes, &mut self.bytes_host, len)?;
+        recorder.note(channel, Stage::Download, event.clone());
+        queue.flush()?;
+        wait(&[event])?;
+        Ok((ends, self.bytes_host.values()[..len].to_vec()))
+    }
+}

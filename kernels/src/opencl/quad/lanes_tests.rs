@@ -1,0 +1,166 @@
+//! The block coder with the settings of graphics cards, where several work-items share a block and whole frames are coded
+//! at several steps, against the reference. On any device: results do not depend on settings.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, StreamParams, Wavelet};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+
+use super::decoder::OpenClDecoder;
+use super::encoder::OpenClEncoder;
+use crate::opencl::device::{self, Device};
+use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
+use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
+use crate::reference::{ReferenceDecoder, ReferenceEncoder};
+use crate::tune::Tuning;
+use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+
+fn params(width: u32, height: u32) -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(width, height).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    }
+}
+
+/// Numbers that look random, the same on every run.
+fn noise(seed: &mut u32) -> u32 {
+    *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    *seed >> 8
+}
+
+/// Slopes, edges, and noise that grows from left to right.
+fn picture(params: &StreamParams, mut seed: u32) -> Vec<u8> {
+    let width = params.size.width();
+    let sample = |at: usize| {
+        let (x, y) = (at % width, at / width);
+        let edge = if (x / 37 + y / 23).is_multiple_of(2) { 70 } else { 0 };
+        (20 + edge + (x + y) / 5 % 60 + noise(&mut seed) as usize % (1 + x * 100 / width)) as u8
+    };
+    (0..PixelFormat::I420.bytes(params.size)).map(sample).collect()
+}
+
+fn devices() -> Vec<Arc<Device>> {
+    let device = device::find(None).unwrap();
+    let shape = |block_group_size, blocks_per_group| Tuning { block_group_size, blocks_per_group, ..Tuning::CPU };
+    [(32, 4), (32, 1), (32, 2), (64, 4), (1, 1)]
+        .map(|(size, blocks)| Arc::new(device.with_tuning(shape(size, blocks))))
+        .to_vec()
+}
+
+fn encode_all(encoder: &mut impl Encoder, params: &StreamParams) -> Vec<CodedFrame> {
+    let targets = [60_000, 60_000, 61_000, 30_000, 5_000, 100_000, 98_000, 400].map(Target::Bytes);
+    let targets = targets.into_iter().chain([0, 20, 56, 120].map(|step| Target::Step(StepIndex::new(step).unwrap())));
+    let frame = |(seed, target): (usize, Target)| {
+        let data = picture(params, seed as u32 / 2);
+        encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data).unwrap(), target).unwrap()
+    };
+    targets.enumerate().map(frame).collect()
+}
+
+/// The frame with a third of its blocks changed, at another step.
+fn harmed(frame: &CodedFrame, mut seed: u32) -> ReceivedFrame {
+    let header = FrameHeader { fine_blocks: noise(&mut seed) % 40, ..frame.header };
+    let mut received = ReceivedFrame::empty(header, frame.ends.len());
+    for index in 0..frame.ends.len() {
+        let mut bytes = frame.block(index).to_vec();
+        match noise(&mut seed) % 12 {
+            0 => continue,
+            1 => bytes = (0..noise(&mut seed) % 300).map(|_| noise(&mut seed) as u8).collect(),
+            2 => bytes.truncate(noise(&mut seed) as usize % (bytes.len() + 1)),
+            3 if !bytes.is_empty() => {
+                let at = noise(&mut seed) as usize % bytes.len();
+                bytes[at] ^= 1 << (noise(&mut seed) % 8);
+            }
+            _ => {}
+        }
+        received.insert(index, &bytes);
+    }
+    received
+}
+
+/// The pictures of these frames, one after another, and how many blocks were damaged.
+fn decode_all(decoder: &mut dyn Decoder, params: &StreamParams, received: &[ReceivedFrame]) -> (Vec<Vec<u8>>, u64) {
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    let picture = |frame| {
+        decoder.decode(frame, &mut out).unwrap();
+        out.data().to_vec()
+    };
+    let pictures = received.iter().map(picture).collect();
+    (pictures, decoder.damaged_blocks())
+}
+
+#[test]
+fn work_items_that_share_a_block_code_what_the_reference_codes() {
+    for (width, height) in [(203, 117), (1, 7), (64, 33)] {
+        let params = params(width, height);
+        let expected = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
+        for device in devices() {
+            let mut encoder = OpenClEncoder::on(&device, &params, String::new()).unwrap();
+            let frames = encode_all(&mut encoder, &params);
+            assert!(frames == expected, "{width} x {height} with {:?}", device.tuning);
+        }
+    }
+}
+
+#[test]
+fn work_items_that_share_a_block_decode_what_the_reference_decodes() {
+    let params = params(203, 117);
+    let frames = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
+    let received: Vec<_> = frames.iter().zip(0..).map(|(frame, seed)| harmed(frame, seed)).collect();
+    let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
+    let expected = decode_all(&mut ReferenceDecoder::new(&params, BlockLayout::new(&params), String::new()));
+    assert!(expected.1 > 20, "{} damaged blocks", expected.1);
+    for device in devices() {
+        let result =
+            decode_all(&mut OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new()).unwrap());
+        assert!(result == expected, "{:?}", device.tuning);
+    }
+}
+
+#[test]
+fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
+    let codec = CodecParams { wavelet: Wavelet::Cdf53, ..CodecParams::default() };
+    for (width, height) in [(203, 117), (1, 7), (64, 33)] {
+        let params = StreamParams { codec, ..params(width, height) };
+        let layout = || BlockLayout::new(&params);
+        let data = picture(&params, 9);
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let mut reference = open_encoder(&params, BackendChoice::Reference, None).unwrap();
+        let frame = reference.encode(picture, Target::Lossless).unwrap();
+        let received: Vec<_> = (0..8).map(|seed| harmed(&frame, seed)).chain([(&frame).into()]).collect();
+        let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
+        let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
+        for device in devices() {
+            let mut encoder = OpenClLosslessEncoder::on(&device, &params, String::new()).unwrap();
+            let coded = encoder.encode(picture, Target::Lossless).unwrap();
+            assert!(coded == frame, "{width} x {height} with {:?}", device.tuning);
+            let mut decoder = OpenClLosslessDecoder::on(&device, &params, layout(), String::new()).unwrap();
+            assert!(decode_all(&mut decoder) == expected, "{width} x {height} with {:?}", device.tuning);
+        }
+    }
+}
+
+#[test]
+fn a_picture_that_stays_is_coded_alike_frame_after_frame() {
+    let params = params(203, 117);
+    let data = picture(&params, 5);
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let mut reference = ReferenceEncoder::new(&params, String::new());
+    let mut encoder = OpenClEncoder::on(&devices()[0], &params, String::new()).unwrap();
+    for frame in 0..70 {
+        let target = Target::Bytes(6000);
+        let expected = reference.encode(picture, target).unwrap();
+        assert!(encoder.encode(picture, target).unwrap() == expected, "frame {frame}");
+    }
+    // Of the last frame that was measured, and of no other.
+    let entries = encoder.timeline().intervals.len();
+    assert!((15..200).contains(&entries), "{entries} entries");
+}

@@ -1,0 +1,9 @@
+//! The block coder of the profile `quad`, lossy streams.
+
+pub(crate) mod block_coder;
+pub(crate) mod block_decoder;
+pub(crate) mod decoder;
+pub(crate) mod encoder;
+pub(crate) mod gather;
+#[cfg(test)]
+mod lanes_tests;

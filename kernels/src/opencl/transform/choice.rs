@@ -1,0 +1,147 @@
+//! Which scheme computes which level of a transform.
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+
+use super::address::Tabled;
+use super::convolution::Convolution;
+use super::level::{LevelKernels, LevelSize};
+use super::line::Lines;
+use super::rowcolumn::RowColumn;
+use super::scheme::Tiles;
+use super::slab::Slab;
+use super::tail::Tail;
+use super::tile::Separable;
+use crate::opencl::device::Device;
+use crate::opencl::device::queue::Queue;
+use crate::reference::sample::Sample;
+use crate::transform::Filter;
+use crate::wavelet::{Element, Scheme, Wavelet};
+use crate::{Error, TransformParams};
+
+/// A scheme, and [`Lines`] for the levels that it does not take.
+pub(crate) struct Schemes<T> {
+    scheme: Box<dyn LevelKernels<T>>,
+    lines: Option<Lines>,
+    /// For levels of up to so many samples, which do not fill the device: the same lifting steps, a barrier each, by many
+    /// work-items that do little.
+    small: Option<(Tiles, usize)>,
+    tail: Option<Tail>,
+}
+
+impl Schemes<f32> {
+    /// For streams: the CDF 9/7 by the scheme that suits the device.
+    pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+        match device.tuning.scheme {
+            Scheme::Slab => Self::slab(device, boundary, pyramid),
+            _ => Self::separable(device, Wavelet::Cdf97, Element::F32, boundary, pyramid),
+        }
+    }
+}
+
+impl<T: Sample + Tabled> Schemes<T> {
+    fn tiles(
+        device: &Device,
+        scheme: Scheme,
+        wavelet: Wavelet,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+    ) -> Result<Self, Error> {
+        let tiles = Box::new(Tiles::new(device, scheme, wavelet, T::ELEMENT, boundary)?);
+        Self::new(tiles, pyramid, || Lines::new(device, wavelet, T::ELEMENT, boundary))
+    }
+
+    /// As the parameters ask, or what suits them best; [`Error::SchemeNotFor`] or [`Error::NotOnThisBackend`] if there is no
+    /// such thing.
+    pub(crate) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
+        let (device, filter, boundary, element) = (queue.device(), &params.filter, params.boundary, T::ELEMENT);
+        if element == Element::F64 && !device.has_doubles() {
+            let what = format!("{element} on this device");
+            return Err(Error::NotOnThisBackend { backend: "opencl", what, instead: "cpu" });
+        }
+        let default = match filter {
+            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => device.tuning.scheme,
+            Filter::Wavelet(_) => Scheme::Separable,
+            Filter::Bank(_) => Scheme::Rowcolumn,
+        };
+        let scheme = params.scheme.unwrap_or(default);
+        match (scheme, filter) {
+            (Scheme::Convolution, _) => {
+                Ok(Self::all(Box::new(Convolution::<T>::new(queue, filter, boundary, pyramid)?)))
+            }
+            (Scheme::Rowcolumn, _) => Ok(Self::all(Box::new(RowColumn::<T>::new(queue, filter, boundary, pyramid)?))),
+            (Scheme::Slab, Filter::Wavelet(Wavelet::Cdf97)) if element == Element::F32 => {
+                Self::slab(device, boundary, pyramid)
+            }
+            (Scheme::Separable, &Filter::Wavelet(wavelet)) => {
+                Self::separable(device, wavelet, element, boundary, pyramid)
+            }
+            (Scheme::Slab, _) | (_, Filter::Bank(_)) => {
+                let filter = filter.to_string();
+                Err(Error::SchemeNotFor { scheme, filter, element, instead: default })
+            }
+            (_, &Filter::Wavelet(wavelet)) => Self::tiles(device, scheme, wavelet, boundary, pyramid),
+        }
+    }
+}
+
+impl<T> Schemes<T> {
+    fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+        let slab = Box::new(Slab::new(device, boundary)?);
+        let mut slab = Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))?;
+        slab.tail = Some(Tail::new(device, Wavelet::Cdf97, Element::F32, boundary)?);
+        Ok(slab)
+    }
+
+    fn separable(
+        device: &Device,
+        wavelet: Wavelet,
+        element: Element,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+    ) -> Result<Self, Error> {
+        let tiles = Box::new(Separable::new(device, wavelet, element, boundary)?);
+        let mut separable = Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))?;
+        if device.tuning.small_level > 0 {
+            let tiles = Tiles::new(device, Scheme::Separable, wavelet, element, boundary)?;
+            separable.small = Some((tiles, device.tuning.small_level));
+        }
+        separable.tail = Some(Tail::new(device, wavelet, element, boundary)?);
+        Ok(separable)
+    }
+
+    /// All levels by `scheme`, which takes any size.
+    fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
+        Self { scheme, lines: None, small: None, tail: None }
+    }
+
+    /// `lines` is called if there is a level that `scheme` does not take.
+    fn new(
+        scheme: Box<dyn LevelKernels<T>>,
+        pyramid: &Pyramid,
+        lines: impl FnOnce() -> Result<Lines, Error>,
+    ) -> Result<Self, Error> {
+        let takes_all = LevelSize::all(pyramid).iter().all(|size| scheme.takes(size));
+        let lines = if takes_all { None } else { Some(lines()?) };
+        Ok(Self { scheme, lines, small: None, tail: None })
+    }
+
+    /// What computes all of these levels, the last of a transform, at once.
+    pub(crate) fn tail(&self, sizes: &[LevelSize]) -> Option<&Tail> {
+        self.tail.as_ref().filter(|tail| tail.takes(sizes))
+    }
+
+    /// What computes a level of this size.
+    pub(crate) fn of(&self, size: &LevelSize) -> &dyn LevelKernels<T> {
+        let fits = |(tiles, most): &&(Tiles, usize)| {
+            size.w * size.h <= *most && <Tiles as LevelKernels<T>>::takes(tiles, size)
+        };
+        if let Some((tiles, _)) = self.small.as_ref().filter(fits) {
+            return tiles;
+        }
+        match &self.lines {
+            Some(lines) if !self.scheme.takes(size) => lines,
+            _ => &*self.scheme,
+        }
+    }
+}

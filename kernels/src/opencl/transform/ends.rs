@@ -1,0 +1,187 @@
+//! Both ends of a stream's transform: the finest level from or to the bytes of a picture, or, where no launch computes that,
+//! a plane between them (`cl/shared/source.cl`, `cl/transform/colour_plane.cl`).
+
+use common::frame::FrameSize;
+use common::params::Boundary;
+
+use super::channel::ChannelPipeline;
+use super::level::{Launch, RowsLaunch, Samples};
+use super::params;
+use super::source::Convert;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
+use crate::opencl::device::queue::{Buffer, Event};
+use crate::opencl::device::timeline::{Recorder, Stage};
+
+const PLANE: [&str; 4] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/shared/source.cl"),
+    include_str!("../../../cl/transform/colour_plane.cl"),
+];
+
+fn plane_program(device: &Device, options: &str) -> Result<Program, Error> {
+    // The boundary means nothing to these kernels.
+    device.build(&PLANE, &[&params::defines(&device.tuning, Boundary::Symmetric), options].concat())
+}
+
+/// From a picture's bytes to coefficients.
+pub(crate) struct First {
+    /// What makes a plane of the bytes, if the finest level does not read them itself.
+    plane: Option<Kernel>,
+    /// The finest level, if one launch computes it.
+    level: Option<RowsLaunch>,
+}
+
+/// How far a channel has come with the rows of its picture.
+#[derive(Default)]
+pub(crate) struct Progress {
+    /// Rows of the plane.
+    rows: usize,
+    /// Rows of groups of the finest level.
+    groups: usize,
+}
+
+impl First {
+    /// For `pipeline`, whose samples `convert` finds in `bytes` of pictures of `size`.
+    pub(crate) fn new(
+        pipeline: &ChannelPipeline,
+        convert: Convert,
+        bytes: &Buffer<u8>,
+        size: FrameSize,
+    ) -> Result<Self, Error> {
+        let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
+        let finest = transform.finest();
+        let level = |from: &Samples<'_>| match &finest {
+            Some(level) => pipeline.schemes.of(&level.size).forward_from(device, level, from),
+            None => Ok(None),
+        };
+        let samples = convert.samples(bytes, size, pipeline.channel);
+        if let Some(samples) = samples.as_ref().filter(|_| convert.suits_levels(device.info.kind))
+            && let Some(level) = level(samples)?
+        {
+            return Ok(Self { plane: None, level: Some(level) });
+        }
+        let (plane, pitch) = transform.samples();
+        let to = [plane.arg(), pitch.into(), pipeline.width.into()];
+        let kernel = match samples {
+            Some(Samples { options, args }) => {
+                kernel(&*plane_program(device, &options)?, "plane_copy", &[args.as_slice(), &to].concat())?
+            }
+            None => kernel(&*plane_program(device, "")?, "plane_zero", &to)?,
+        };
+        let from = Samples { options: String::new(), args: to[..2].to_vec() };
+        Ok(Self { plane: Some(kernel), level: level(&from)? })
+    }
+
+    /// Runs what needs no samples but those of the first `rows` rows and was not run before, after these events; notes the
+    /// commands.
+    pub(crate) fn run(
+        &self,
+        pipeline: &ChannelPipeline,
+        rows: usize,
+        progress: &mut Progress,
+        after: &[Event],
+        recorder: &mut Recorder,
+    ) -> Result<(), Error> {
+        let mut after = after;
+        if let Some(kernel) = &self.plane {
+            let event = pipeline.launch_rows(kernel, progress.rows..rows, after)?;
+            recorder.note(pipeline.channel, Stage::Transform, event);
+            progress.rows = rows;
+            // It comes before in the queue.
+            after = &[];
+        }
+        let Some(first) = &self.level else { return Ok(()) };
+        let (ready, done) = (groups_ready(first, rows, pipeline), progress.groups);
+        if ready > done {
+            let Launch { kernel, groups, group_size, .. } = &first.launch;
+            let event = pipeline.queue.launch_from(
+                kernel,
+                [0, done * group_size[1]],
+                [groups[0], ready - done],
+                *group_size,
+                after,
+            )?;
+            recorder.note(pipeline.channel, Stage::Transform, event);
+            progress.groups = ready;
+        }
+        Ok(())
+    }
+
+    /// Runs the levels that are left; notes the commands.
+    pub(crate) fn rest(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<(), Error> {
+        let mut events = Vec::new();
+        if self.level.is_some() {
+            pipeline.transform.run_forward_below(&pipeline.queue, &mut events)?;
+        } else {
+            pipeline.transform.run_forward(&pipeline.queue, &mut events)?;
+        }
+        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        Ok(())
+    }
+
+    /// Whether the finest level reads the bytes itself.
+    #[cfg(test)]
+    pub(crate) fn is_fused(&self) -> bool {
+        self.plane.is_none()
+    }
+}
+
+/// How many rows of groups find all that they read in the first `rows` rows of samples.
+fn groups_ready(first: &RowsLaunch, rows: usize, pipeline: &ChannelPipeline) -> usize {
+    let [_, all] = first.launch.groups;
+    if rows >= pipeline.height {
+        return all;
+    }
+    // The first samples depend on the last ones.
+    if pipeline.boundary == Boundary::Periodic {
+        return 0;
+    }
+    (rows.saturating_sub(first.reach) / first.rows).min(all)
+}
+
+/// From coefficients to bytes.
+pub(crate) enum Last {
+    /// The finest level writes them.
+    Level(Launch),
+    /// A kernel makes them of a plane.
+    Plane(Kernel),
+}
+
+impl Last {
+    /// For `pipeline`.
+    pub(crate) fn new(pipeline: &ChannelPipeline, samples: &Samples<'_>) -> Result<Self, Error> {
+        let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
+        if let Some(level) = transform.finest()
+            && let Some(last) = pipeline.schemes.of(&level.size).inverse_to(device, &level, samples)?
+        {
+            return Ok(Self::Level(last));
+        }
+        let (plane, pitch) = transform.samples();
+        let args = [&[plane.arg(), pitch.into()], samples.args.as_slice(), &[Arg::from(pipeline.width)]].concat();
+        Ok(Self::Plane(kernel(&*plane_program(device, &samples.options)?, "plane_copy", &args)?))
+    }
+
+    /// All levels and what rounds; notes the commands.
+    pub(crate) fn run(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<(), Error> {
+        let (queue, mut events) = (&pipeline.queue, Vec::new());
+        match self {
+            Self::Level(last) => {
+                pipeline.transform.run_inverse_below(queue, &mut events)?;
+                // Marked, since a download may wait for another channel's.
+                if let Some(event) = queue.launch_marked(&last.kernel, last.groups, last.group_size)? {
+                    pipeline.end(Stage::Transform, &event, recorder);
+                    events.push(event);
+                }
+            }
+            Self::Plane(kernel) => {
+                pipeline.transform.run_inverse(queue, &mut events)?;
+                events.extend(pipeline.launch_rows(kernel, 0..pipeline.height, &[])?);
+            }
+        }
+        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! The finest level from and to the bytes of pictures, with the settings of all kinds of device, against the reference. On
+//! any device: results do not depend on settings.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use common::coded::StepIndex;
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{Boundary, CodecParams, Padding, StreamParams};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+
+use super::channel::ChannelPipeline;
+use super::ends::First;
+use super::source::Convert;
+use crate::opencl::device::{self, Device};
+use crate::opencl::lab::pipeline::{Flow, OpenClPipeline, PipelineParams};
+use crate::opencl::quad::decoder::OpenClDecoder;
+use crate::reference::quantise::Quantiser;
+use crate::reference::{ReferenceDecoder, ReferenceEncoder};
+use crate::tune::Tuning;
+use crate::wavelet::Scheme;
+use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, PictureRef, Target, Values, open_transform};
+
+fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(size.0, size.1).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams { boundary, padding, ..CodecParams::default() },
+    }
+}
+
+/// Strips as on a processor; tiles, generated tiles and slabs as on graphics cards: small enough for several rows of groups.
+fn devices() -> Vec<Arc<Device>> {
+    let device = device::find(None).unwrap();
+    let narrow = Tuning { strip: 24, min_segment: 4, groups_per_unit: 64, ..Tuning::CPU };
+    let tiles = Tuning { scheme: Scheme::Separable, forward_tile: [64, 16, 8, 4, 2], small_level: 0, ..Tuning::GPU };
+    let generated = Tuning { tile: [16, 16], small_level: 1 << 20, ..tiles.clone() };
+    let slab = Tuning { scheme: Scheme::Slab, group_size: 32, strip: 28, min_segment: 4, ..Tuning::GPU };
+    let mut all = [narrow, tiles, generated, slab];
+    all.iter_mut().for_each(|tuning| (tuning.block_group_size, tuning.blocks_per_group) = (1, 1));
+    let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Gpu, DeviceKind::Gpu];
+    let of_kind = |(tuning, kind)| {
+        let mut device = device.with_tuning(tuning);
+        device.info.kind = kind;
+        Arc::new(device)
+    };
+    all.into_iter().zip(kinds).map(of_kind).collect()
+}
+
+fn picture(format: PixelFormat, size: FrameSize) -> Vec<u8> {
+    (0..format.bytes(size)).map(|at| ((at * at * 7 + 13 * at) % 83 + at / 61 % 150) as u8).collect()
+}
+
+fn check_forward(params: &StreamParams, format: PixelFormat, devices: &[Arc<Device>]) {
+    let data = picture(format, params.size);
+    let picture = PictureRef::new(format, params.size, &data).unwrap();
+    let mut reference = open_transform(&params.into(), BackendChoice::Reference, None).unwrap();
+    let Values::F32(squares) = reference.forward(picture).unwrap() else { unreachable!() };
+    let step = StepIndex::new(20).unwrap();
+    let quantiser = Quantiser::new(step);
+    let expected: Vec<Vec<i32>> =
+        squares.iter().map(|square| square.iter().map(|&value| quantiser.quantise(value)).collect()).collect();
+    for device in devices {
+        for stripes in [1, 4] {
+            let flow = Flow::PictureToQuantised(format, step);
+            let params = PipelineParams { stream: *params, flow, depth: 1, stripes, overlap: true, timed: false };
+            let mut pipeline = OpenClPipeline::on(device, &params).unwrap();
+            // The second picture finds what the first one left.
+            for _ in 0..2 {
+                pipeline.submit_picture(picture).unwrap();
+                let quantised = pipeline.collect().unwrap().unwrap().quantised().unwrap();
+                assert!(quantised == expected, "{params:?} with {:?}", device.tuning);
+            }
+        }
+    }
+}
+
+#[test]
+fn formats_are_read_by_all_schemes_in_any_stripes() {
+    let devices = devices();
+    for (size, chroma, format) in [
+        ((203, 117), Chroma::C420, PixelFormat::I420),
+        ((203, 117), Chroma::C420, PixelFormat::Nv12),
+        ((203, 117), Chroma::C420, PixelFormat::Rgb8),
+        ((132, 90), Chroma::C444, PixelFormat::Yuyv),
+        ((132, 90), Chroma::C444, PixelFormat::I420),
+    ] {
+        check_forward(&params(size, chroma, Boundary::Symmetric, Padding::Smooth), format, &devices);
+    }
+}
+
+#[test]
+fn ugly_sizes_boundaries_and_paddings_are_read_by_all_schemes() {
+    let devices = devices();
+    for size in [(1, 1), (17, 31), (639, 359)] {
+        check_forward(&params(size, Chroma::C420, Boundary::Symmetric, Padding::Smooth), PixelFormat::I420, &devices);
+    }
+    for (boundary, padding) in
+        [(Boundary::Periodic, Padding::Smooth), (Boundary::Zero, Padding::Smooth), (Boundary::Symmetric, Padding::Zero)]
+    {
+        check_forward(&params((204, 120), Chroma::C420, boundary, padding), PixelFormat::Nv12, &devices[..2]);
+    }
+}
+
+#[test]
+fn bytes_are_written_by_all_schemes() {
+    let devices = devices();
+    for (size, chroma, boundary, padding) in [
+        ((17, 31), Chroma::C420, Boundary::Symmetric, Padding::Zero),
+        ((203, 117), Chroma::C420, Boundary::Symmetric, Padding::Smooth),
+        ((132, 90), Chroma::C444, Boundary::Periodic, Padding::Smooth),
+        ((131, 90), Chroma::Grey, Boundary::Zero, Padding::Zero),
+    ] {
+        let params = params(size, chroma, boundary, padding);
+        let (layout, format) = (BlockLayout::new(&params), chroma.picture_format());
+        let data = picture(format, params.size);
+        let picture = PictureRef::new(format, params.size, &data).unwrap();
+        let target = Target::Step(StepIndex::new(40).unwrap());
+        let frame = ReferenceEncoder::new(&params, String::new()).encode(picture, target).unwrap();
+        let decode = |decoder: &mut dyn Decoder| {
+            let mut out = Picture::for_stream(chroma, params.size);
+            decoder.decode(&(&frame).into(), &mut out).unwrap();
+            out
+        };
+        let expected = decode(&mut ReferenceDecoder::new(&params, layout.clone(), String::new()));
+        // Boundaries are in what the tests of transforms compare.
+        let few = if boundary == Boundary::Symmetric { devices.len() } else { 2 };
+        for device in &devices[..few] {
+            let mut decoder = OpenClDecoder::on(device, &params, layout.clone(), String::new()).unwrap();
+            assert!(decode(&mut decoder) == expected, "{params:?} with {:?}", device.tuning);
+        }
+    }
+}
+
+#[test]
+fn planes_of_bytes_go_to_no_other_plane() {
+    let params = params((203, 117), Chroma::C420, Boundary::Symmetric, Padding::Smooth);
+    let source =
+        |channel, format| crate::opencl::transform::source::source(format, params.size, params.chroma, channel).convert;
+    for device in devices() {
+        let (pipelines, _) = ChannelPipeline::all(&device, &params).unwrap();
+        for pipeline in &pipelines {
+            let bytes = pipeline.queue.buffer(3 * params.size.pixels()).unwrap();
+            let is_fused = |convert: Convert| First::new(pipeline, convert, &bytes, params.size).unwrap().is_fused();
+            // The finest level of colour is more than the tail takes, and so is that of luma.
+            assert!(is_fused(source(pipeline.channel, PixelFormat::I420)), "{:?}", device.tuning);
+            assert!(!is_fused(source(pipeline.channel, PixelFormat::Rgb8)), "{:?}", device.tuning);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One level of a channel's transform: what it reads and writes, and what a scheme makes of it.
+
+use common::params::Boundary;
+use common::pyramid::{Orientation, Pyramid};
+
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Arg, Kernel};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Mem};
+
+/// A buffer between levels, and how far apart its rows are.
+pub(crate) struct Place<'a, T> {
+    pub(crate) buffer: &'a Buffer<T>,
+    pub(crate) pitch: usize,
+}
+
+impl<T> Clone for Place<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<'_, T> {}
+
+/// Sizes of one level, in samples and coefficients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LevelSize {
+    /// Samples that are stored; those beyond are zero up to [`Self::w`] x [`Self::h`].
+    pub(crate) in_w: usize,
+    pub(crate) in_h: usize,
+    /// Samples that are transformed.
+    pub(crate) w: usize,
+    pub(crate) h: usize,
+    /// Low coefficients that can be non-zero.
+    pub(crate) low_w: usize,
+    pub(crate) low_h: usize,
+    /// High coefficients of a row and of a column that can be non-zero. An inverse transform must read all `w / 2` and
+    /// `h / 2` that the square has room for: squares from elsewhere may hold others.
+    pub(crate) high_w: usize,
+    pub(crate) high_h: usize,
+    /// Where the detail bands start in the square: so far to the right and so far down.
+    pub(crate) half_side: usize,
+}
+
+impl LevelSize {
+    /// Sizes of all levels of `pyramid`, the finest first.
+    pub(crate) fn all(pyramid: &Pyramid) -> Vec<Self> {
+        (1..=pyramid.levels()).map(|level| Self::new(pyramid, level)).collect()
+    }
+
+    /// Sizes of level `level`, 1 to [`Pyramid::levels`].
+    fn new(pyramid: &Pyramid, level: usize) -> Self {
+        let (in_w, in_h) = if level == 1 {
+            (pyramid.plane().width(), pyramid.plane().height())
+        } else {
+            let finer = pyramid.band(level - 1, Orientation::LL);
+            (finer.width, finer.height)
+        };
+        let (w, h) = pyramid.transform_extent(level);
+        let (low, high) = (pyramid.band(level, Orientation::LL), pyramid.band(level, Orientation::HH));
+        Self {
+            in_w,
+            in_h,
+            w,
+            h,
+            low_w: low.width,
+            low_h: low.height,
+            high_w: high.width,
+            high_h: high.height,
+            half_side: pyramid.side() >> level,
+        }
+    }
+
+    /// Whether rows or columns of odd length wrap around. Their seam lies between two low coefficients, and no extension of
+    /// the samples gives what wrapping in every lifting step gives.
+    pub(crate) fn is_odd_ring(&self, boundary: Boundary) -> bool {
+        let odd = |n: usize| n > 1 && n % 2 == 1;
+        boundary == Boundary::Periodic && (odd(self.w) || odd(self.h))
+    }
+}
+
+/// One level: its sizes, and its memory.
+pub(crate) struct Level<'a, T> {
+    pub(crate) size: LevelSize,
+    /// The samples, `in_w` x `in_h`.
+    pub(crate) fine: Place<'a, T>,
+    /// The low band, `low_w` x `low_h`. The last level's is the corner of `bands`.
+    pub(crate) coarse: Place<'a, T>,
+    /// The whole square, for the detail bands; zero where nothing is written.
+    pub(crate) bands: Place<'a, T>,
+    /// At least [`LevelKernels::scratch`] values.
+    pub(crate) scratch: &'a Buffer<T>,
+}
+
+impl<T> Level<'_, T> {
+    /// What a kernel of one forward level takes: samples, their sizes, low band, detail bands.
+    pub(crate) fn forward_args(&self) -> Vec<Arg<'_>> {
+        self.forward_args_from(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    }
+
+    /// The same with these arguments for the samples.
+    pub(crate) fn forward_args_from<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
+        let size = &self.size;
+        let rest = [
+            size.in_w.into(),
+            size.in_h.into(),
+            size.w.into(),
+            size.h.into(),
+            self.coarse.buffer.arg(),
+            self.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            self.bands.buffer.arg(),
+            self.bands.pitch.into(),
+            size.half_side.into(),
+            size.high_w.into(),
+            size.high_h.into(),
+        ];
+        [samples, &rest].concat()
+    }
+
+    /// What a kernel of one inverse level takes: low band, all the details that the square has room for, samples.
+    pub(crate) fn inverse_args(&self) -> Vec<Arg<'_>> {
+        self.inverse_args_to(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    }
+
+    /// The same with these arguments for the samples.
+    pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
+        let size = &self.size;
+        let bands = [
+            self.coarse.buffer.arg(),
+            self.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            self.bands.buffer.arg(),
+            self.bands.pitch.into(),
+            size.half_side.into(),
+            (size.w / 2).into(),
+            (size.h / 2).into(),
+            size.w.into(),
+            size.h.into(),
+        ];
+        [&bands, samples, &[size.in_w.into(), size.in_h.into()]].concat()
+    }
+}
+
+/// Samples that are elsewhere than in a plane: options and arguments for `cl/shared/source.cl`.
+pub(crate) struct Samples<'a> {
+    pub(crate) options: String,
+    pub(crate) args: Vec<Arg<'a>>,
+}
+
+/// A launch whose rows of groups can run one after another, as samples come in.
+pub(crate) struct RowsLaunch {
+    pub(crate) launch: Launch,
+    /// Rows of samples of which a row of groups makes coefficients.
+    pub(crate) rows: usize,
+    /// How many rows beyond these it reads.
+    pub(crate) reach: usize,
+}
+
+/// A kernel ready to run.
+pub(crate) struct Launch {
+    pub(crate) kernel: Kernel,
+    pub(crate) groups: [usize; 2],
+    pub(crate) group_size: [usize; 2],
+    /// Memory of the scheme that the kernel reads: a kernel does not keep its arguments alive.
+    tables: Vec<Mem>,
+}
+
+impl Launch {
+    /// A launch of `groups` groups of `group_size` work-items, both (columns, rows).
+    pub(crate) fn new(kernel: Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
+        Self { kernel, groups, group_size, tables: Vec::new() }
+    }
+
+    /// Keeps memory as long as the launch.
+    pub(crate) fn keeping(mut self, tables: impl IntoIterator<Item = Mem>) -> Self {
+        self.tables.extend(tables);
+        self
+    }
+}
+
+/// A scheme: how one level is computed.
+pub(crate) trait LevelKernels<T>: Send {
+    /// Whether it computes levels of this size; [`super::line::Lines`] computes those that are left.
+    fn takes(&self, _size: &LevelSize) -> bool {
+        true
+    }
+
+    /// Values of scratch memory that a level of this size needs.
+    fn scratch(&self, _size: &LevelSize) -> usize {
+        0
+    }
+
+    /// Adds memory that the launches of a level of this size keep besides.
+    fn memory(&self, _size: &LevelSize, _memory: &mut Memory) {}
+
+    /// Launches from samples to coefficients.
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+
+    /// Launches from coefficients to samples.
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+
+    /// [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
+    fn forward_from(
+        &self,
+        _device: &Device,
+        _level: &Level<'_, T>,
+        _from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        Ok(None)
+    }
+
+    /// [`Self::inverse`] to samples that go elsewhere, likewise.
+    fn inverse_to(&self, _device: &Device, _level: &Level<'_, T>, _to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows, then columns, one work-item per row or column (`cl/transform/dwt_line.cl`): slow, and right for any length and boundary.
+
+use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::params;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Arg, Program, kernel};
+use crate::opencl::device::queue::Buffer;
+use crate::wavelet::{Element, Wavelet};
+use common::params::Boundary;
+
+/// After [`params::wavelet_text`].
+const KERNELS: [&str; 4] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/integer.cl"),
+    include_str!("../../../cl/transform/dwt_line.cl"),
+];
+
+/// Any wavelet in any element.
+pub(crate) struct Lines {
+    program: Program,
+    group_size: usize,
+}
+
+/// A set of parallel lines in a buffer: where it starts, and the steps from line to line and along a line.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    start: [Arg<'a>; 2],
+    line_step: usize,
+    step: usize,
+}
+
+impl<'a> Line<'a> {
+    fn new<T>(buffer: &'a Buffer<T>, at: usize, line_step: usize, step: usize) -> Self {
+        Self { start: [buffer.arg(), at.into()], line_step, step }
+    }
+}
+
+/// The columns of the low or the high half of the rows.
+struct Columns<'a> {
+    count: usize,
+    scratch: Line<'a>,
+    low: Line<'a>,
+    high: Line<'a>,
+}
+
+/// The samples' rows, the low and the high half of the rows in scratch, and the columns of both halves.
+struct Lined<'a> {
+    fine: Line<'a>,
+    halves: [Line<'a>; 2],
+    columns: [Columns<'a>; 2],
+}
+
+impl<'a> Lined<'a> {
+    fn new<T>(level: &Level<'a, T>) -> Self {
+        let LevelSize { w, half_side, .. } = level.size;
+        let low_w = w.div_ceil(2);
+        let pitch = level.bands.pitch;
+        let scratch = |at, line_step, step| Line::new(level.scratch, at, line_step, step);
+        let band = |at| Line::new(level.bands.buffer, at, 1, pitch);
+        Self {
+            fine: Line::new(level.fine.buffer, 0, level.fine.pitch, 1),
+            halves: [scratch(0, w, 1), scratch(low_w, w, 1)],
+            columns: [
+                Columns {
+                    count: low_w,
+                    scratch: scratch(0, 1, w),
+                    low: Line::new(level.coarse.buffer, 0, 1, level.coarse.pitch),
+                    high: band(half_side * pitch),
+                },
+                Columns {
+                    count: w - low_w,
+                    scratch: scratch(low_w, 1, w),
+                    low: band(half_side),
+                    high: band(half_side * pitch + half_side),
+                },
+            ],
+        }
+    }
+}
+
+impl Lines {
+    /// Builds the kernels.
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+        let group_size = device.tuning.group_size;
+        let text = params::wavelet_text(&wavelet.lifting(), element, boundary, group_size);
+        Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
+    }
+
+    /// One launch over `lines` lines of `n` samples; none if there is no line.
+    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, Error> {
+        if lines == 0 {
+            return Ok(None);
+        }
+        let mut args = Vec::new();
+        for place in places {
+            args.extend(place.start);
+            args.extend([Arg::from(place.line_step), Arg::from(place.step)]);
+        }
+        args.extend([Arg::from(lines), Arg::from(n)]);
+        let groups = [lines.div_ceil(self.group_size), 1];
+        let kernel = kernel(&self.program, name, &args)?;
+        Ok(Some(Launch::new(kernel, groups, [self.group_size, 1])))
+    }
+}
+
+impl<T> LevelKernels<T> for Lines {
+    fn scratch(&self, size: &LevelSize) -> usize {
+        size.w * size.h
+    }
+
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        let LevelSize { w, h, .. } = level.size;
+        let Lined { fine, halves: [low, high], columns } = Lined::new(level);
+        let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
+        for columns in columns {
+            launches.push(self.launch("dwt_line", [columns.scratch, columns.low, columns.high], columns.count, h)?);
+        }
+        Ok(launches.into_iter().flatten().collect())
+    }
+
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        let LevelSize { w, h, .. } = level.size;
+        let Lined { fine, halves: [low, high], columns } = Lined::new(level);
+        let mut launches = Vec::new();
+        for columns in columns {
+            launches.push(self.launch("idwt_line", [columns.low, columns.high, columns.scratch], columns.count, h)?);
+        }
+        launches.push(self.launch("idwt_line", [low, high, fine], h, w)?);
+        Ok(launches.into_iter().flatten().collect())
+    }
+}

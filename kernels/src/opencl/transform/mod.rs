@@ -1,0 +1,175 @@
+//! The wavelet transform of one channel: its planes and bands on the device, and the launches of each level.
+
+pub(crate) mod address;
+pub(crate) mod channel;
+pub(crate) mod choice;
+pub(crate) mod convolution;
+pub(crate) mod ends;
+#[cfg(test)]
+mod ends_tests;
+pub(crate) mod level;
+pub(crate) mod line;
+pub(crate) mod params;
+pub(crate) mod planes;
+pub(crate) mod rowcolumn;
+pub(crate) mod scheme;
+pub(crate) mod slab;
+pub(crate) mod source;
+pub(crate) mod tail;
+pub(crate) mod tile;
+pub(crate) mod upload;
+pub(crate) mod whole;
+
+use common::pyramid::Pyramid;
+use ocl::core::OclPrm;
+
+use self::choice::Schemes;
+use self::level::{Launch, Level, LevelSize, Place};
+use crate::Error;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+
+/// Device memory and launches of one channel's transform.
+pub(crate) struct ChannelTransform<T> {
+    plane: Buffer<T>,
+    plane_pitch: usize,
+    /// Coefficients in Mallat layout, [`Self::band_pitch`] apart from row to row; zero where no coefficient is.
+    pub(crate) bands: Buffer<T>,
+    pub(crate) band_pitch: usize,
+    forward: Vec<Launch>,
+    inverse: Vec<Launch>,
+    /// Size of the finest level, if the first of `forward` and the last of `inverse` compute it and nothing else.
+    finest: Option<LevelSize>,
+    levels: usize,
+    /// Memory between launches.
+    lows: [Buffer<T>; 2],
+    scratch: Buffer<T>,
+}
+
+/// Elements from row to row for rows of `width`: whole cache lines, and no power of two, whose rows would share
+/// few cache sets.
+fn pitch(width: usize) -> usize {
+    let lines = width.next_multiple_of(16);
+    if lines >= 256 && lines.is_multiple_of(256) { lines + 16 } else { lines }
+}
+
+/// How many values each buffer of a transform holds.
+struct Lengths {
+    plane: usize,
+    bands: usize,
+    /// The low bands between levels take turns in two buffers.
+    lows: [usize; 2],
+    scratch: usize,
+}
+
+impl Lengths {
+    fn new<T>(pyramid: &Pyramid, schemes: &Schemes<T>) -> Self {
+        let sizes = LevelSize::all(pyramid);
+        let low =
+            |index: usize| if index + 1 < sizes.len() { pitch(sizes[index].low_w) * sizes[index].low_h } else { 0 };
+        Self {
+            plane: pitch(pyramid.plane().width()) * pyramid.plane().height(),
+            bands: pitch(pyramid.side()) * pyramid.side(),
+            lows: [low(0), low(1)],
+            scratch: sizes.iter().map(|size| schemes.of(size).scratch(size)).max().unwrap_or(0),
+        }
+    }
+}
+
+impl<T: OclPrm> ChannelTransform<T> {
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(pyramid: &Pyramid, schemes: &Schemes<T>, memory: &mut Memory) {
+        LevelSize::all(pyramid).iter().for_each(|size| schemes.of(size).memory(size, memory));
+        let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, schemes);
+        memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
+    }
+
+    /// Values of host memory that hold the square or the plane with the pitch that they have on the device.
+    pub(crate) fn staging_len(pyramid: &Pyramid) -> usize {
+        let plane = pitch(pyramid.plane().width()) * pyramid.plane().height();
+        plane.max(pitch(pyramid.side()) * pyramid.side())
+    }
+
+    /// Values of a plane that goes on for `rows` more rows.
+    pub(crate) fn taller_len(pyramid: &Pyramid, rows: usize) -> usize {
+        pitch(pyramid.plane().width()) * (pyramid.plane().height() + rows)
+    }
+
+    /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
+    pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
+        let sizes = LevelSize::all(pyramid);
+        let lengths = Lengths::new(pyramid, schemes);
+        let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
+        let (plane, bands) = (queue.buffer(lengths.plane)?, queue.buffer(lengths.bands)?);
+        queue.clear(&bands)?;
+        let lows: [Buffer<T>; 2] = [queue.buffer(lengths.lows[0])?, queue.buffer(lengths.lows[1])?];
+        let scratch = queue.buffer(lengths.scratch)?;
+
+        let all_bands = Place { buffer: &bands, pitch: band_pitch };
+        let mut fine = Place { buffer: &plane, pitch: plane_pitch };
+        let (mut forward, mut inverse) = (Vec::new(), Vec::new());
+        let mut finest = None;
+        for (index, &size) in sizes.iter().enumerate() {
+            let last = index + 1 == sizes.len();
+            let coarse = if last { all_bands } else { Place { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
+            let level = Level { size, fine, coarse, bands: all_bands, scratch: &scratch };
+            let rest = &sizes[index..];
+            if let Some(tail) = schemes.tail(rest) {
+                forward.push(tail.forward(&level, rest.len())?);
+                inverse.push(vec![tail.inverse(&level, rest.len())?]);
+                break;
+            }
+            forward.extend(schemes.of(&size).forward(&level)?);
+            inverse.push(schemes.of(&size).inverse(&level)?);
+            if index == 0 && forward.len() == 1 && inverse[0].len() == 1 {
+                finest = Some(size);
+            }
+            fine = coarse;
+        }
+        let inverse = inverse.into_iter().rev().flatten().collect();
+        let levels = sizes.len();
+        Ok(Self { plane, plane_pitch, bands, band_pitch, forward, inverse, finest, levels, lows, scratch })
+    }
+
+    /// The plane of samples centred on zero, and how far apart its rows are. Without any level it is the low band.
+    pub(crate) fn samples(&self) -> (&Buffer<T>, usize) {
+        if self.forward.is_empty() { (&self.bands, self.band_pitch) } else { (&self.plane, self.plane_pitch) }
+    }
+
+    /// The finest level, if a launch each way computes it and nothing else: what may be replaced by one with samples that are
+    /// elsewhere.
+    pub(crate) fn finest(&self) -> Option<Level<'_, T>> {
+        let (size, bands) = (self.finest?, Place { buffer: &self.bands, pitch: self.band_pitch });
+        let low = Place { buffer: &self.lows[0], pitch: pitch(size.low_w) };
+        let coarse = if self.levels == 1 { bands } else { low };
+        let fine = Place { buffer: &self.plane, pitch: self.plane_pitch };
+        Some(Level { size, fine, coarse, bands, scratch: &self.scratch })
+    }
+
+    /// [`Self::run_forward`] after the finest level.
+    pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, self.forward.get(1..).unwrap_or_default(), events)
+    }
+
+    /// [`Self::run_inverse`] up to the finest level.
+    pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
+    }
+
+    /// Plane to bands; appends the commands' events, if the queue is timed.
+    pub(crate) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, &self.forward, events)
+    }
+
+    /// Bands to plane; appends the commands' events, if the queue is timed.
+    pub(crate) fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), Error> {
+        run(queue, &self.inverse, events)
+    }
+}
+
+fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<Event>) -> Result<(), Error> {
+    for launch in launches {
+        events.extend(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
+    }
+    Ok(())
+}

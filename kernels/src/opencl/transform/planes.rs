@@ -1,0 +1,155 @@
+//! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of streams
+//! have a faster way, [`super::whole::OpenClTransform`].
+
+use common::pyramid::Pyramid;
+
+use super::ChannelTransform;
+use super::address::Tabled;
+use super::choice::Schemes;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::{self, backend};
+use crate::reference::sample::Sample;
+use crate::reference::{check_picture, colour};
+use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+
+/// Transform of planes of `T` on an OpenCL device.
+pub(crate) struct OpenClPlanes<T: Tabled> {
+    params: TransformParams,
+    pyramids: Vec<Pyramid>,
+    channels: Vec<Channel<T>>,
+    /// Forward and inverse.
+    backend: BackendInfo,
+}
+
+/// A channel's queue and memory.
+struct Channel<T: Tabled> {
+    queue: Queue,
+    transform: ChannelTransform<T>,
+    staging: Pinned<T>,
+}
+
+impl<T: Sample + Tabled> OpenClPlanes<T> {
+    /// This transform on the device whose name contains `device`, or on the best one; `reason` says why this back end was
+    /// chosen.
+    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let device = device::find(device)?;
+        let pyramids = params.pyramids();
+        let queues = pyramids.iter().map(|_| Queue::new(&device)).collect::<Result<Vec<_>, _>>()?;
+        let plan = |(pyramid, queue)| Ok((pyramid, queue, Schemes::open(queue, params, pyramid)?));
+        let plans = pyramids.iter().zip(&queues).map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let mut memory = Memory::default();
+        for (pyramid, _, schemes) in &plans {
+            ChannelTransform::memory(pyramid, schemes, &mut memory);
+            memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
+        }
+        memory.check(&device)?;
+        let channels = plans.iter().map(|(pyramid, queue, schemes)| Channel::new(queue, pyramid, schemes));
+        Ok(Self {
+            params: params.clone(),
+            channels: channels.collect::<Result<_, _>>()?,
+            pyramids,
+            backend: backend(&device, reason),
+        })
+    }
+
+    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
+            let Channel { queue, transform, staging } = channel;
+            queue.clear(&transform.bands)?;
+            let (samples, pitch) = transform.samples();
+            upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
+            transform.run_forward(queue, &mut Vec::new())?;
+            queue.download(&transform.bands, staging, transform.bands.len())?;
+            queue.flush()?;
+        }
+        let results = self
+            .channels
+            .iter()
+            .zip(&self.pyramids)
+            .map(|(channel, pyramid)| channel.result(channel.transform.band_pitch, pyramid.side(), pyramid.side()));
+        let squares = results.collect::<Result<_, _>>()?;
+        Ok(squares)
+    }
+
+    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+        for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
+            let Channel { queue, transform, staging } = channel;
+            upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
+            transform.run_inverse(queue, &mut Vec::new())?;
+            let (samples, _) = transform.samples();
+            queue.download(samples, staging, samples.len())?;
+            queue.flush()?;
+        }
+        let results = self.channels.iter().zip(&self.pyramids).map(|(channel, pyramid)| {
+            channel.result(channel.transform.samples().1, pyramid.plane().width(), pyramid.plane().height())
+        });
+        let planes = results.collect::<Result<_, _>>()?;
+        Ok(planes)
+    }
+
+    /// Nothing of a failed call may still use the staging memory when the next one fills it.
+    fn settle(&self, result: Result<Vec<Vec<T>>, Error>) -> Result<Values, Error> {
+        if result.is_err() {
+            for channel in &self.channels {
+                let _ = channel.queue.finish();
+            }
+        }
+        result.map(T::wrap)
+    }
+}
+
+impl<T: Sample + Tabled> Channel<T> {
+    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
+        let transform = ChannelTransform::new(queue, pyramid, schemes)?;
+        let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
+        Ok(Self { queue: queue.clone(), transform, staging })
+    }
+
+    /// Waits; the first `width` values of the first `height` rows that came to the host.
+    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>, Error> {
+        self.queue.finish()?;
+        Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
+    }
+}
+
+/// Copies rows of `width` values to the first rows of a buffer, which are `pitch` apart, with zeros between them.
+fn upload<T: Sample + Tabled>(
+    queue: &Queue,
+    staging: &mut Pinned<T>,
+    to: &Buffer<T>,
+    pitch: usize,
+    values: &[T],
+    width: usize,
+) -> Result<Event, Error> {
+    for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
+        to[..from.len()].copy_from_slice(from);
+        to[from.len()..].fill(T::default());
+    }
+    queue.upload(staging, to, values.len() / width * pitch)
+}
+
+impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
+        let planes = colour::planes(picture, self.params.chroma);
+        let planes: Vec<Vec<T>> =
+            planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect();
+        let result = self.run_forward(&planes);
+        self.settle(result)
+    }
+
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        let result = self.run_forward(planes.planes(&self.pyramids)?);
+        self.settle(result)
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        let result = self.run_inverse(squares.squares(&self.pyramids)?);
+        self.settle(result)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}

@@ -1,0 +1,108 @@
+//! The row-column scheme: lines are filtered and transposed, two launches per level (`cl/transform/rowcolumn.cl`).
+
+use std::marker::PhantomData;
+
+use common::params::Boundary;
+use common::pyramid::Pyramid;
+
+use super::address::{self, Direction, Line, Programs, Square, Table, Tabled};
+use super::level::{Launch, Level, LevelKernels, LevelSize};
+use crate::Error;
+use crate::opencl::device::kernel::{Arg, kernel};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::Queue;
+use crate::transform::Filter;
+
+/// Any filter, boundary and length.
+pub(crate) struct RowColumn<T> {
+    queue: Queue,
+    filter: Filter,
+    boundary: Boundary,
+    terms: usize,
+    programs: Programs,
+    values: PhantomData<T>,
+}
+
+/// One launch: the squares between which it goes, and the lines.
+struct Pass<'a> {
+    from: Square<'a>,
+    to: Square<'a>,
+    line: Line,
+    lines: usize,
+}
+
+impl<T: Tabled> RowColumn<T> {
+    /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
+    pub(crate) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+        let terms = address::terms::<T>(filter, boundary, pyramid);
+        let programs = Programs::new::<T>(queue, include_str!("../../../cl/transform/rowcolumn.cl"), terms)?;
+        let (queue, filter) = (queue.clone(), filter.clone());
+        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
+    }
+
+    fn launch(&self, pass: Pass<'_>, direction: Direction) -> Result<Launch, Error> {
+        let Pass { from, to, line, lines } = pass;
+        let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
+        let sizes = [table.outputs, lines].map(Arg::from);
+        let args = [&from[..], &to, &sizes, &table.args()].concat();
+        let kernel = kernel(self.programs.of(direction), "filter_transposed", &args)?;
+        let (width, height) = match direction {
+            Direction::Forward => (table.outputs, lines),
+            Direction::Inverse => (lines, table.outputs),
+        };
+        Ok(address::launch(kernel, width, height).keeping(table.keep()))
+    }
+}
+
+/// Rows and columns. Between the two launches, where the rows' coefficients are columns of scratch memory of the
+/// height of the samples, the high ones come right behind the low ones.
+fn lines(size: &LevelSize, direction: Direction) -> [Line; 2] {
+    let [rows, columns] = Line::both(size, direction);
+    match direction {
+        Direction::Forward => [rows, columns],
+        Direction::Inverse => [rows.packed(), columns],
+    }
+}
+
+impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
+    fn scratch(&self, size: &LevelSize) -> usize {
+        let [rows, _] = lines(size, Direction::Inverse);
+        rows.coefficients() * size.in_h
+    }
+
+    fn memory(&self, size: &LevelSize, memory: &mut Memory) {
+        for direction in [Direction::Forward, Direction::Inverse] {
+            for line in lines(size, direction) {
+                Table::<T>::memory(self.terms, &line, direction, memory);
+            }
+        }
+    }
+
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        let [rows, columns] = lines(&level.size, Direction::Forward);
+        let scratch = address::plain(level.scratch, level.size.in_h);
+        let first = Pass {
+            from: address::plain(level.fine.buffer, level.fine.pitch),
+            to: scratch,
+            line: rows,
+            lines: level.size.in_h,
+        };
+        let lines = rows.coefficients();
+        let second = Pass { from: scratch, to: address::split(level), line: columns, lines };
+        Ok(vec![self.launch(first, Direction::Forward)?, self.launch(second, Direction::Forward)?])
+    }
+
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        let [rows, columns] = lines(&level.size, Direction::Inverse);
+        let scratch = address::plain(level.scratch, level.size.in_h);
+        let lines = rows.coefficients();
+        let first = Pass { from: address::split(level), to: scratch, line: columns, lines };
+        let second = Pass {
+            from: scratch,
+            to: address::plain(level.fine.buffer, level.fine.pitch),
+            line: rows,
+            lines: level.size.in_h,
+        };
+        Ok(vec![self.launch(first, Direction::Inverse)?, self.launch(second, Direction::Inverse)?])
+    }
+}

@@ -1,0 +1,182 @@
+//! Barina's schemes: kernels generated from lifting steps, for any wavelet, element and boundary (`cl/transform/scheme.cl`).
+//!
+//! A scheme is a list of [`step::Step`]s: polyphase matrices of [`laurent`] polynomials, multiplied from the published
+//! ones in [`matrix`], or [`lift`]ing steps that round. [`code`] turns a step into statements, [`emit`] adds local memory
+//! and barriers.
+
+mod code;
+mod emit;
+mod laurent;
+mod lift;
+mod matrix;
+mod step;
+
+use std::fmt::Write;
+
+use self::emit::{Function, Reach};
+use self::lift::Direction;
+use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
+use super::params;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Arg, Program, kernel};
+use crate::wavelet::{Element, Scheme, Wavelet};
+use common::params::Boundary;
+
+/// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
+const KERNELS: [&str; 6] = [
+    include_str!("../../../../cl/shared/common.cl"),
+    include_str!("../../../../cl/shared/boundary.cl"),
+    include_str!("../../../../cl/shared/integer.cl"),
+    include_str!("../../../../cl/transform/colour.cl"),
+    include_str!("../../../../cl/shared/source.cl"),
+    include_str!("../../../../cl/transform/scheme.cl"),
+];
+
+/// A generated scheme in tiles.
+pub(crate) struct Tiles {
+    /// Before and after the kernels.
+    texts: [String; 2],
+    program: Program,
+    boundary: Boundary,
+    tile: [usize; 2],
+    forward: Reach,
+    inverse: Reach,
+}
+
+impl Tiles {
+    /// Builds the kernels of `scheme`; [`Error::SchemeNotFor`] if it is not generated.
+    pub(crate) fn new(
+        device: &Device,
+        scheme: Scheme,
+        wavelet: Wavelet,
+        element: Element,
+        boundary: Boundary,
+    ) -> Result<Self, Error> {
+        let lifting = wavelet.lifting();
+        let function = |name, direction| {
+            let steps = step::steps(scheme, &lifting, boundary, direction)?;
+            Some(emit::function(name, &steps, element, boundary))
+        };
+        let functions =
+            function("forward_steps", Direction::Forward).zip(function("inverse_steps", Direction::Inverse));
+        let Some((forward, inverse)) = functions else {
+            let (filter, instead) = (wavelet.to_string(), Scheme::Separable);
+            return Err(Error::SchemeNotFor { scheme, filter, element, instead });
+        };
+        let tile = fitting(device, element, &forward, &inverse);
+        let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
+        text += &tile_text(tile, &forward, &inverse);
+        text += "#define T real\n";
+        let texts = [text, forward.text + &inverse.text];
+        let program = build(device, &texts, "")?;
+        Ok(Self { texts, program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
+    }
+
+    /// Groups that write `w` x `h` quadruples.
+    fn groups(&self, reach: Reach, w: usize, h: usize) -> [usize; 2] {
+        let [tile_w, tile_h] = self.tile;
+        [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
+    }
+
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, Error> {
+        let groups = self.groups(self.forward, size.low_w, size.low_h);
+        let launch = Launch::new(kernel(program, "scheme_forward", args)?, groups, self.tile);
+        let rows = self.tile[1] - self.forward.up - self.forward.down;
+        Ok(RowsLaunch { launch, rows: 2 * rows, reach: 2 * self.forward.down })
+    }
+
+    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch, Error> {
+        let size = &level.size;
+        let from = [
+            level.coarse.buffer.arg(),
+            level.coarse.pitch.into(),
+            size.low_w.into(),
+            size.low_h.into(),
+            level.bands.buffer.arg(),
+            level.bands.pitch.into(),
+            size.half_side.into(),
+            size.w.into(),
+            size.h.into(),
+        ];
+        let args = [&from, to, &[size.in_w.into(), size.in_h.into()]].concat();
+        let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
+        Ok(Launch::new(kernel(program, "scheme_inverse", &args)?, groups, self.tile))
+    }
+}
+
+/// With these options of `cl/shared/source.cl`.
+fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program, Error> {
+    device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
+}
+
+/// The device's tile, halved in height until its work-items and its local memory are there.
+fn fitting(device: &Device, element: Element, forward: &Function, inverse: &Function) -> [usize; 2] {
+    let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
+    let value_bytes = if element == Element::F64 { 8 } else { 4 };
+    let slots = forward.slots.max(inverse.slots);
+    let reach = forward.reach.max(inverse.reach);
+    let [tile_w, mut tile_h] = device.tuning.tile;
+    let fits = |tile_h: usize| {
+        let cells = slots * (tile_w * tile_h + 2 * margin(tile_w, forward, inverse));
+        tile_w * tile_h <= items && cells * value_bytes <= bytes
+    };
+    while !fits(tile_h) && tile_h / 2 > reach.up + reach.down {
+        tile_h /= 2;
+    }
+    [tile_w, tile_h]
+}
+
+/// Cells before and after a slot, into which reads beyond the tile fall.
+fn margin(tile_w: usize, forward: &Function, inverse: &Function) -> usize {
+    let furthest = forward.step_reach.max(inverse.step_reach);
+    furthest.up.max(furthest.down) * tile_w + furthest.left.max(furthest.right)
+}
+
+/// The sizes that `cl/transform/scheme.cl` asks for.
+fn tile_text([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> String {
+    let mut text = String::new();
+    let mut define = |name: &str, value: usize| {
+        let _ = writeln!(text, "#define {name} {value}");
+    };
+    define("TILE_W", tile_w);
+    define("TILE_H", tile_h);
+    define("MARGIN", margin(tile_w, forward, inverse));
+    for (direction, function) in [("FORWARD", forward), ("INVERSE", inverse)] {
+        define(&format!("{direction}_SLOTS"), function.slots);
+        define(&format!("{direction}_LEFT"), function.reach.left);
+        define(&format!("{direction}_RIGHT"), function.reach.right);
+        define(&format!("{direction}_UP"), function.reach.up);
+        define(&format!("{direction}_DOWN"), function.reach.down);
+    }
+    text
+}
+
+impl<T> LevelKernels<T> for Tiles {
+    fn takes(&self, size: &LevelSize) -> bool {
+        size.w > 1 && size.h > 1 && !size.is_odd_ring(self.boundary)
+    }
+
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
+    }
+
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        let to = [level.fine.buffer.arg(), level.fine.pitch.into()];
+        Ok(vec![self.merge(&self.program, level, &to)?])
+    }
+
+    fn forward_from(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        let program = build(device, &self.texts, &from.options)?;
+        self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
+    }
+
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        self.merge(&build(device, &self.texts, &to.options)?, level, &to.args).map(Some)
+    }
+}

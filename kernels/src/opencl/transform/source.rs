@@ -1,0 +1,152 @@
+//! Where the samples of a channel lie in a picture, and how kernels read them (`cl/shared/source.cl`).
+
+use std::ops::Range;
+
+use common::frame::{Channel, Chroma, FrameSize, PixelFormat};
+
+use super::level::Samples;
+use crate::DeviceKind;
+use crate::opencl::device::kernel::Arg;
+use crate::opencl::device::queue::Buffer;
+use crate::reference::colour::RGB_TO_YCBCR;
+
+/// How one channel gets its samples from a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The channel whose queue uploads the bytes: its own, or the first one that needs them too.
+    pub(crate) owner: usize,
+    /// The bytes of the picture that are uploaded.
+    pub(crate) bytes: Range<usize>,
+    /// How many rows they are: the picture's, or half as many.
+    pub(crate) rows: usize,
+    /// What makes samples of them.
+    pub(crate) convert: Convert,
+}
+
+/// A function of cl/transform/colour.cl with what it must know of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Convert {
+    /// No bytes: the plane is zero.
+    Zero,
+    /// One byte per sample of the plane; sample (x, y) covers byte `(x >> across, y >> down)`.
+    Samples { at: Bytes, down: usize },
+    /// Four bytes per sample.
+    Means { at: Bytes },
+    /// One RGB pixel per sample.
+    Rgb,
+    /// Four RGB pixels per sample.
+    RgbMeans,
+}
+
+/// Bytes of one channel: the first one, the bytes from row to row and from sample to sample, and by how many bits
+/// their columns are coarser than the picture's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub(crate) offset: usize,
+    pub(crate) row_bytes: usize,
+    pub(crate) step: usize,
+    pub(crate) across: usize,
+}
+
+/// Where `channel` of a stream of `chroma` finds its samples in a picture.
+pub(crate) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, channel: Channel) -> Source {
+    let (pixels, half, c) = (size.pixels(), size.halved(), channel.index());
+    let all = 0..format.bytes(size);
+    let luma = 0..pixels;
+    let halve = chroma == Chroma::C420 && channel != Channel::Y;
+    let plain = |row_bytes| Bytes { offset: 0, row_bytes, step: 1, across: 0 };
+    let rows = size.height();
+    // Owner, bytes, their order, and by how many bits their rows are coarser than the picture's.
+    let (owner, bytes, at, down) = match (format, channel) {
+        (PixelFormat::Rgb8, _) => {
+            let convert = if halve { Convert::RgbMeans } else { Convert::Rgb };
+            return Source { owner: 0, bytes: all, rows, convert };
+        }
+        (PixelFormat::Grey8, Channel::Cb | Channel::Cr) => {
+            return Source { owner: c, bytes: 0..0, rows, convert: Convert::Zero };
+        }
+        (PixelFormat::YCbCr8, _) => (0, all, Bytes { offset: c, row_bytes: 3 * size.width(), step: 3, across: 0 }, 0),
+        (PixelFormat::Yuyv, Channel::Y) => {
+            (0, all, Bytes { offset: 0, row_bytes: 4 * half.width(), step: 2, across: 0 }, 0)
+        }
+        (PixelFormat::Yuyv, _) => {
+            (0, all, Bytes { offset: 2 * c - 1, row_bytes: 4 * half.width(), step: 4, across: 1 }, 0)
+        }
+        (PixelFormat::Nv12 | PixelFormat::I420 | PixelFormat::I444 | PixelFormat::Grey8, Channel::Y) => {
+            (0, luma, plain(size.width()), 0)
+        }
+        (PixelFormat::Nv12, _) => {
+            (1, pixels..all.end, Bytes { offset: c - 1, row_bytes: 2 * half.width(), step: 2, across: 1 }, 1)
+        }
+        (PixelFormat::I420, _) => {
+            let start = pixels + (c - 1) * half.pixels();
+            (c, start..start + half.pixels(), Bytes { across: 1, ..plain(half.width()) }, 1)
+        }
+        (PixelFormat::I444, _) => (c, c * pixels..(c + 1) * pixels, plain(size.width()), 0),
+    };
+    let convert = match (halve, down) {
+        (false, _) => Convert::Samples { at, down },
+        // The source has the stream's own resolution: the mean of four equal samples.
+        (true, 1) => Convert::Samples { at: Bytes { across: 0, ..at }, down: 0 },
+        (true, _) => Convert::Means { at },
+    };
+    Source { owner, bytes, rows: rows.div_ceil(1 << down), convert }
+}
+
+impl Convert {
+    /// Whether a level reads these bytes rather than a plane made of them. It reads a sample more than once, so that it should be
+    /// one byte; and a processor's vectors take bytes that lie side by side.
+    pub(crate) fn suits_levels(self, kind: DeviceKind) -> bool {
+        match self {
+            Self::Samples { at: Bytes { step: 1, across: 0, .. }, down: 0 } => true,
+            Self::Samples { .. } => kind != DeviceKind::Cpu,
+            Self::Zero | Self::Means { .. } | Self::Rgb | Self::RgbMeans => false,
+        }
+    }
+
+    /// For kernels that take the samples of `channel` of a picture of `size` from `bytes`; `None` if there are none.
+    pub(crate) fn samples<'a>(self, bytes: &'a Buffer<u8>, size: FrameSize, channel: Channel) -> Option<Samples<'a>> {
+        let places = |at: Bytes| [at.offset, at.row_bytes, at.step, at.across].map(Arg::from);
+        let size = [size.width(), size.height()].map(Arg::from);
+        let weights = || {
+            let ([r, g, b], constant) = RGB_TO_YCBCR[channel.index()];
+            [r, g, b, constant].map(Arg::Float)
+        };
+        let (from, args): (_, Vec<Arg<'_>>) = match self {
+            Self::Zero => return None,
+            Self::Samples { at: Bytes { offset, row_bytes, step: 1, across: 0 }, down: 0 } => {
+                let aligned = u8::from(offset % 4 == 0 && row_bytes % 4 == 0);
+                (format!("BYTES -D ALIGNED={aligned}"), vec![offset.into(), row_bytes.into()])
+            }
+            Self::Samples { at, down } => ("SAMPLES".to_owned(), [&places(at)[..], &[down.into()]].concat()),
+            Self::Means { at } => ("MEANS".to_owned(), [places(at).as_slice(), &size].concat()),
+            Self::Rgb => ("RGB".to_owned(), [weights().as_slice(), &size].concat()),
+            Self::RgbMeans => ("RGB_MEANS".to_owned(), [weights().as_slice(), &size].concat()),
+        };
+        Some(Samples { options: format!(" -D FROM={from}"), args: [&[bytes.arg()], args.as_slice()].concat() })
+    }
+}
+
+/// For kernels that leave samples as `bytes` in rows of `width` without gaps.
+pub(crate) fn to_bytes(bytes: &Buffer<u8>, width: usize) -> Samples<'_> {
+    let aligned = u8::from(width.is_multiple_of(4));
+    Samples { options: format!(" -D TO=BYTES -D ALIGNED={aligned}"), args: vec![bytes.arg(), width.into()] }
+}
+
+/// Most bytes that `channel` ever uploads for pictures of `size`.
+pub(crate) fn capacity(size: FrameSize, chroma: Chroma, channel: Channel) -> usize {
+    let formats = [
+        PixelFormat::Rgb8,
+        PixelFormat::YCbCr8,
+        PixelFormat::Yuyv,
+        PixelFormat::Nv12,
+        PixelFormat::I420,
+        PixelFormat::I444,
+        PixelFormat::Grey8,
+    ];
+    let uploads = formats.map(|format| {
+        let source = source(format, size, chroma, channel);
+        if source.owner == channel.index() { source.bytes.len() } else { 0 }
+    });
+    uploads.into_iter().max().unwrap_or(0)
+}

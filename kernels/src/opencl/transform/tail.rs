@@ -1,0 +1,93 @@
+//! The last levels of a transform in one launch (`cl/transform/dwt_tail.cl`, `cl/transform/idwt_tail.cl`).
+
+use common::params::Boundary;
+
+use super::level::{Launch, Level, LevelSize};
+use super::params;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Kernel, Program, kernel};
+use crate::wavelet::{Element, Wavelet};
+
+pub(crate) const SOURCES: [&str; 5] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/lift.cl"),
+    include_str!("../../../cl/transform/dwt_tail.cl"),
+    include_str!("../../../cl/transform/idwt_tail.cl"),
+];
+
+/// What finishes a transform of any wavelet in any element, from a small low band on.
+pub(crate) struct Tail {
+    program: Program,
+    boundary: Boundary,
+    side: usize,
+    group_size: usize,
+}
+
+impl Tail {
+    /// The kernels for `device`.
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+        let tuning = &device.tuning;
+        let bytes = if element == Element::F64 { 8 } else { 4 };
+        let mut side = tuning.tail_side;
+        // Two squares lie in local memory.
+        while 2 * side * (side + 1) * bytes > device.local_memory_bytes() && side > 8 {
+            side /= 2;
+        }
+        let group_size = tuning.tail_group_size.min(device.max_group_size);
+        let options = [
+            params::defines(tuning, boundary),
+            params::lifting_defines(&wavelet.lifting(), element),
+            format!(" -D TAIL={side} -D TAIL_LSIZE={group_size}"),
+        ];
+        Ok(Self { program: device.build(&SOURCES, &options.concat())?, boundary, side, group_size })
+    }
+
+    /// Whether it can take all of these levels, the finest of which comes first.
+    pub(crate) fn takes(&self, sizes: &[LevelSize]) -> bool {
+        // The inverse holds the whole corner of the square.
+        let fits = |size: &LevelSize| size.w.max(size.h).max(2 * size.half_side) <= self.side;
+        sizes.first().is_some_and(fits) && !sizes.iter().any(|size| size.is_odd_ring(self.boundary))
+    }
+
+    /// From the samples of `level` to the coefficients of it and all coarser ones, `levels` in all.
+    pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, Error> {
+        let size = &level.size;
+        let args = [
+            level.fine.buffer.arg(),
+            level.fine.pitch.into(),
+            size.in_w.into(),
+            size.in_h.into(),
+            size.w.into(),
+            size.h.into(),
+            levels.into(),
+            size.half_side.into(),
+            level.bands.buffer.arg(),
+            level.bands.pitch.into(),
+        ];
+        Ok(self.launch(kernel(&self.program, "dwt_tail", &args)?))
+    }
+
+    /// The way back.
+    pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, Error> {
+        let size = &level.size;
+        let args = [
+            level.bands.buffer.arg(),
+            level.bands.pitch.into(),
+            size.half_side.into(),
+            levels.into(),
+            size.w.into(),
+            size.h.into(),
+            level.fine.buffer.arg(),
+            level.fine.pitch.into(),
+            size.in_w.into(),
+            size.in_h.into(),
+        ];
+        Ok(self.launch(kernel(&self.program, "idwt_tail", &args)?))
+    }
+
+    fn launch(&self, kernel: Kernel) -> Launch {
+        Launch::new(kernel, [1, 1], [self.group_size, 1])
+    }
+}

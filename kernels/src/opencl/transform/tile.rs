@@ -1,0 +1,121 @@
+//! The separable scheme: a tile's rows into local memory, one barrier, its columns (`cl/transform/dwt_tile.cl`,
+//! `cl/transform/idwt_tile.cl`).
+
+use common::params::Boundary;
+
+use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
+use super::params;
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
+use crate::tune::settings::TileShape;
+use crate::wavelet::{Element, Wavelet};
+
+pub(crate) const FORWARD: [&str; 7] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/lift.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/shared/source.cl"),
+    include_str!("../../../cl/shared/tile.cl"),
+    include_str!("../../../cl/transform/dwt_tile.cl"),
+];
+
+pub(crate) const INVERSE: [&str; 7] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/lift.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/shared/source.cl"),
+    include_str!("../../../cl/shared/tile.cl"),
+    include_str!("../../../cl/transform/idwt_tile.cl"),
+];
+
+/// Any wavelet in any element; any boundary but periodic ends of odd length.
+pub(crate) struct Separable {
+    boundary: Boundary,
+    forward: Pass,
+    inverse: Pass,
+    /// Rows that a tile reads beyond those of its own pairs.
+    reach: usize,
+}
+
+/// One direction.
+struct Pass {
+    shape: TileShape,
+    options: String,
+    program: Program,
+}
+
+impl Pass {
+    fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self, Error> {
+        let shape = TileShape::from(shape);
+        let options = [&options.concat(), params::tile_defines(&shape).as_str()].concat();
+        Ok(Self { program: device.build(text, &options)?, shape, options })
+    }
+
+    /// The program for samples that are elsewhere than in a plane.
+    fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program, Error> {
+        device.build(text, &[self.options.as_str(), &samples.options].concat())
+    }
+
+    fn launch(&self, kernel: Kernel, pairs_w: usize, pairs_h: usize) -> Launch {
+        let groups = [pairs_w.div_ceil(self.shape.width), pairs_h.div_ceil(self.shape.height)];
+        Launch::new(kernel, groups, [self.shape.group_size, 1])
+    }
+}
+
+impl Separable {
+    /// The kernels for `device`.
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+        let (tuning, lifting) = (&device.tuning, wavelet.lifting());
+        let hints = format!(" -D CACHE_HINTS={}", u8::from(device.has_cache_hints));
+        let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element), hints];
+        Ok(Self {
+            boundary,
+            forward: Pass::new(device, tuning.forward_tile, &options, &FORWARD)?,
+            inverse: Pass::new(device, tuning.inverse_tile, &options, &INVERSE)?,
+            reach: lifting.steps.iter().map(|taps| 2 * taps.len() - 1).sum(),
+        })
+    }
+
+    fn split<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, Error> {
+        let size = &level.size;
+        Ok(self.forward.launch(kernel(program, "dwt_tile", args)?, size.low_w, size.low_h))
+    }
+
+    fn merge<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, Error> {
+        let size = &level.size;
+        Ok(self.inverse.launch(kernel(program, "idwt_tile", args)?, size.in_w.div_ceil(2), size.in_h.div_ceil(2)))
+    }
+}
+
+impl<T> LevelKernels<T> for Separable {
+    fn takes(&self, size: &LevelSize) -> bool {
+        !size.is_odd_ring(self.boundary)
+    }
+
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        Ok(vec![self.split(&self.forward.program, &level.forward_args(), level)?])
+    }
+
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+        Ok(vec![self.merge(&self.inverse.program, &level.inverse_args(), level)?])
+    }
+
+    fn forward_from(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        from: &Samples<'_>,
+    ) -> Result<Option<RowsLaunch>, Error> {
+        let program = self.forward.fused(device, &FORWARD, from)?;
+        let launch = self.split(&program, &level.forward_args_from(&from.args), level)?;
+        Ok(Some(RowsLaunch { launch, rows: 2 * self.forward.shape.height, reach: self.reach }))
+    }
+
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+        let program = self.inverse.fused(device, &INVERSE, to)?;
+        Ok(Some(self.merge(&program, &level.inverse_args_to(&to.args), level)?))
+    }
+}

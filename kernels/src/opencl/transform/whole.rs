@@ -1,0 +1,213 @@
+//! The transform without the block coder, for measurements and tools.
+
+use common::frame::ColourSpace;
+use common::params::{CodecParams, StreamParams};
+use common::pyramid::BlockLayout;
+use common::units::FrameRate;
+
+use super::ChannelTransform;
+use super::channel::ChannelPipeline;
+use super::upload::{Origin, Uploads};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::Pinned;
+use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
+use crate::opencl::device::{self, Device, backend};
+use crate::reference::check_picture;
+use crate::transform::Filter;
+use crate::wavelet::{Element, Scheme, Wavelet};
+use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+
+/// Transform on an OpenCL device.
+pub struct OpenClTransform {
+    params: StreamParams,
+    layout: BlockLayout,
+    pipelines: Vec<ChannelPipeline>,
+    uploads: Uploads,
+    /// One square, or plane, per channel.
+    staging: Vec<Pinned<f32>>,
+    /// By pixel format; `None` for planes of samples.
+    recorder: Recorder,
+    timeline: Timeline,
+    backend: BackendInfo,
+}
+
+impl OpenClTransform {
+    /// This transform on the device whose name contains `device`, or on the best one; [`Error::NotOnThisBackend`] if it
+    /// is none that OpenCL computes. `reason` says why this back end was chosen.
+    pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+        let params = as_stream(params)?;
+        let device = device::find(device)?;
+        Self::memory(&device, &params)?.check(&device)?;
+        let (pipelines, layout) = ChannelPipeline::all(&device, &params)?;
+        let uploads = Uploads::new(&pipelines, &params, 1)?;
+        let lens = layout.pyramids().iter().map(ChannelTransform::<f32>::staging_len);
+        let staging = pipelines.iter().zip(lens).map(|(p, len)| p.queue.pinned(len)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            params,
+            layout,
+            staging,
+            pipelines,
+            uploads,
+            recorder: Recorder::default(),
+            timeline: Timeline::default(),
+            backend: backend(&device, reason),
+        })
+    }
+
+    /// What [`Self::open`] allocates.
+    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Uploads::memory(params, &mut memory);
+        for pyramid in layout.pyramids() {
+            memory.pinned::<f32>(&[ChannelTransform::<f32>::staging_len(pyramid)]);
+        }
+        Ok(memory)
+    }
+
+    /// The device's commands for the last call.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
+        self.recorder.clear();
+        self.clear_bands()?;
+        self.uploads.forward(&self.pipelines, Origin::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
+        let squares = self.download_squares()?;
+        self.timeline = self.recorder.timeline()?;
+        Ok(squares)
+    }
+
+    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+        self.recorder.clear();
+        self.clear_bands()?;
+        for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
+            let (samples, pitch) = pipeline.transform.samples();
+            for (to, from) in staging.values_mut().chunks_mut(pitch).zip(plane.chunks(pipeline.width)) {
+                to[..from.len()].copy_from_slice(from);
+                to[from.len()..].fill(0.0);
+            }
+            // Without any level these are bands, and zero below the plane.
+            let event = pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
+            self.recorder.note(pipeline.channel, Stage::Upload, event);
+            pipeline.split(&mut self.recorder)?;
+            pipeline.queue.flush()?;
+        }
+        let squares = self.download_squares()?;
+        self.timeline = self.recorder.timeline()?;
+        Ok(squares)
+    }
+
+    /// What the transform does not write is zero.
+    fn clear_bands(&self) -> Result<(), Error> {
+        self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
+    }
+
+    /// Brings the coefficients to the host; notes the commands.
+    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, Error> {
+        for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
+            let bands = &pipeline.transform.bands;
+            let event = pipeline.queue.download(bands, staging, bands.len())?;
+            self.recorder.note(pipeline.channel, Stage::Download, event);
+            pipeline.queue.flush()?;
+        }
+        let mut squares = Vec::new();
+        for ((pipeline, staging), pyramid) in self.pipelines.iter().zip(&self.staging).zip(self.layout.pyramids()) {
+            pipeline.queue.finish()?;
+            let (side, pitch) = (pyramid.side(), pipeline.transform.band_pitch);
+            squares.push(rows(staging.values(), side, side, pitch));
+        }
+        Ok(squares)
+    }
+
+    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+        self.recorder.clear();
+        for (((pipeline, staging), square), pyramid) in
+            self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
+        {
+            let (bands, pitch) = (&pipeline.transform.bands, pipeline.transform.band_pitch);
+            for (to, from) in staging.values_mut().chunks_mut(pitch).zip(square.chunks(pyramid.side())) {
+                to[..from.len()].copy_from_slice(from);
+            }
+            let event = pipeline.queue.upload(staging, bands, bands.len())?;
+            self.recorder.note(pipeline.channel, Stage::Upload, event);
+            pipeline.invert(&mut self.recorder)?;
+            let (samples, _) = pipeline.transform.samples();
+            let event = pipeline.queue.download(samples, staging, samples.len())?;
+            self.recorder.note(pipeline.channel, Stage::Download, event);
+            pipeline.queue.flush()?;
+        }
+        let mut planes = Vec::new();
+        for (pipeline, staging) in self.pipelines.iter().zip(&self.staging) {
+            pipeline.queue.finish()?;
+            let (_, pitch) = pipeline.transform.samples();
+            planes.push(rows(staging.values(), pipeline.width, pipeline.height, pitch));
+        }
+        self.timeline = self.recorder.timeline()?;
+        Ok(planes)
+    }
+
+    /// Nothing of a failed call may still use the staging memory when the next one fills it.
+    fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            for pipeline in &self.pipelines {
+                pipeline.queue.settle();
+            }
+        }
+        result
+    }
+}
+
+/// The first `width` values of the first `height` rows, without the gaps between rows.
+fn rows(values: &[f32], width: usize, height: usize, pitch: usize) -> Vec<f32> {
+    values.chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect()
+}
+
+impl Transform for OpenClTransform {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+        check_picture(picture, self.params.size)?;
+        let result = self.run_forward(picture);
+        self.settle(result).map(Values::F32)
+    }
+
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+        let result = self.run_forward_planes(planes.planes(self.layout.pyramids())?);
+        self.settle(result).map(Values::F32)
+    }
+
+    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+        let result = self.run_inverse(squares.squares(self.layout.pyramids())?);
+        self.settle(result).map(Values::F32)
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+}
+
+/// Whether this is the transform of some stream.
+pub(crate) fn is_stream(params: &TransformParams) -> bool {
+    let wavelet = (&params.filter, params.element) == (&Filter::Wavelet(Wavelet::Cdf97), Element::F32);
+    wavelet && matches!(params.scheme, None | Some(Scheme::Slab))
+}
+
+/// The stream whose pictures are transformed like this.
+fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
+    let cannot = |what: String| Error::NotOnThisBackend { backend: "opencl", what, instead: "reference" };
+    if !is_stream(params) {
+        return Err(cannot(format!("pictures to {} in {}", params.filter, params.element)));
+    }
+    Ok(StreamParams {
+        size: params.size,
+        frame_rate: FrameRate::new(1, 1).ok_or_else(|| cannot("a picture".to_owned()))?,
+        chroma: params.chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams {
+            levels: params.levels,
+            boundary: params.boundary,
+            padding: params.padding,
+            ..CodecParams::default()
+        },
+    })
+}
