@@ -40,14 +40,24 @@ fn the_receiver_file_states_the_defaults() {
     assert_eq!(file, resolve_receiver(&parse_receiver("").unwrap()).unwrap());
 }
 
+/// A public key.
+const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
 #[test]
 fn keys_that_are_unset_are_shown_with_right_values() {
-    let file = parse_sender(&with_unset_keys(&read("config/sender.toml"))).unwrap();
+    // All but one: an example of a key would let somebody in.
+    let mut file = parse_sender(&with_unset_keys(&read("config/sender.toml"))).unwrap();
+    let refusal = resolve_sender(&file).unwrap_err().to_string();
+    assert!(refusal.contains("peer.public_key") && refusal.contains("`receiver identity` prints"), "{refusal}");
+    file.peers[0].public_key = Some(KEY.to_owned());
     let sender = resolve_sender(&file).unwrap();
     assert_eq!(sender.shared.peers[0].name, "Clara");
     assert!(sender.shared.metrics.is_some_and(|address| address.ip().is_loopback()));
 
-    let file = parse_receiver(&with_unset_keys(&read("config/receiver.toml"))).unwrap();
+    let mut file = parse_receiver(&with_unset_keys(&read("config/receiver.toml"))).unwrap();
+    let refusal = resolve_receiver(&file).unwrap_err().to_string();
+    assert!(refusal.contains("peer.public_key") && refusal.contains("`sender identity`"), "{refusal}");
+    file.peers[0].public_key = Some(KEY.to_owned());
     let receiver = resolve_receiver(&file).unwrap();
     assert_eq!(receiver.shared.peers[0].name, "Robert");
     assert!(receiver.shared.metrics.is_some_and(|address| address.ip().is_loopback()));

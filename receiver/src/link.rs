@@ -177,12 +177,15 @@ mod tests {
 
     use super::*;
 
+    /// A public key.
+    const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
     #[test]
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
         let mut link = ReceiverLink::new(ReceiverOptions::default(), true, Slot::new(), queue, Arc::default());
         let now = Timestamp::default();
-        let peer = Peer { name: "other".to_owned(), key: common::config::PublicKey::from_bytes([0; 32]) };
+        let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);
         let params = StreamParams {
             size: FrameSize::new(64, 48).unwrap(),

@@ -166,7 +166,8 @@ impl Identity {
                 other => other.to_owned(),
             })?;
         let bytes = pair.public_key().as_ref().try_into().map_err(|_| "its public part has a wrong length")?;
-        Ok(Self { public: PublicKey::from_bytes(bytes), pkcs8 })
+        let public = PublicKey::from_bytes(bytes).ok_or("its public part is of small order")?;
+        Ok(Self { public, pkcs8 })
     }
 }
 

@@ -55,9 +55,10 @@ pub fn spki(key: &PublicKey) -> Vec<u8> {
     [SPKI_PREFIX.as_slice(), key.as_bytes()].concat()
 }
 
-/// The key whose SubjectPublicKeyInfo is `der`; `None` if it is not exactly that of an Ed25519 key.
+/// The key whose SubjectPublicKeyInfo is `der`; `None` if it is not exactly that of an Ed25519 key, or not of one to
+/// which a private key belongs.
 pub fn key_of_spki(der: &[u8]) -> Option<PublicKey> {
-    der.strip_prefix(&SPKI_PREFIX)?.try_into().ok().map(PublicKey::from_bytes)
+    PublicKey::from_bytes(der.strip_prefix(&SPKI_PREFIX)?.try_into().ok()?)
 }
 
 /// Settings for the side that dials: shows `own`, accepts only `verifier`'s keys, speaks `protocol`.

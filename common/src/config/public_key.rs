@@ -5,15 +5,22 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use curve25519_dalek::edwards::CompressedEdwardsY;
 
 /// An Ed25519 public key; its text is the 44 base64 characters of its 32 bytes, as in WireGuard.
+///
+/// Only points that a private key can have: verifiers accept signatures that anybody can make for points of small
+/// order, of which 32 zero bytes are one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key with these bytes (RFC 8032 encoding of the point; not checked to be on the curve).
-    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+    /// Returns the key with these bytes (RFC 8032 encoding of the point); none if no private key belongs to them: no
+    /// point of the curve, one of small or mixed order, or not the point's own encoding.
+    pub fn from_bytes(bytes: [u8; 32]) -> Option<Self> {
+        let point = CompressedEdwardsY(bytes).decompress()?;
+        let is_sound = !point.is_small_order() && point.is_torsion_free() && point.compress().0 == bytes;
+        is_sound.then_some(Self(bytes))
     }
 
     /// The key's bytes.
@@ -24,18 +31,28 @@ impl PublicKey {
 
 /// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a public key: it takes the 44 characters that `sender identity` or `receiver identity` prints \
-     on the other machine"
-)]
-pub struct InvalidPublicKey(String);
+pub enum InvalidPublicKey {
+    /// Not the base64 of 32 bytes.
+    #[error(
+        "`{0}` is not a public key: it takes the 44 characters that `sender identity` or `receiver identity` prints \
+         on the other machine"
+    )]
+    Text(String),
+    /// No machine's key.
+    #[error(
+        "`{0}` is no machine's key: no private key belongs to it, and anybody could sign for it; put the 44 characters \
+         here that `sender identity` or `receiver identity` prints on the other machine"
+    )]
+    Unsafe(String),
+}
 
 impl FromStr for PublicKey {
     type Err = InvalidPublicKey;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-        bytes.map(Self).ok_or_else(|| InvalidPublicKey(text.to_owned()))
+        let bytes = bytes.ok_or_else(|| InvalidPublicKey::Text(text.to_owned()))?;
+        Self::from_bytes(bytes).ok_or_else(|| InvalidPublicKey::Unsafe(text.to_owned()))
     }
 }
 
@@ -53,11 +70,35 @@ impl fmt::Debug for PublicKey {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
+
     use super::*;
+
+    /// The public key of RFC 8032's first test vector.
+    const SOUND: [u8; 32] = [
+        0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe, 0xd3, 0xc9, 0x64, 0x07, 0x3a, 0x0e, 0xe1,
+        0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07, 0x51, 0x1a,
+    ];
+
+    /// Every encoding whose 255 bits of y are `low` + 2^255 - 19 or `low`, with both signs of x.
+    fn encodings(low: u8) -> [[u8; 32]; 4] {
+        let mut plain = [0; 32];
+        plain[0] = low;
+        let mut beyond = [0xff; 32];
+        beyond[0] = 0xed + low;
+        beyond[31] = 0x7f;
+        let negative = |mut bytes: [u8; 32]| {
+            bytes[31] |= 0x80;
+            bytes
+        };
+        [plain, beyond, negative(plain), negative(beyond)]
+    }
 
     #[test]
     fn a_key_survives_its_text() {
-        let key = PublicKey::from_bytes(std::array::from_fn(|i| i as u8 * 7));
+        let key = PublicKey::from_bytes(SOUND).unwrap();
         let text = key.to_string();
         assert_eq!(text.len(), 44);
         assert_eq!(text.parse(), Ok(key));
@@ -67,7 +108,48 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         for wrong in ["", "Zm9v", &"A".repeat(44), &format!("{}=", "é".repeat(43))] {
-            assert!(wrong.parse::<PublicKey>().is_err(), "{wrong}");
+            assert_eq!(wrong.parse::<PublicKey>(), Err(InvalidPublicKey::Text(wrong.to_owned())));
+        }
+    }
+
+    #[test]
+    fn points_of_small_order_are_refused_in_every_encoding() {
+        for point in EIGHT_TORSION {
+            assert_eq!(PublicKey::from_bytes(point.compress().0), None, "{point:?}");
+        }
+        // y = 0 and y = 1 are of small order, and these are all that can be written in another way, too.
+        for bytes in encodings(0).into_iter().chain(encodings(1)) {
+            assert_eq!(PublicKey::from_bytes(bytes), None, "{bytes:?}");
+        }
+        let zeros = format!("{}=", "A".repeat(43));
+        assert_eq!(zeros.parse::<PublicKey>(), Err(InvalidPublicKey::Unsafe(zeros)));
+    }
+
+    #[test]
+    fn only_the_shortest_encoding_of_a_point_on_the_curve_is_a_key() {
+        // Without the test of the encoding, the points of 18 small y would have two keys each.
+        let mut points = 0;
+        for low in 0..19 {
+            for bytes in encodings(low) {
+                points += u32::from(CompressedEdwardsY(bytes).decompress().is_some());
+                assert!(bytes[31] & 0x7f == 0 || PublicKey::from_bytes(bytes).is_none(), "{bytes:?}");
+            }
+        }
+        assert!(points > 20, "{points}");
+        let mut off_the_curve = SOUND;
+        while CompressedEdwardsY(off_the_curve).decompress().is_some() {
+            off_the_curve[0] ^= 1;
+            off_the_curve[1] += 1;
+        }
+        assert_eq!(PublicKey::from_bytes(off_the_curve), None);
+    }
+
+    #[test]
+    fn a_point_of_mixed_order_is_refused() {
+        let sound = ED25519_BASEPOINT_POINT;
+        assert!(PublicKey::from_bytes(sound.compress().0).is_some());
+        for torsion in &EIGHT_TORSION[1..] {
+            assert_eq!(PublicKey::from_bytes((sound + torsion).compress().0), None);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::{parse_receiver, parse_sender};
 use super::*;
 
-const KEY: &str = "AAcOFRwjKjE4P0ZNVFtiaXB3foWMk5qhqK+2vcTL0tk=";
+const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
 fn sender(text: &str) -> Result<SenderConfig, ConfigError> {
     resolve_sender(&parse_sender(text).unwrap())
@@ -78,6 +78,8 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`auto`, `off`");
     check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");
     check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "44 characters");
+    let zeros = format!("[[peer]]\npublic_key = \"{}=\"", "A".repeat(43));
+    check_refused(sender(&zeros), "peer.public_key", "anybody could sign");
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");
     check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
     check_refused(sender("[network]\ncontroller = \"bbr\""), "network.controller", "`cubic`");

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 
-use crate::support::{Daemon, Ended, Pair, receiver};
+use crate::support::{Daemon, Ended, Pair, receiver, sender};
 
 fn run(command: &mut std::process::Command) -> Ended {
     Daemon::start("receiver", command).wait()
@@ -52,6 +52,20 @@ fn no_peer() {
     let (identity, _) = pair.folder.identity("receiver.pem");
     run(receiver().args(["--listen", &pair.address, "--identity", &identity, "--sink", "headless"]))
         .check(2, &["--peer KEY", "[[peer]]"]);
+}
+
+#[test]
+fn a_key_that_anybody_could_sign_for() {
+    let pair = Pair::new();
+    let zeros = format!("{}=", "A".repeat(43));
+    let path = pair.folder.join("receiver.toml");
+    std::fs::write(&path, format!("[[peer]]\npublic_key = \"{zeros}\"\n")).unwrap();
+    let sentence = ["public_key", &zeros, "no private key", "`sender identity`"];
+    run(pair.receiver().args(["--sink", "headless", "--peer", &zeros])).check(2, &sentence);
+    for command in ["doctor", "check"] {
+        run(receiver().arg(command).arg("--config").arg(&path)).check(2, &sentence);
+        Daemon::start("sender", sender().arg(command).arg("--config").arg(&path)).wait().check(2, &sentence);
+    }
 }
 
 #[test]

@@ -187,6 +187,6 @@ fn a_signature_by_another_private_key() {
 #[test]
 fn the_mixed_key_file_is_wrong_only_in_its_public_part() {
     let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
-    let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().unwrap());
+    let public = PublicKey::from_bytes(pair.public_key().as_ref().try_into().unwrap()).unwrap();
     assert!(Ed25519KeyPair::from_pkcs8(&mixed_key(&[7; 32], &public)).is_ok());
 }

@@ -11,6 +11,7 @@ mod log_lines;
 mod pings;
 mod silent_readers;
 mod stage;
+mod weak_key;
 
 use std::fmt;
 use std::path::Path;
@@ -32,8 +33,13 @@ pub struct Attack {
 
 /// All attacks, in the order of the table.
 pub const ALL: &[Attack] = &[
-    Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
+    Attack {
+        name: "weak-key",
+        title: "a stranger signs for the key of 32 zero bytes, which the configuration lists",
+        run: weak_key::run,
+    },
     Attack { name: "pings", title: "a receiver that asks for the time without end and never reads", run: pings::run },
+    Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
     Attack {
         name: "silent-readers",
         title: "logs, statistics and a recording that nobody reads",

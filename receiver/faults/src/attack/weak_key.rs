@@ -1,0 +1,106 @@
+//! A stranger signs for the key of 32 zero bytes, which stood in the example configuration.
+//!
+//! That point A has order 4. A verifier asks whether [S]B = R + [k]A, with k from a hash; S = 0 and R = 0 are the same
+//! signature for every message, and right for the quarter of them whose k is a multiple of 4.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role, encode};
+use quinn::crypto::rustls::QuicClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::sign::{CertifiedKey, Signer, SigningKey};
+use rustls::{SignatureAlgorithm, SignatureScheme};
+use shell::tls::{PeerVerifier, Protocol, client_config, spki};
+
+use super::{Outcome, Stage};
+
+/// The key as a configuration has it.
+const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+/// Handshakes that are tried; all of them fail once in 10,000 attacks on a verifier that accepts the key.
+const TRIES: u32 = 32;
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Tries to get into a receiver whose configuration lists that key.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut victim = stage.start("receiver", &mut stage.receiver(address, KEY)?)?;
+    victim.begin();
+    let listens = stage.wait_until_bound(address, &mut victim);
+    if victim.daemon.ended()?.is_some() {
+        let mut outcome = victim.outcome()?;
+        outcome.note = "the configuration is refused".to_owned();
+        outcome.expect(victim.daemon.said().contains("no private key"), "the log does not say why");
+        outcome.expect(outcome.exit_code == Some(2), "another exit code than 2");
+        return Ok(outcome);
+    }
+    listens?;
+    let entry = entry(stage, address)?;
+    let mut outcome = victim.outcome()?;
+    if let Some(number) = entry {
+        outcome.note = format!("in with try {number}");
+    }
+    outcome.expect(false, "the key is accepted in the configuration");
+    Ok(outcome)
+}
+
+/// The number of the try with which the stranger got an answer to its Hello.
+fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
+    let mut shown = spki(&stage.identity("receiver")?.public_key());
+    let key_at = shown.len() - 32;
+    shown[key_at..].fill(0);
+    let key = Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown)], Arc::new(Forger)));
+    let tls = client_config(key, PeerVerifier::new([stage.identity("receiver")?.public_key()]), Protocol::Call)?;
+    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
+        for number in 1..=TRIES {
+            let connection = endpoint.connect_with(config.clone(), address, "duet")?.await?;
+            if matches!(tokio::time::timeout(PATIENCE, answer(&connection)).await, Ok(Ok(()))) {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// Says Hello and waits for an answer, which nobody gets who was not let in.
+async fn answer(connection: &quinn::Connection) -> Result<()> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    let mut hello = Vec::new();
+    encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }, Role::Sender, &mut hello);
+    send.write_all(&hello).await?;
+    receive.read_exact(&mut [0]).await?;
+    Ok(())
+}
+
+/// Signs everything with R = 0, the point with y = 1, and S = 0.
+#[derive(Debug)]
+struct Forger;
+
+impl SigningKey for Forger {
+    fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
+        offered.contains(&SignatureScheme::ED25519).then(|| Box::new(Self) as Box<dyn Signer>)
+    }
+
+    fn algorithm(&self) -> SignatureAlgorithm {
+        SignatureAlgorithm::ED25519
+    }
+}
+
+impl Signer for Forger {
+    fn sign(&self, _: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+        let mut signature = vec![0; 64];
+        signature[0] = 1;
+        Ok(signature)
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        SignatureScheme::ED25519
+    }
+}
