@@ -117,6 +117,7 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
         match endpoint.dial_to_probe(address).await {
             Ok(probing) => return Ok(probing),
             Err(error) if error.is_final() => return Err(error.into()),
+            Err(error) if error.is_mistake() => last = error.into(),
             Err(error) => last = unreachable(error.to_string()),
         }
     }

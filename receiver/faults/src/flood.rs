@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::netsim::Random;
-use quinn::crypto::rustls::QuicClientConfig;
 use shell::identity::Identity;
-use shell::tls::{PeerVerifier, Protocol, client_config};
 
+use crate::attack::initial::Hello;
 use crate::cases::Flood;
+use crate::hostile;
 
 /// Datagrams sent at once.
 const AT_ONCE: usize = 10;
-/// Different handshakes that are begun, over and over.
-const HANDSHAKES: usize = 300;
+/// Different handshakes that are begun, over and over: those of two seconds, after which a listener has forgotten them.
+const HANDSHAKES: usize = 20_000;
+/// Different datagrams of junk.
+const JUNK: usize = 300;
 /// Addresses of the loopback that a flood comes from.
 const SOURCES: u8 = 64;
 
@@ -94,29 +96,27 @@ impl Stream {
 fn junk() -> Vec<Vec<u8>> {
     let mut random = Random::new(1);
     let mut datagram = || (0..150).flat_map(|_| random.bits().to_le_bytes()).collect();
-    (0..HANDSHAKES).map(|_| datagram()).collect()
+    (0..JUNK).map(|_| datagram()).collect()
 }
 
-/// First packets of handshakes, sound ones: made by dialling a socket that does not answer.
+/// First packets of handshakes, sound ones, each of another: made from what a dialler sends to a socket that does not
+/// answer.
 fn initials() -> Result<Vec<Vec<u8>>> {
     let mute = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     mute.set_read_timeout(Some(Duration::from_secs(1)))?;
     let address = mute.local_addr()?;
     let stranger = Identity::generate()?;
-    let tls = client_config(stranger.certified_key()?, PeerVerifier::new([stranger.public_key()]), Protocol::Call)?;
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let config = hostile::client(&stranger, stranger.public_key())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut datagrams = Vec::new();
-    runtime.block_on(async {
-        let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
-        while datagrams.len() < HANDSHAKES {
-            let connecting = endpoint.connect_with(config.clone(), address, "duet")?;
-            // The first packet leaves while this waits.
-            let _ = tokio::time::timeout(Duration::from_millis(2), connecting).await;
-            let mut buffer = [0; 2048];
-            let (count, _) = mute.recv_from(&mut buffer).context("no handshake was begun")?;
-            datagrams.push(buffer[..count].to_vec());
-        }
-        Ok(datagrams)
-    })
+    let first = runtime.block_on(async {
+        let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
+        let connecting = endpoint.connect(address, "duet")?;
+        // The first packet leaves while this waits.
+        let _ = tokio::time::timeout(Duration::from_millis(20), connecting).await;
+        let mut buffer = [0; 2048];
+        let (count, _) = mute.recv_from(&mut buffer).context("no handshake was begun")?;
+        anyhow::Ok(buffer[..count].to_vec())
+    })?;
+    let (hello, mut random) = (Hello::read(&first)?, Random::new(2));
+    (0..HANDSHAKES).map(|_| hello.anew(&mut random)).collect()
 }

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,8 @@ pub(crate) fn free_address() -> String {
 pub(crate) struct Daemon {
     name: &'static str,
     child: Child,
-    stderr: Option<JoinHandle<String>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 /// How a daemon ended.
@@ -128,12 +129,27 @@ impl Daemon {
     pub(crate) fn start(name: &'static str, command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect(name);
         let mut pipe = child.stderr.take().unwrap();
-        let stderr = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = pipe.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
+        let stderr: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let text = Arc::clone(&stderr);
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+                text.lock().unwrap().extend_from_slice(&buffer[..count]);
+            }
         });
-        Self { name, child, stderr: Some(stderr) }
+        Self { name, child, stderr, reader: Some(reader) }
+    }
+
+    /// Everything that it has said so far.
+    pub(crate) fn said(&self) -> String {
+        String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until it has said a line with all `words`.
+    #[track_caller]
+    pub(crate) fn says(&self, words: &[&str]) {
+        let has_all = |line: &str| words.iter().all(|word| line.contains(word));
+        until(&format!("a line with {words:?}"), || self.said().lines().any(has_all).then_some(()));
     }
 
     /// Waits for the end; a daemon that does not end fails the test with what it said.
@@ -144,13 +160,14 @@ impl Daemon {
                 Some(status) => break status.code(),
                 None if Instant::now() >= deadline => {
                     let _ = self.child.kill();
-                    let stderr = self.stderr.take().unwrap().join().unwrap();
-                    panic!("the {} does not end; it said:\n{stderr}", self.name);
+                    self.reader.take().unwrap().join().unwrap();
+                    panic!("the {} does not end; it said:\n{}", self.name, self.said());
                 }
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         };
-        let stderr = self.stderr.take().unwrap().join().unwrap();
+        self.reader.take().unwrap().join().unwrap();
+        let stderr = self.said();
         eprintln!("--- {} ended with {code:?}:\n{stderr}", self.name);
         Ended { code, stderr }
     }

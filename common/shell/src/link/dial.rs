@@ -3,15 +3,18 @@
 //! The dialler does not wait until a connection has died: when it has heard nothing for longer than is normal, it
 //! dials beside the old connection, and whichever works first is used.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::gate::{Answer, Gate};
+use crate::clock;
 use crate::limited;
 use crate::linktest;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
@@ -24,6 +27,10 @@ const ATTEMPTS_MAX: usize = 4;
 const LOOK: Duration = Duration::from_millis(25);
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
+/// Life of a connection that has worked: when it ends, it is dialled anew at once.
+const LIFE_MIN: Duration = Duration::from_secs(1);
+/// Pause after the first connection that has not; twice as long after each, up to [`LIFE_MIN`].
+const PAUSE_MIN: Duration = Duration::from_millis(250);
 
 /// The longest time without a packet that means nothing; the loop tells, the dialler reads.
 #[derive(Debug)]
@@ -55,13 +62,18 @@ pub(super) async fn dial_for_ever(
 ) {
     let sockets = Arc::new(Mutex::new(Sockets { options, v4: None, v6: None }));
     let mut current: Option<End> = None;
+    let (mut pace, mut began) = (Pace::default(), Instant::now());
     loop {
         if let Some(end) = &current {
             stalled(end, &patience).await;
+            // Who has restarted is there again at once.
+            if end.was_closed() {
+                tokio::time::sleep(pace.pause(began.elapsed(), RandomState::new().hash_one(0))).await;
+            }
         }
         match connect(&sockets, &address, current.as_ref()).await {
             Ok(Some(connection)) => {
-                current = Some(connection.end());
+                (current, began) = (Some(connection.end()), Instant::now());
                 if connections.send(Ok(connection)).await.is_err() {
                     return;
                 }
@@ -72,6 +84,27 @@ pub(super) async fn dial_for_ever(
                 return;
             }
         }
+    }
+}
+
+/// How soon to dial anew when the peer has closed a connection. A listener in another call closes each at once.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Connections that were closed at once, one after the other.
+    in_vain: u32,
+}
+
+impl Pace {
+    /// Returns the pause after a connection that lasted for `life`; `random` is any number, so that diallers that a
+    /// listener turns away do not keep step.
+    fn pause(&mut self, life: Duration, random: u64) -> Duration {
+        if life >= LIFE_MIN {
+            self.in_vain = 0;
+            return Duration::ZERO;
+        }
+        let pause = (PAUSE_MIN * (1 << self.in_vain.min(8))).min(LIFE_MIN);
+        self.in_vain = self.in_vain.saturating_add(1);
+        pause + pause * (random % 100) as u32 / 200
     }
 }
 
@@ -122,11 +155,19 @@ async fn connect(
     let mut attempts = JoinSet::new();
     let mut starts = interval(RETRY);
     starts.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut reported = false;
+    let mut said = Vec::new();
+    let mut old_ends = std::pin::pin!(ended(old.as_ref().map(|old| old.0)));
+    let mut old_has_ended = false;
     loop {
         let ended = tokio::select! {
             biased;
             () = revived(old.as_ref()) => return Ok(None),
+            () = &mut old_ends, if !old_has_ended => {
+                // The other side has restarted: it can be reached now.
+                old_has_ended = true;
+                starts.reset_immediately();
+                continue;
+            }
             Some(ended) = attempts.join_next() => ended,
             _ = starts.tick(), if attempts.len() < ATTEMPTS_MAX => {
                 attempts.spawn(attempt(Arc::clone(sockets), address.to_owned()));
@@ -140,13 +181,27 @@ async fn connect(
             }
             Ok(Ok(connection)) => return Ok(Some(connection)),
             Ok(Err(error)) if error.is_final() => return Err(error),
-            Ok(Err(error)) if !reported => {
-                limited!(info, "{address}: {error}; trying again every {} ms", RETRY.as_millis());
-                reported = true;
+            Ok(Err(error)) => {
+                let kind = std::mem::discriminant(&error);
+                if !said.contains(&kind) {
+                    said.push(kind);
+                    let again = format_args!("trying again every {} ms", RETRY.as_millis());
+                    match error.is_mistake() {
+                        true => limited!(warn, "{address}: {error}; {again}"),
+                        false => limited!(info, "{address}: {error}; {again}"),
+                    }
+                }
             }
-            Ok(Err(_)) => {}
             Err(error) => return Err(QuicError::Other(format!("an attempt to dial broke down: {error}"))),
         }
+    }
+}
+
+/// Waits for the connection's end.
+async fn ended(connection: Option<&End>) {
+    match connection {
+        Some(end) if !end.has_ended() => end.wait().await,
+        _ => std::future::pending().await,
     }
 }
 
@@ -157,6 +212,7 @@ async fn attempt(sockets: Arc<Mutex<Sockets>>, address: String) -> Result<Connec
     for address in found.take(ADDRESSES_MAX) {
         let endpoint = sockets.lock().unwrap_or_else(PoisonError::into_inner).of(address)?;
         match endpoint.dial(address).await {
+            Err(error) if last.is_mistake() && !error.is_final() => tracing::debug!("{address}: {error}"),
             Err(error) if !error.is_final() => last = error,
             result => return result,
         }
@@ -185,21 +241,33 @@ impl Sockets {
 }
 
 /// Accepts handshakes side by side and hands over those that succeed. While `busy`, who knocks must first prove
-/// its address.
+/// its address; so it must when strangers knock.
 pub(super) async fn accept_for_ever(
     endpoint: Endpoint,
     connections: Sender<Result<Connection, QuicError>>,
     busy: Arc<AtomicBool>,
 ) {
+    let gate = Arc::new(Mutex::new(Gate::default()));
     while let Some(incoming) = endpoint.incoming().await {
-        if busy.load(Ordering::Relaxed) && !incoming.address_is_validated() {
-            incoming.demand_address_validation();
-            continue;
-        }
-        let (connections, busy) = (connections.clone(), Arc::clone(&busy));
+        let address = incoming.address();
+        let is_busy = busy.load(Ordering::Relaxed);
+        let ticket = match lock(&gate).knock(address.ip(), incoming.address_is_validated(), is_busy, clock::now()) {
+            Answer::Admit(ticket) => ticket,
+            Answer::Prove => {
+                incoming.demand_address_validation();
+                continue;
+            }
+            Answer::Refuse => {
+                limited!(warn, "a connection from {address} was not accepted: too many from there have failed");
+                incoming.refuse();
+                continue;
+            }
+        };
+        let (connections, busy, gate) = (connections.clone(), Arc::clone(&busy), Arc::clone(&gate));
         tokio::spawn(async move {
-            let address = incoming.address();
-            match incoming.accept().await {
+            let accepted = incoming.accept().await;
+            lock(&gate).ended(ticket, accepted.is_ok(), clock::now());
+            match accepted {
                 Ok(Accepted::Call(connection)) => {
                     let _ = connections.send(Ok(connection)).await;
                 }
@@ -208,6 +276,10 @@ pub(super) async fn accept_for_ever(
             }
         });
     }
+}
+
+fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+    gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -108,11 +108,67 @@ fn hundreds_of_connections_leave_nothing_behind() {
     runtime().block_on(async {
         for _ in 0..300 {
             let connection = attempt(Arc::clone(&sockets), address.to_string()).await.unwrap();
-            connection.close(CloseCode::Done, "next");
+            connection.finish(b"hello", Duration::from_secs(60), CloseCode::Done, "next").await;
         }
         let endpoint = sockets.lock().unwrap().of(address).unwrap();
         while endpoint.open_connections() > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    });
+}
+
+#[test]
+fn who_is_turned_away_dials_at_most_once_a_second() {
+    let mut pace = Pace::default();
+    let long = 2 * LIFE_MIN;
+    assert_eq!(pace.pause(long, 0), Duration::ZERO, "a connection that has worked is dialled anew at once");
+    let pauses: Vec<_> = (0..5).map(|_| pace.pause(Duration::ZERO, 0).as_millis()).collect();
+    assert_eq!(pauses, [250, 500, 1000, 1000, 1000]);
+    assert!((1000..1500).contains(&pace.pause(Duration::ZERO, u64::MAX).as_millis()));
+    assert_eq!(pace.pause(long, 0), Duration::ZERO);
+    assert_eq!(pace.pause(Duration::ZERO, 0), PAUSE_MIN);
+}
+
+/// The machine that a dialler means is told from those that only say so.
+#[test]
+fn a_dialler_outlives_a_machine_with_another_key() {
+    let [own, right, wrong]: [Identity; 3] = std::array::from_fn(|_| Identity::generate().unwrap());
+    let listener = Listener::start(options(&wrong, &[&own]), ANY.into());
+    let address = listener.address;
+    let sockets = Arc::new(Mutex::new(Sockets { options: options(&own, &[&right]), v4: None, v6: None }));
+    runtime().block_on(async {
+        let error = attempt(Arc::clone(&sockets), address.to_string()).await.unwrap_err();
+        assert_eq!(error, QuicError::KeyNotAllowed(wrong.public_key()));
+        let (sender, mut connections) = mpsc::channel(4);
+        let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
+        tokio::spawn(dial_for_ever(options(&own, &[&right]), address.to_string(), sender, patience));
+        tokio::time::sleep(RETRY).await;
+        listener.end();
+        let _right = Listener::start(options(&right, &[&own]), address);
+        assert_eq!(next(&mut connections).await.peer().key, right.public_key());
+    });
+}
+
+#[test]
+fn a_listener_that_was_killed_and_runs_again_says_so() {
+    let [own, other]: [Identity; 2] = std::array::from_fn(|_| Identity::generate().unwrap());
+    let first = Listener::start(options(&other, &[&own]), ANY.into());
+    let address = first.address;
+    let sockets = Arc::new(Mutex::new(Sockets { options: options(&own, &[&other]), v4: None, v6: None }));
+    runtime().block_on(async {
+        let mut connection = attempt(sockets, address.to_string()).await.unwrap();
+        while !matches!(connection.next(&mut [0; 8], b"hello").await.unwrap(), Input::Written(_)) {}
+        first.end();
+        let _second = Listener::start(options(&other, &[&own]), address);
+        let end = loop {
+            // Packets go while nothing is answered, as those of a sender do.
+            connection.send_datagram(vec![0; 100]);
+            let mut buffer = [0; 8];
+            tokio::select! {
+                input = connection.next(&mut buffer, b"") => if let Err(error) = input { break error },
+                () = tokio::time::sleep(Duration::from_millis(30)) => {}
+            }
+        };
+        assert_eq!(end, QuicError::Reset);
     });
 }

@@ -156,8 +156,9 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
             Event::Lost(error) => {
                 if let Some(old) = active.take() {
                     link.on_disconnected(now);
-                    // A listener's peer is refused during the handshake; here only a dialler can be.
-                    if error.is_final() {
+                    // The only refusal that ends a daemon: the machine that it dials has proved its key and does not
+                    // allow this one's. Once it has said a word, it has allowed it.
+                    if listener.is_none() && !old.heard && error.is_final() {
                         break Err(error.into());
                     }
                     limited!(info, "the connection to {} has ended: {error}", old.connection.peer().name);

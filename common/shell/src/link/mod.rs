@@ -6,6 +6,7 @@
 mod both;
 mod dial;
 mod drive;
+mod gate;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -152,8 +153,9 @@ pub struct LinkOptions {
 
 /// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
 ///
-/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer refuses this machine's key or shows one that is not allowed. A
-/// listener refuses who is not allowed and goes on; a newer connection of the same peer takes the older one's place.
+/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer
+/// proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection of
+/// the same peer takes the older one's place.
 pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -36,6 +36,12 @@ pub(crate) enum QuicError {
         "the other machine speaks no protocol known here: start both alike, with `sender --also-receive` or both without, and update the older side"
     )]
     NoCommonProtocol,
+    #[error(
+        "the handshake was refused (TLS alert {0}) before anything proved that it was the other machine that refused it"
+    )]
+    RefusedByAnybody(u8),
+    #[error("the other machine is in a call with another one")]
+    InAnotherCall,
     #[error("the secure handshake failed: {0}")]
     Handshake(String),
     #[error("no answer")]
@@ -52,23 +58,37 @@ pub(crate) enum QuicError {
 }
 
 impl QuicError {
-    /// Whether trying again cannot help: a person must change something first.
+    /// Returns true if trying again cannot help: a person must change something first.
+    ///
+    /// Nothing of that kind is believed before the other side has proved its key: until then, whoever sees the packets
+    /// of a handshake can answer them, and would end the daemon with one forged packet.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::AddressInUse(_)
             | Self::Socket { .. }
             | Self::RefusedByPeer { .. }
-            | Self::SignatureRefusedByPeer { .. }
-            | Self::KeyNotAllowed(_)
+            | Self::SignatureRefusedByPeer { .. } => true,
+            Self::KeyNotAllowed(_)
             | Self::SignatureInvalid
-            | Self::NoCommonProtocol => true,
-            Self::Handshake(_)
+            | Self::NoCommonProtocol
+            | Self::RefusedByAnybody(_)
+            | Self::InAnotherCall
+            | Self::Handshake(_)
             | Self::TimedOut
             | Self::Closed(_)
             | Self::Reset
             | Self::Unreachable { .. }
             | Self::Other(_) => false,
         }
+    }
+
+    /// Returns true if this is what a person must mend, should it be true.
+    pub(crate) fn is_mistake(&self) -> bool {
+        self.is_final()
+            || matches!(
+                self,
+                Self::KeyNotAllowed(_) | Self::SignatureInvalid | Self::NoCommonProtocol | Self::RefusedByAnybody(_)
+            )
     }
 }
 

@@ -17,6 +17,9 @@ use bytes::Bytes;
 use common::config::{Controller, Peer, PublicKey};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hkdf::{HKDF_SHA256, Salt};
+use ring::hmac::HMAC_SHA256;
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 
@@ -34,8 +37,8 @@ const IDLE_TIMEOUT: Duration = longest(Duration::from_secs(8));
 const HANDSHAKE_TIMEOUT: Duration = longest(Duration::from_secs(2));
 /// Longest time from the handshake's end to the control stream.
 const CONTROL_TIMEOUT: Duration = longest(Duration::from_secs(2));
-/// Handshakes under way at once.
-const INCOMING_MAX: usize = 16;
+/// Handshakes begun that nobody has looked at; those that come beyond them are refused, the right peer's, too.
+const INCOMING_MAX: usize = 1024;
 
 /// Returns how long may be waited for something that normally takes no longer than `normal`. In this crate's own tests
 /// only a hang takes too long, on however busy a machine.
@@ -51,6 +54,8 @@ pub(crate) enum CloseCode {
     Replaced = 2,
     Busy = 3,
 }
+
+const BUSY: VarInt = VarInt::from_u32(CloseCode::Busy as u32);
 
 /// What an endpoint needs to know.
 #[derive(Clone, Debug)]
@@ -85,6 +90,7 @@ impl Endpoint {
         };
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
         let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
+        let stable = StableKeys::new(options, socket.local_addr().map_err(failed)?, listens)?;
         let verifier = PeerVerifier::new(options.peers.iter().map(|peer| peer.key));
         let transport = Arc::new(transport(options));
         let server = if listens {
@@ -98,7 +104,8 @@ impl Endpoint {
         } else {
             None
         };
-        let endpoint_config = EndpointConfig::new(reset_key(options)?);
+        let mut endpoint_config = EndpointConfig::new(Arc::new(stable.reset));
+        endpoint_config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(stable.connection_ids)));
         let mut inner =
             quinn::Endpoint::new(endpoint_config, server, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
@@ -116,19 +123,26 @@ impl Endpoint {
 
     /// Connects to `address` and opens the control stream. The peer may still refuse this side's key afterwards.
     pub(crate) async fn dial(&self, address: SocketAddr) -> Result<Connection, QuicError> {
-        let connected =
-            tokio::time::timeout(HANDSHAKE_TIMEOUT, self.connect(address)?).await.map_err(|_| QuicError::TimedOut)?;
-        let inner = connected.map_err(|error| self.explain(error))?;
+        let inner = self.connect(address).await?;
         let (send, receive) = inner.open_bi().await.map_err(|error| self.explain(error))?;
         self.connection(inner, send, receive)
     }
 
-    fn connect(&self, address: SocketAddr) -> Result<quinn::Connecting, QuicError> {
+    /// Connects to whoever proves at `address` to hold an allowed key. No error is final.
+    async fn connect(&self, address: SocketAddr) -> Result<quinn::Connection, QuicError> {
         let unreachable = |error: quinn::ConnectError| QuicError::Unreachable {
             address: address.to_string(),
             message: error.to_string(),
         };
-        self.inner.connect(address, "duet").map_err(unreachable)
+        let connecting = self.inner.connect(address, "duet").map_err(unreachable)?;
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await.map_err(|_| QuicError::TimedOut)?;
+        let inner = connected.map_err(|error| self.explain_unproved(error))?;
+        // A forged packet can still come between the peer's last one and this side's answer, with which QUIC throws the
+        // first keys away, and then the end is there already.
+        match inner.close_reason() {
+            Some(error) => Err(self.explain_unproved(error)),
+            None => Ok(inner),
+        }
     }
 
     /// The next handshake that someone begins; `None` once the endpoint is closed.
@@ -169,6 +183,17 @@ impl Endpoint {
         })
     }
 
+    /// The error of a handshake in which the other side has not proved its key.
+    fn explain_unproved(&self, error: ConnectionError) -> QuicError {
+        match &error {
+            ConnectionError::ConnectionClosed(close) => match alert(close.error_code.into()) {
+                Some(ALERT_NO_APPLICATION_PROTOCOL) | None => self.explain(error),
+                Some(alert) => QuicError::RefusedByAnybody(alert),
+            },
+            _ => self.explain(error),
+        }
+    }
+
     fn explain(&self, error: ConnectionError) -> QuicError {
         match error {
             ConnectionError::TransportError(error) => match alert(error.code.into()) {
@@ -186,6 +211,7 @@ impl Endpoint {
                 Some(_) => QuicError::RefusedByPeer { own: self.own },
                 None => QuicError::Closed(close.to_string()),
             },
+            ConnectionError::ApplicationClosed(close) if close.error_code == BUSY => QuicError::InAnotherCall,
             ConnectionError::ApplicationClosed(close) => {
                 QuicError::Closed(String::from_utf8_lossy(&close.reason).into_owned())
             }
@@ -220,16 +246,20 @@ impl Incoming {
         self.inner.remote_address()
     }
 
-    /// Makes the other side prove that it receives at its address before anything is computed for it.
-    /// `false`: it has already.
+    /// Returns true if the other side has proved that it receives at its address.
     pub(crate) fn address_is_validated(&self) -> bool {
         self.inner.remote_address_validated()
     }
 
-    /// Asks for that proof.
+    /// Asks for that proof, at no cost to this side.
     pub(crate) fn demand_address_validation(self) {
         // An error means that it has proved it already and is then refused.
         let _ = self.inner.retry();
+    }
+
+    /// Turns it away.
+    pub(crate) fn refuse(self) {
+        self.inner.refuse();
     }
 
     /// Completes the handshake and, for a call, waits for the control stream.
@@ -380,19 +410,54 @@ impl End {
         self.0.close_reason().is_some()
     }
 
+    /// Returns true if the peer has ended it in so many words.
+    pub(crate) fn was_closed(&self) -> bool {
+        let reason = self.0.close_reason();
+        matches!(reason, Some(ConnectionError::ApplicationClosed(_) | ConnectionError::ConnectionClosed(_)))
+    }
+
     /// Packets that have come so far.
     pub(crate) fn packets(&self) -> u64 {
         self.0.stats().udp_rx.datagrams
     }
 }
 
-/// The key from which stateless resets are made. It depends on nothing but the identity, so that a peer learns of
-/// this side's restart with the next packet it sends.
-fn reset_key(options: &EndpointOptions) -> Result<Arc<ring::hmac::Key>, QuicError> {
-    let signer = options.key.key.choose_scheme(&[rustls::SignatureScheme::ED25519]);
-    let secret = signer.and_then(|signer| signer.sign(b"duet/1 stateless reset").ok());
-    let secret = secret.ok_or_else(|| QuicError::Other("the identity cannot sign".to_owned()))?;
-    Ok(Arc::new(ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret)))
+/// The keys of an endpoint that are the same after a restart, so that a peer learns of it with the next packet that it
+/// sends: the new process knows the old one's connection ids and answers with the reset that the old one has announced.
+struct StableKeys {
+    reset: ring::hmac::Key,
+    connection_ids: u64,
+}
+
+impl StableKeys {
+    /// Derives them from the identity. No two endpoints share them: one would give away the resets of the other (RFC
+    /// 9000, section 21.11).
+    fn new(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
+        let signer = options.key.key.choose_scheme(&[rustls::SignatureScheme::ED25519]);
+        // Ed25519 signs the same text the same way, and nobody else can.
+        let secret = signer.and_then(|signer| signer.sign(b"duet/1 stateless reset").ok());
+        let secret = secret.ok_or_else(|| QuicError::Other("the identity cannot sign".to_owned()))?;
+        let salt = format!("{address} {} {:?}", if listens { "listens" } else { "dials" }, options.protocol);
+        let secret = Salt::new(HKDF_SHA256, salt.as_bytes()).extract(&secret);
+        let (mut reset, mut connection_ids) = ([0; 32], [0; 8]);
+        let no_key = |_| QuicError::Other("no key can be derived from the identity".to_owned());
+        secret.expand(&[b"reset"], KeyBytes(32)).and_then(|key| key.fill(&mut reset)).map_err(no_key)?;
+        let ids = secret.expand(&[b"connection ids"], KeyBytes(8)).and_then(|key| key.fill(&mut connection_ids));
+        ids.map_err(no_key)?;
+        Ok(Self {
+            reset: ring::hmac::Key::new(HMAC_SHA256, &reset),
+            connection_ids: u64::from_le_bytes(connection_ids),
+        })
+    }
+}
+
+/// How many bytes to derive.
+struct KeyBytes(usize);
+
+impl ring::hkdf::KeyType for KeyBytes {
+    fn len(&self) -> usize {
+        self.0
+    }
 }
 
 fn transport(options: &EndpointOptions) -> TransportConfig {

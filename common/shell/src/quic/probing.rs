@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::config::Peer;
 use quinn::VarInt;
 
-use super::{CloseCode, Endpoint, HANDSHAKE_TIMEOUT, QuicError};
+use super::{CloseCode, Endpoint, QuicError};
 
 /// A connection to a peer that has proved its key, over which only a link test's datagrams go.
 #[derive(Debug)]
@@ -20,8 +20,7 @@ pub(crate) struct Probing {
 impl Endpoint {
     /// Connects to `address` to test the link. The peer may still refuse this side's key afterwards.
     pub(crate) async fn dial_to_probe(&self, address: SocketAddr) -> Result<Probing, QuicError> {
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.connect(address)?).await;
-        self.probing(connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| self.explain(error))?)
+        self.probing(self.connect(address).await?)
     }
 
     pub(super) fn probing(&self, inner: quinn::Connection) -> Result<Probing, QuicError> {

@@ -108,7 +108,9 @@ fn an_unknown_listener_is_refused() {
     let [a, b, stranger] = identities();
     run(async {
         let (listener, dialler) = meet(&options(&stranger, &[&b]), &options(&b, &[&a])).await;
-        assert_eq!(dialler.unwrap_err(), QuicError::KeyNotAllowed(stranger.public_key()));
+        let error = dialler.unwrap_err();
+        assert_eq!(error, QuicError::KeyNotAllowed(stranger.public_key()));
+        assert!(error.is_mistake() && !error.is_final(), "nothing proves that it is the machine which was dialled");
         assert_eq!(listener.unwrap_err(), QuicError::RefusedByPeer { own: stranger.public_key() });
     });
 }

@@ -1,5 +1,7 @@
 //! Strangers and peers that write the log.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, Role};
@@ -11,6 +13,8 @@ use crate::hostile::Line;
 const STRANGERS: usize = 1_000;
 const FORGED: &str = "2026-01-01T00:00:00Z  INFO somebody else says this";
 const LINES_MAX: usize = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
 pub(super) fn run(stage: &Stage) -> Result<Outcome> {
@@ -28,7 +32,14 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
         Ok(())
     })?;
     call(stage, "sender", "receiver", async |endpoint| {
-        let mut line = Line::open(endpoint, address, Role::Sender).await?;
+        // After so many strangers from this address, the listener may want a pause.
+        let deadline = Instant::now() + PATIENCE;
+        let mut line = loop {
+            match Line::open(endpoint, address, Role::Sender).await {
+                Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+                opened => break opened?,
+            }
+        };
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
         line.hear().await?;
         line.connection.close(7u32.into(), format!("goodbye\n{FORGED}").as_bytes());

@@ -6,12 +6,18 @@
 //! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
 
 pub(crate) mod beside;
+mod busy;
 mod caller;
+mod flood_idle;
+mod forged;
+pub(crate) mod initial;
 mod log_lines;
 mod pings;
+mod restart;
 mod silent_readers;
 mod stage;
 mod weak_key;
+mod wire;
 
 use std::fmt;
 use std::path::Path;
@@ -39,6 +45,24 @@ pub const ALL: &[Attack] = &[
         run: weak_key::run,
     },
     Attack { name: "pings", title: "a receiver that asks for the time without end and never reads", run: pings::run },
+    Attack {
+        name: "forged-version",
+        title: "handshakes are answered with a forged version negotiation, before a call and in it",
+        run: forged::version,
+    },
+    Attack {
+        name: "forged-alert",
+        title: "handshakes are answered with a forged TLS alert, before a call and in it",
+        run: forged::alert,
+    },
+    Attack {
+        name: "forged-key",
+        title: "another machine answers handshakes with its own key, before a call and in it",
+        run: forged::key,
+    },
+    Attack { name: "restart", title: "a listener is killed in a call and runs again at once", run: restart::run },
+    Attack { name: "busy", title: "a listener is dialled that is in a call with another machine", run: busy::run },
+    Attack { name: "flood-idle", title: "handshakes are begun, and the peer calls", run: flood_idle::run },
     Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
     Attack {
         name: "silent-readers",

@@ -56,9 +56,14 @@ impl Stage {
 
     /// The program `sender` or `receiver`, with its key.
     pub fn program(&self, name: &'static str) -> Result<Command> {
-        self.identity(name)?;
+        self.program_as(name, name)
+    }
+
+    /// The program `sender` or `receiver`, with the key of `identity`.
+    fn program_as(&self, name: &str, identity: &str) -> Result<Command> {
+        self.identity(identity)?;
         let mut command = Command::new(self.programs.join(name));
-        command.args(["--backend", "cpu", "--identity"]).arg(self.file(&format!("{name}.pem")));
+        command.args(["--backend", "cpu", "--identity"]).arg(self.file(&format!("{identity}.pem")));
         command.env("DUET_LOG", "info");
         Ok(command)
     }
@@ -82,18 +87,23 @@ impl Stage {
 
     /// A sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
     pub fn sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        self.sender_that("--to", address, peer)
+        self.sender_that("sender", "--to", address, peer)
     }
 
     /// The same, but it listens at `address`.
     pub fn listening_sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        self.sender_that("--listen", address, peer)
+        self.sender_that("sender", "--listen", address, peer)
     }
 
-    fn sender_that(&self, mode: &str, address: SocketAddr, peer: &str) -> Result<Command> {
-        let mut command = self.program("sender")?;
+    /// The same as the first with the key of `name`, which its statistics are named after, too.
+    pub fn sender_as(&self, name: &str, address: SocketAddr, peer: &str) -> Result<Command> {
+        self.sender_that(name, "--to", address, peer)
+    }
+
+    fn sender_that(&self, name: &str, mode: &str, address: SocketAddr, peer: &str) -> Result<Command> {
+        let mut command = self.program_as("sender", name)?;
         command.args([mode, &address.to_string(), "--peer", peer, "--rate", "4M"]);
-        command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file("sender.jsonl"));
+        command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file(&format!("{name}.jsonl")));
         Ok(command)
     }
 

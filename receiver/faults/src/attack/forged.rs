@@ -1,0 +1,81 @@
+//! Somebody on the way answers a dialler in the name of the machine that it means.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anyhow::Result;
+use quinn::crypto::rustls::QuicServerConfig;
+use shell::tls::{PeerVerifier, Protocol, server_config};
+
+use super::initial::{refusal, version_negotiation};
+use super::wire::{Deed, Wire};
+use super::{Outcome, Stage};
+
+/// Handshakes that are answered before and during the call.
+const FORGED: usize = 2;
+/// Pictures that show that the call goes on.
+const PICTURES: usize = 3;
+/// TLS: handshake_failure.
+const ALERT: u8 = 40;
+
+/// It speaks another version of QUIC.
+pub(super) fn version(stage: &Stage) -> Result<Outcome> {
+    against(stage, Deed::Forge(|asked| Ok(version_negotiation(asked))))
+}
+
+/// It refuses the handshake.
+pub(super) fn alert(stage: &Stage) -> Result<Outcome> {
+    against(stage, Deed::Forge(|asked| refusal(asked, ALERT)))
+}
+
+/// It shows another key.
+pub(super) fn key(stage: &Stage) -> Result<Outcome> {
+    let own = stage.identity("stranger")?.certified_key()?;
+    let tls = server_config(own, PeerVerifier::new([stage.identity("sender")?.public_key()]), Protocol::Call)?;
+    let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let endpoint = runtime.block_on(async { quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()) })?;
+    let address = endpoint.local_addr()?;
+    let over = endpoint.clone();
+    let answering = std::thread::spawn(move || {
+        runtime.block_on(async {
+            while let Some(incoming) = endpoint.accept().await {
+                // The dialler ends it.
+                let _ = incoming.await;
+            }
+        });
+    });
+    let outcome = against(stage, Deed::Divert(address));
+    over.close(0u32.into(), b"");
+    let _ = answering.join();
+    outcome
+}
+
+/// Does it before a call and in one, then lets go; a sender that gets through both times has not believed it.
+fn against(stage: &Stage, deed: Deed) -> Result<Outcome> {
+    let listener = stage.free_address()?;
+    let wire = Wire::to(listener, deed)?;
+    let mut receiver = stage.start("receiver", &mut stage.receiver(listener, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(listener, &mut receiver)?;
+    let mut sender = stage.start("sender", &mut stage.sender(wire.address, &stage.key("receiver")?)?)?;
+    sender.begin();
+    let mut calls = 0;
+    let mut course = || -> Result<()> {
+        for _ in 0..2 {
+            let before = wire.begun();
+            wire.set(deed);
+            sender.until("a handshake", || Ok(wire.begun() >= before + FORGED))?;
+            wire.set(Deed::Pass);
+            stage.wait_for_pictures(&mut sender, PICTURES)?;
+            calls += 1;
+        }
+        Ok(())
+    };
+    let ended = course();
+    let mut outcome = sender.outcome()?;
+    outcome.note = format!("{} of 2 times the call came about", calls);
+    if let Err(error) = ended {
+        outcome.expect(false, format!("{error:#}"));
+    }
+    Ok(outcome)
+}

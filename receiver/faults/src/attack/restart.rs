@@ -1,0 +1,48 @@
+//! A listener that is killed and runs again: how soon who is connected knows.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use super::{Outcome, Stage, unix_time};
+
+/// How often it is killed.
+const KILLS: usize = 3;
+/// Pictures that show that the call goes on.
+const PICTURES: usize = 5;
+
+/// Kills a receiver in a call and starts it anew at once.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let (own, peer) = (stage.key("receiver")?, stage.key("sender")?);
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &peer)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    let mut sender = stage.start("sender", &mut stage.sender(address, &own)?)?;
+    stage.wait_for_pictures(&mut receiver, PICTURES)?;
+    sender.begin();
+    let (mut known, mut latest, mut gap) = (0, Duration::ZERO, 0f64);
+    for number in 1..=KILLS {
+        let began = unix_time()?;
+        receiver.daemon.kill()?;
+        receiver = stage.start("receiver", &mut stage.receiver(address, &peer)?)?;
+        stage.wait_until_bound(address, &mut receiver)?;
+        let bound = Instant::now();
+        let log = stage.file("sender.log");
+        let count = |text: &str| std::fs::read_to_string(&log).unwrap_or_default().matches(text).count();
+        let before = known;
+        sender.until("a new connection", || {
+            if known == before && count("has restarted") > before {
+                known += 1;
+                latest = latest.max(bound.elapsed());
+            }
+            Ok(count("connected to ") > number)
+        })?;
+        stage.wait_for_pictures(&mut receiver, PICTURES)?;
+        gap = gap.max(stage.gap_ms(began)?);
+    }
+    let mut outcome = sender.outcome()?;
+    outcome.gap_ms = Some(gap);
+    outcome.note = format!("{known} of {KILLS} times it knew, at most {} ms after", latest.as_millis());
+    outcome.expect(known > 0, "it never knew that the listener had restarted");
+    Ok(outcome)
+}
