@@ -122,7 +122,7 @@ soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
 	@.ci/setup faults
 	cargo build --release --locked -p sender -p receiver -p faults --bins
-	SEED=$(or $(SEED),1) $(REAL_TIME) receiver/faults/night $(TARGET)/release/faults $(NIGHT)
+	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" receiver/faults/night $(TARGET)/release/faults $(NIGHT)
 
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)

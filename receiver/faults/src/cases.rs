@@ -5,10 +5,10 @@ use std::time::Duration;
 use common::netsim::{Bursts, NetConditions, Scenario};
 use common::units::Bitrate;
 
-use crate::checks;
 use crate::measured::Measured;
 use crate::relay::Passed;
 use crate::soak;
+use crate::{checks, device};
 
 /// Something that happens to a daemon or its surroundings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,13 @@ pub(crate) enum Fault {
     },
     /// A bulk TCP flow begins in the same direction.
     Tcp,
+    /// The OpenCL device of the sender (0) or the receiver (1) does this from now on.
+    Device {
+        end: usize,
+        act: device::Act,
+    },
+    /// All OpenCL drivers are taken away.
+    RemoveDrivers,
     /// The line is another for this long, as the scenarios of both ways say.
     Line(Duration),
 }
@@ -91,6 +98,8 @@ pub(crate) struct Case {
     pub(crate) is_proof: bool,
     /// Whether the check compares with [`CLEAN`].
     pub(crate) needs_clean: bool,
+    /// Back end of both daemons, if it is not the one asked for.
+    pub(crate) backend: Option<&'static str>,
     /// Source and rate, if they are not those asked for.
     pub(crate) stream: Option<(&'static str, &'static str)>,
     /// What is not as it should be, one sentence each.
@@ -100,9 +109,21 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// How long it takes if `asked` for: a TCP flow needs some time to find its share.
+    /// How long it takes if `asked` for: a TCP flow needs some time to find its share, and all faults must have come.
     pub(crate) fn length(&self, asked: Duration) -> Duration {
-        if matches!(self.route, Route::Line { .. }) { asked.max(LINE_LENGTH_MIN) } else { asked }
+        let least = if matches!(self.route, Route::Line { .. }) { LINE_LENGTH_MIN } else { Duration::ZERO };
+        let last = self.faults.iter().map(|(at, _)| *at + ms(3_000)).max().unwrap_or_default();
+        asked.max(least).max(last)
+    }
+
+    /// Whether OpenCL devices must do what they are told.
+    pub(crate) fn needs_layer(&self) -> bool {
+        self.needs_drivers() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Device { .. }))
+    }
+
+    /// Whether drivers are taken away.
+    pub(crate) fn needs_drivers(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::RemoveDrivers))
     }
 
     /// Whether a hostile peer sends video of its own.
@@ -127,6 +148,9 @@ const fn ms(ms: u64) -> Duration {
 pub(crate) const FAR: NetConditions = NetConditions::perfect(ms(25));
 const NEAR: NetConditions = NetConditions::perfect(ms(10));
 
+/// Video that an OpenCL device which is the processor itself can code besides everything else.
+const SMALL: (&str, &str) = ("pattern:size=640x360:fps=30", "4M");
+
 /// All scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
 pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<Case> {
     let case = |name, title, (there, back): (Scenario, Scenario), faults, check| {
@@ -142,6 +166,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
             faults,
             is_proof: false,
             needs_clean: false,
+            backend: None,
             stream: None,
             check,
             fired: |_| true,
@@ -256,6 +281,38 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
         Case {
             fired: |passed| passed.there.lost > 10,
             ..case("T11b", "cable out for 5 s", twice(cut), vec![], checks::cable_check)
+        },
+        Case {
+            backend: Some("opencl"),
+            stream: Some(SMALL),
+            ..case(
+                "T13a",
+                "each OpenCL call fails once at both ends",
+                far.clone(),
+                device::each_call(),
+                checks::device_check,
+            )
+        },
+        Case {
+            backend: Some("opencl"),
+            stream: Some(SMALL),
+            ..case("T13b", "the device is lost for good", far.clone(), device::losses(), checks::device_check)
+        },
+        Case {
+            backend: Some("opencl"),
+            stream: Some(SMALL),
+            ..case("T13c", "the device hangs for 2 s", far.clone(), device::hangs(), checks::device_check)
+        },
+        Case {
+            backend: Some("auto"),
+            stream: Some(SMALL),
+            ..case(
+                "T13d",
+                "the OpenCL drivers vanish, then both daemons are killed",
+                far.clone(),
+                device::no_drivers(),
+                checks::device_check,
+            )
         },
         case(
             "T18a",

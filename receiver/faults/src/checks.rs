@@ -1,5 +1,7 @@
 //! When the picture has held. Times are milliseconds; pass criteria are for 60 frames a second.
 
+use crate::cases::Fault;
+use crate::device::Act;
 use crate::measured::{Measured, percentile};
 
 /// Collects sentences.
@@ -81,6 +83,23 @@ pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
         .at_most("p99 of gaps", percentile(&run.gaps_at_faults(), 0.99), 1_000.0)
         .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
         .0
+}
+
+/// A daemon whose device fails goes on with the processor, and so does one that finds no driver.
+pub(crate) fn device_check(run: &Measured) -> Vec<String> {
+    let is_device = |fault: &Fault| matches!(fault, Fault::Device { .. });
+    let has_devices = run.spans.iter().any(|(_, fault)| is_device(fault));
+    // After a kill, a daemon that still has its device needs time to open it.
+    let counts = |fault: &Fault| is_device(fault) || !has_devices;
+    let gaps = run.spans.iter().filter(|(_, fault)| counts(fault)).map(|&(at, _)| run.gap_around(at, 100.0));
+    let gap = gaps.fold(0.0, f64::max);
+    let mut verdict = in_order(run).at_most("gap", gap, 1_000.0).at_most("panics", run.panics as f64, 0.0);
+    verdict.0.extend(run.backends.iter().filter(|(_, is_right)| !is_right).map(|(who, _)| who.clone()));
+    let fails = |fault: &Fault| matches!(fault, Fault::Device { act: Act::Fail | Act::FailOnce(_), .. });
+    if run.backends.is_empty() && run.spans.iter().any(|(_, fault)| fails(fault)) {
+        verdict.0.push("no call has failed".to_owned());
+    }
+    verdict.0
 }
 
 pub(crate) fn pause_check(run: &Measured) -> Vec<String> {

@@ -36,7 +36,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege`: all kinds of hostile peers beside one call
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege` and names of hostile peers: those beside a call
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
@@ -111,8 +111,8 @@ fn run(arguments: &Arguments) -> Result<()> {
         return attack::run(names, &programs, &folder(arguments));
     }
     let length = Duration::from_secs(arguments.seconds);
-    if arguments.scenario == ["siege"] {
-        return siege::run(&programs, &folder(arguments), length, arguments.seed);
+    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "siege") {
+        return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
     }
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
     let is_asked = |name: &str| {

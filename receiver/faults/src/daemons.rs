@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use shell::identity::Identity;
 
 use crate::cases::{Case, Route};
+use crate::device;
 use crate::namespaces::Namespaces;
 use crate::quality::{Original, Quality};
 
@@ -49,6 +50,10 @@ pub(crate) struct Setup {
     pub(crate) quality: Option<Quality>,
     /// Whether the program faketime sets the wall clocks of both.
     fakes_clock: bool,
+    /// A layer between the daemons and OpenCL.
+    layer: Option<PathBuf>,
+    /// OpenCL drivers that can be taken away.
+    drivers: Option<PathBuf>,
 }
 
 impl Setup {
@@ -80,7 +85,12 @@ impl Setup {
         // Another source has other pictures, of another size.
         let original = stream.original.clone().filter(|_| case.stream.is_none() && !case.has_other_pictures());
         let quality = original.map(Quality::new);
+        if let Some(backend) = case.backend {
+            backend.clone_into(&mut stream.backend);
+        }
         let fakes_clock = case.needs_clock();
+        let layer = case.needs_layer().then(|| device::build_layer(folder)).transpose()?;
+        let drivers = case.needs_drivers().then(|| device::copy_drivers(folder)).transpose()?;
         let setup = Self {
             programs: stream.programs.clone(),
             folder: folder.to_owned(),
@@ -91,6 +101,8 @@ impl Setup {
             spaces,
             quality,
             fakes_clock,
+            layer,
+            drivers,
         };
         if fakes_clock {
             faketime()?;
@@ -113,6 +125,21 @@ impl Setup {
         Ok(std::fs::rename(part, self.clock(end))?)
     }
 
+    /// The file that commands the OpenCL layer of the sender (0) or the receiver (1).
+    pub(crate) fn device(&self, end: usize) -> PathBuf {
+        self.file(["sender.device", "receiver.device"][end])
+    }
+
+    /// Whether OpenCL drivers can be taken away.
+    pub(crate) fn has_drivers(&self) -> bool {
+        self.drivers.is_some()
+    }
+
+    /// Takes the OpenCL drivers away.
+    pub(crate) fn remove_drivers(&self) -> Result<()> {
+        self.drivers.as_deref().map_or(Ok(()), device::remove_drivers)
+    }
+
     fn clock(&self, end: usize) -> PathBuf {
         self.file(["sender.clock", "receiver.clock"][end])
     }
@@ -124,7 +151,7 @@ impl Setup {
 
     /// Starts the sender for the `number`th time; who dials, dials `to`.
     pub(crate) fn sender(&self, number: usize, to: SocketAddr) -> Result<Daemon> {
-        let mut command = self.command(0, number);
+        let mut command = self.command(0, number)?;
         self.join(&mut command, self.sender_listens, to);
         command.args(["--peer", &self.keys[1]]);
         command.args(["--source", &self.stream.source, "--rate", &self.stream.rate]);
@@ -137,7 +164,7 @@ impl Setup {
         let pictures = self.file(&format!("receiver-{number}.pictures"));
         let config = self.file(&format!("receiver-{number}.toml"));
         std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", pictures.display()))?;
-        let mut command = self.command(1, number);
+        let mut command = self.command(1, number)?;
         self.join(&mut command, !self.sender_listens, to);
         command.args(["--peer", &self.keys[0], "--sink", "headless"]);
         if let Some(quality) = &self.quality {
@@ -154,7 +181,7 @@ impl Setup {
         command.arg(flag).arg(address.to_string());
     }
 
-    fn command(&self, end: usize, number: usize) -> Command {
+    fn command(&self, end: usize, number: usize) -> Result<Command> {
         let name = ["sender", "receiver"][end];
         let program = self.programs.join(name);
         let mut command = match &self.spaces {
@@ -169,7 +196,14 @@ impl Setup {
             command.env("LD_PRELOAD", FAKETIME).env("FAKETIME_TIMESTAMP_FILE", self.clock(end));
             command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
-        command
+        if let Some(layer) = &self.layer {
+            device::use_layer(&mut command, layer, &self.device(end))?;
+        }
+        if let Some(drivers) = &self.drivers {
+            // So that a machine without a GPU takes its OpenCL device, too, before it is gone.
+            command.env("OCL_ICD_VENDORS", drivers).env("DUET_LAYER_GPU", "1");
+        }
+        Ok(command)
     }
 }
 

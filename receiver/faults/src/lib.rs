@@ -12,6 +12,7 @@ mod cases;
 mod checks;
 pub mod cli;
 pub mod daemons;
+mod device;
 mod flood;
 mod hostile;
 mod measured;

@@ -66,6 +66,8 @@ pub(crate) struct Measured {
     pub(crate) spans: Vec<(f64, Fault)>,
     /// How the daemons looked, each second.
     pub(crate) looks: Vec<Look>,
+    /// Which back end each daemon went on with whose device had failed, in words, and whether it is the right one.
+    pub(crate) backends: Vec<(String, bool)>,
     /// Panics in the daemons' logs.
     pub(crate) panics: usize,
     /// What else there is to say.
@@ -195,6 +197,11 @@ pub(crate) fn black_holes(file: &Path) -> f64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     changes(lines.map(|line| line["black_holes"].as_u64()))
+}
+
+/// The back end that a statistics file tells of last.
+pub(crate) fn backend(file: &Path) -> Option<String> {
+    Some(last(file)?["backend"].as_str()?.to_owned())
 }
 
 /// The difference of the clocks that a receiver's statistics file tells of last, milliseconds.

@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use crate::bulk::Bulk;
 use crate::cases::{Act, Case, FAR, Fault, RESTART, Route};
 use crate::daemons::{Daemon, Setup, Stream};
+use crate::device::{self, Act as DeviceAct};
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
 use crate::measured::{self, Measured};
@@ -46,7 +47,17 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let mut pair = Pair { sender: None, receiver: Some(setup.receiver(0, dialled)?), starts: [1, 1], dialled };
     pair.sender = Some(setup.sender(0, dialled)?);
     wait_for_pictures(&setup, &mut pair)?;
-    let mut scene = Scene { setup, pair, relay, bulk, hostile: None, floods: vec![], steps: vec![] };
+    let mut scene = Scene {
+        setup,
+        pair,
+        relay,
+        bulk,
+        hostile: None,
+        floods: vec![],
+        steps: vec![],
+        devices: [None; 2],
+        backends: vec![],
+    };
 
     scene.relay.begin(case.there.clone(), case.back.clone());
     let began = Instant::now();
@@ -92,16 +103,17 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let cpu = scene.pair.network_time();
     run.network_cpu = [0, 1].map(|end| cpu[end].saturating_sub(cpu_before[end]).div_duration_f64(began.elapsed()));
     run.growth = [0, 1].map(|index| run.memory[index].saturating_sub(before[index]));
-    let floods = scene.floods.drain(..).map(Flooding::note);
     if case.name != soak::NAME {
-        run.notes.extend(floods);
+        run.notes.extend(scene.floods.drain(..).map(Flooding::note));
     }
     if let Some(hostile) = scene.hostile.take() {
         let said = hostile.end()?;
         run.notes.push(said.note);
         run.unanswered = said.unanswered;
     }
-    let Scene { setup, mut pair, relay, bulk, .. } = scene;
+    (0..2).try_for_each(|end| scene.note_backend(end))?;
+    let Scene { setup, mut pair, relay, bulk, backends, .. } = scene;
+    run.backends = backends;
     for daemon in [pair.sender.take(), pair.receiver.take()].into_iter().flatten() {
         daemon.stop()?;
     }
@@ -139,6 +151,8 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     run.pictures.retain(|picture| (0.0..run.length).contains(&picture.at));
     if case.name == soak::NAME {
         run.notes.push(soak::note(&run));
+    } else if !run.backends.is_empty() {
+        run.notes.push(format!("{} ends of calls or drivers", run.backends.len()));
     } else if case.faults.iter().any(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver)) {
         let gaps = run.gaps_at_faults();
         let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| measured::percentile(&gaps, share));
@@ -156,6 +170,10 @@ struct Scene {
     hostile: Option<Hostile>,
     floods: Vec<Flooding>,
     steps: Vec<(Duration, Step)>,
+    /// What the devices of the ends were told.
+    devices: [Option<DeviceAct>; 2],
+    /// Who went on with which back end after its device had failed, and whether with the right one.
+    backends: Vec<(String, bool)>,
 }
 
 impl Scene {
@@ -179,10 +197,12 @@ impl Scene {
     fn put_in(&mut self, fault: Fault, now: Duration) -> Result<()> {
         match fault {
             Fault::KillSender => {
+                self.note_backend(0)?;
                 self.pair.sender.take().map_or(Ok(()), Daemon::kill)?;
                 self.steps.push((now + RESTART, Step::StartSender));
             }
             Fault::KillReceiver => {
+                self.note_backend(1)?;
                 self.pair.receiver.take().map_or(Ok(()), Daemon::kill)?;
                 self.steps.push((now + RESTART, Step::StartReceiver));
             }
@@ -206,11 +226,34 @@ impl Scene {
                 self.steps.push((now + span, Step::EndHostile(act)));
             }
             Fault::Line(_) => {}
+            Fault::Device { end, act } => {
+                device::tell(&self.setup.device(end), act)?;
+                self.devices[end] = Some(act);
+            }
+            Fault::RemoveDrivers => self.setup.remove_drivers()?,
             Fault::Tcp => {
                 if let (Some(bulk), Some(spaces)) = (&mut self.bulk, &self.setup.spaces) {
                     bulk.begin(spaces)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Notes which back end a daemon has that is about to end, if its device has failed or may be gone.
+    fn note_backend(&mut self, end: usize) -> Result<()> {
+        let (name, life) = (["sender", "receiver"][end], self.pair.starts[end] - 1);
+        let told = self.devices[end].take();
+        let expected = match told {
+            Some(DeviceAct::FailOnce(_)) => device::has_struck(&self.setup.device(end))?.then_some("cpu"),
+            Some(DeviceAct::Fail) => Some("cpu"),
+            None if self.setup.has_drivers() => Some(if life == 0 { "opencl" } else { "cpu" }),
+            _ => None,
+        };
+        if let Some(expected) = expected {
+            let found = measured::backend(&self.setup.file(&format!("{name}-{life}.jsonl"))).unwrap_or_default();
+            let after = told.map_or_else(|| format!("start {life}"), |told| format!("{told:?}"));
+            self.backends.push((format!("{name} after {after}: {found}"), found == expected));
         }
         Ok(())
     }

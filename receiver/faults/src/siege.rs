@@ -26,8 +26,9 @@ const RATE: &str = "4M";
 const DELAY: Duration = Duration::from_millis(10);
 /// From the first picture to the begin: memory has its size then.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// Longest time that one kind acts before the next does, and the pause after it.
+/// Longest and shortest time that one kind acts before the next does, and the pause after it.
 const SLOT_MAX: Duration = Duration::from_secs(20);
+const SLOT_MIN: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(1);
 
 const GAP_MAX_MS: f64 = 50.0;
@@ -36,10 +37,16 @@ const LINES_MAX_AN_HOUR: usize = 100;
 
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
-/// Runs for `length` and prints what each kind has cost; fails if a bar was not held.
-pub(crate) fn run(programs: &Path, folder: &Path, length: Duration, seed: u64) -> Result<()> {
+/// Lets the kinds of these names act (all if there is none) for `length` and prints what each has cost; fails if a bar was
+/// not held.
+pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Duration, seed: u64) -> Result<()> {
+    if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == name.as_str())) {
+        let known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+        bail!("there is no hostile peer `{unknown}`: there are {}", known.join(", "));
+    }
     println!("{SOURCE}, {RATE}, {} s, seed {seed}\n", length.as_secs());
-    let mut rows: Vec<Row> = KINDS.iter().map(Row::new).collect();
+    let is_asked = |kind: &&Kind| names.is_empty() || names.iter().any(|name| name == kind.name);
+    let mut rows: Vec<Row> = KINDS.iter().filter(is_asked).map(Row::new).collect();
     let mut faults = Vec::new();
     for listens in [Role::Receiver, Role::Sender] {
         let name = ENDS[end(listens)];
@@ -127,19 +134,20 @@ impl<'a> Siege<'a> {
     /// Lets all kinds act in turn, in an order of the seed, adds to their rows what they have cost, and returns the bars
     /// of the whole that were not held.
     fn hold(mut self, length: Duration, seed: u64, rows: &mut [Row]) -> Result<Vec<String>> {
-        let span = (length / KINDS.len() as u32).saturating_sub(CALM).min(SLOT_MAX).max(CALM);
+        let span = (length / rows.len() as u32).saturating_sub(CALM).clamp(SLOT_MIN, SLOT_MAX);
         let (mut random, mut order, mut slots) = (Random::new(seed), Vec::new(), Vec::new());
         let (began, began_unix) = (Instant::now(), unix_time()?);
         let watch = Watch::start(&self.stage.file(""))?;
         self.daemons.iter_mut().for_each(Victim::begin);
         let before = self.daemons.each_ref().map(|daemon| daemon.daemon.memory());
-        while began.elapsed() + span + CALM <= length || slots.len() < KINDS.len() {
+        while began.elapsed() + span + CALM <= length || slots.len() < rows.len() {
             if order.is_empty() {
-                order = (0..KINDS.len()).collect();
+                order = (0..rows.len()).collect();
             }
             let kind = order.swap_remove(random.below(order.len() as u64) as usize);
             let from = began.elapsed();
-            self.slot(&mut rows[kind], span).with_context(|| format!("during `{}`", KINDS[kind].name))?;
+            let name = rows[kind].kind.name;
+            self.slot(&mut rows[kind], span).with_context(|| format!("during `{name}`"))?;
             slots.push(Slot { kind, from: from.as_secs_f64() * 1e3, to: began.elapsed().as_secs_f64() * 1e3 });
         }
         let stalls = watch.map(|watch| watch.end(began_unix, began_unix + began.elapsed())).transpose()?;

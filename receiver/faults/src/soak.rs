@@ -106,6 +106,7 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         faults,
         is_proof: false,
         needs_clean: false,
+        backend: None,
         stream: None,
         check,
         fired: |passed| passed.there.lost > 10,

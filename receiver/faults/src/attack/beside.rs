@@ -21,7 +21,7 @@ use crate::{flood, hostile};
 
 /// Callers at once, each from an address of its own.
 const CALLERS: u8 = 8;
-/// Handshakes that hang at once, and for how long each.
+/// Addresses of handshakes that hang, and the longest time until one begins the next.
 const HANGING: u8 = 64;
 const HANG: Duration = Duration::from_secs(3);
 /// Datagrams of a handshake that hangs which get through: the first, and the first with the proof of the address.
@@ -57,7 +57,11 @@ pub(crate) const KINDS: &[Kind] = &[
     },
     Kind { name: "stranger", title: "handshakes with a key that is not listed, without a pause", act: stranger },
     Kind { name: "other-protocol", title: "a listed peer that speaks another protocol", act: other_protocol },
-    Kind { name: "hanging", title: "64 handshakes that stop half way; a listed peer that says nothing", act: hanging },
+    Kind {
+        name: "hanging",
+        title: "handshakes from 56 addresses that never end; 8 of a listed peer that then says nothing",
+        act: hanging,
+    },
     Kind { name: "caller", title: "a second listed peer calls again and again", act: caller },
     Kind { name: "abuser", title: "a second listed peer breaks every rule", act: abuser },
     Kind { name: "link-tests", title: "a second listed peer tests the link again and again", act: link_tests },
@@ -218,7 +222,8 @@ fn hanging(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     all(HANGING, hangs)
 }
 
-/// Begins a handshake of which only the first datagrams get through, for ever.
+/// Begins a handshake of which only the first datagrams get through. The caller has what it needs before its last ones
+/// are due and goes; who listens waits for them.
 async fn half_a_handshake(from: Ipv4Addr, config: quinn::ClientConfig, target: SocketAddr) -> Result<()> {
     let (near, far) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?, UdpSocket::bind((from, 0)).await?);
     let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;

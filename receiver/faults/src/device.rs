@@ -1,0 +1,147 @@
+//! OpenCL devices that fail, for the whole daemon: a layer between the daemon and its driver, made by gcc, and a folder of
+//! drivers that can be taken away.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cases::Fault;
+
+const LAYER: &str = include_str!("layer.c");
+/// Bytes of the file that controls a layer.
+const CONTROL_BYTES: usize = 64;
+/// Where the system lists its drivers.
+const DRIVERS: &str = "/etc/OpenCL/vendors";
+
+/// What a device does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// What it should.
+    Work,
+    /// The next call of this function fails.
+    FailOnce(&'static str),
+    /// All calls fail from now on.
+    Fail,
+    /// Calls do not return.
+    Hang,
+}
+
+/// The functions that the layer knows and a running daemon calls.
+pub(crate) const CALLS: [&str; 12] = [
+    "clEnqueueNDRangeKernel",
+    "clEnqueueWriteBuffer",
+    "clEnqueueReadBuffer",
+    "clSetKernelArg",
+    "clFinish",
+    "clFlush",
+    "clWaitForEvents",
+    "clGetEventProfilingInfo",
+    "clEnqueueFillBuffer",
+    "clEnqueueCopyBuffer",
+    "clEnqueueMarkerWithWaitList",
+    "clEnqueueBarrierWithWaitList",
+];
+
+/// Before the first failure, from one to the kill that brings the device back, and from one to the next.
+const LEAD: Duration = Duration::from_secs(3);
+const SEEN: Duration = Duration::from_secs(2);
+const CYCLE: Duration = Duration::from_secs(6);
+
+fn both(at: Duration, act: Act) -> [(Duration, Fault); 2] {
+    [0, 1].map(|end| (at, Fault::Device { end, act }))
+}
+
+/// Each call fails once at both ends; after each both daemons begin anew with their devices.
+pub(crate) fn each_call() -> Vec<(Duration, Fault)> {
+    let cycle = |(number, name)| {
+        let at = LEAD + CYCLE * number;
+        let kills = [(at + SEEN, Fault::KillSender), (at + SEEN, Fault::KillReceiver)];
+        [both(at, Act::FailOnce(name)), kills].concat()
+    };
+    (0..).zip(CALLS).flat_map(cycle).collect()
+}
+
+/// The device of one end is lost, then that of the other.
+pub(crate) fn losses() -> Vec<(Duration, Fault)> {
+    vec![(LEAD, Fault::Device { end: 0, act: Act::Fail }), (LEAD + SEEN, Fault::Device { end: 1, act: Act::Fail })]
+}
+
+/// The device of one end hangs for 2 s, then that of the other.
+pub(crate) fn hangs() -> Vec<(Duration, Fault)> {
+    let hang = |end: usize| {
+        let at = LEAD + CYCLE * end as u32;
+        [(at, Fault::Device { end, act: Act::Hang }), (at + SEEN, Fault::Device { end, act: Act::Work })]
+    };
+    [0, 1].into_iter().flat_map(hang).collect()
+}
+
+/// The drivers vanish during the call, then each daemon begins anew without.
+pub(crate) fn no_drivers() -> Vec<(Duration, Fault)> {
+    vec![(LEAD, Fault::RemoveDrivers), (LEAD + SEEN, Fault::KillSender), (LEAD + CYCLE, Fault::KillReceiver)]
+}
+
+/// Makes the layer in `folder` and returns its path.
+pub(crate) fn build_layer(folder: &Path) -> Result<PathBuf> {
+    let (source, layer) = (folder.join("layer.c"), folder.join("layer.so"));
+    std::fs::write(&source, LAYER)?;
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-shared", "-fPIC", "-o"]).args([&layer, &source]);
+    let made = gcc.output().context("gcc does not start: install it and ocl-icd-opencl-dev")?;
+    if !made.status.success() {
+        bail!("gcc makes no OpenCL layer: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    Ok(layer)
+}
+
+/// Lets `command` run with the layer in the file `layer`, which the file `control` commands.
+pub(crate) fn use_layer(command: &mut Command, layer: &Path, control: &Path) -> Result<()> {
+    tell(control, Act::Work)?;
+    command.env("OPENCL_LAYERS", layer).env("DUET_LAYER", control);
+    Ok(())
+}
+
+/// Tells the layer what the device does from now on.
+pub(crate) fn tell(control: &Path, act: Act) -> Result<()> {
+    let mut bytes = [0; CONTROL_BYTES];
+    let (first, name) = match act {
+        Act::Work => (0, ""),
+        Act::FailOnce(name) => (b'o', name),
+        Act::Fail => (b'l', ""),
+        Act::Hang => (b'h', ""),
+    };
+    bytes[0] = first;
+    bytes[1..=name.len()].copy_from_slice(name.as_bytes());
+    // Written in place: the layer has the file mapped.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(control)?;
+    Ok(file.write_all(&bytes)?)
+}
+
+/// Whether a call that was to fail once has come.
+pub(crate) fn has_struck(control: &Path) -> Result<bool> {
+    let mut first = [0];
+    std::fs::File::open(control)?.read_exact(&mut first)?;
+    Ok(first[0] == 0)
+}
+
+/// A list of the system's drivers in `folder` that can be emptied.
+pub(crate) fn copy_drivers(folder: &Path) -> Result<PathBuf> {
+    let copy = folder.join("drivers");
+    std::fs::create_dir_all(&copy)?;
+    for entry in std::fs::read_dir(DRIVERS).with_context(|| format!("there is no {DRIVERS}"))? {
+        let entry = entry?;
+        std::fs::copy(entry.path(), copy.join(entry.file_name()))?;
+    }
+    Ok(copy)
+}
+
+/// Takes all drivers away.
+pub(crate) fn remove_drivers(copy: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(copy)? {
+        std::fs::remove_file(entry?.path())?;
+    }
+    Ok(())
+}
