@@ -21,6 +21,9 @@ static REQUESTS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::
 pub fn take_over() -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::network(format!("signals cannot be received: {error}"));
     let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+    // A file that may not grow is an error of that file, not the end of the process.
+    let too_large: SigSet = std::iter::once(Signal::SIGXFSZ).collect();
+    too_large.thread_block().map_err(|error| failed(&error))?;
     signals.thread_block().map_err(|error| failed(&error))?;
     let thread = thread::Builder::new().name("signals".to_owned());
     thread.spawn(move || take(signals)).map_err(|error| failed(&error))?;

@@ -204,6 +204,18 @@ impl Victim {
         Ok(())
     }
 
+    /// Waits for the end of a victim that was asked to end: its exit code.
+    pub fn wait(&mut self) -> Result<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.daemon.ended()? {
+                Some(code) => return Ok(code),
+                None if Instant::now() >= deadline => bail!("it does not end"),
+                None => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
     /// The figures since [`Self::begin`], and the exit code of a victim that has ended.
     pub fn outcome(&mut self) -> Result<Outcome> {
         self.look();
