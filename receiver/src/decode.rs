@@ -14,11 +14,15 @@ use kernels::Picture;
 use kernels::{BackendChoice, BackendInfo, Decoder, open_decoder};
 use shell::exit::Failure;
 use shell::limited;
-use shell::slot::{Slot, Taken};
+use shell::sd::Pulse;
+use shell::slot::{Put, Slot, Taken};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
-const WAIT: Duration = Duration::from_secs(1);
+/// Longest wait before the thread shows that it turns.
+const WAIT: Duration = Duration::from_millis(250);
+/// Longest time for a decoder to open: some drivers compile their kernels then.
+const OPEN_MAX: Duration = Duration::from_secs(120);
 /// A frame or picture that has waited this long has waited through a standstill of the process, and newer ones are on
 /// their way: it is not shown.
 pub(crate) const STALE: Duration = Duration::from_secs(1);
@@ -117,6 +121,22 @@ pub struct Stage<R> {
     pub opened: R,
     /// Reads the clock.
     pub now: fn() -> Timestamp,
+    /// Shows that the thread turns.
+    pub pulse: Pulse,
+}
+
+impl<R> Stage<R> {
+    /// Waits until the sinks take a picture; gives it back if they take none any more.
+    fn put(&self, mut decoded: Decoded) -> Option<Decoded> {
+        loop {
+            match self.pictures.put_timeout(decoded, WAIT) {
+                Put::Done => return None,
+                Put::Timeout(again) => decoded = again,
+                Put::Closed(decoded) => return Some(decoded),
+            }
+            self.pulse.beat();
+        }
+    }
 }
 
 /// Checks at start that the back end asked for is there, with the smallest of streams.
@@ -135,10 +155,12 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
     let _closing = Closing(&stage.jobs, &stage.pictures);
     let mut opened: Option<Open> = None;
     loop {
+        stage.pulse.beat();
         match stage.jobs.take_timeout(WAIT) {
             Taken::Timeout => {}
             Taken::Closed => return Ok(()),
             Taken::Item(Job::Open { params, serial }) => {
+                stage.pulse.excuse((stage.now)() + OPEN_MAX);
                 // The old decoder's device memory goes first.
                 let kept = opened.take().and_then(|open| open.keep_for(&params, serial));
                 opened = Some(match kept {
@@ -240,8 +262,7 @@ impl Open {
             missing,
         };
         let decoded = Decoded { stream: Arc::clone(&self.stream), id: arrived.id, picture, passed };
-        let not_shown =
-            if stage.records { stage.pictures.put_wait(decoded).err() } else { stage.pictures.replace(decoded) };
+        let not_shown = if stage.records { stage.put(decoded) } else { stage.pictures.replace(decoded) };
         self.spare.extend(not_shown.map(|decoded| decoded.picture));
         Ok(())
     }
@@ -287,7 +308,8 @@ mod tests {
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
         let (_back, shown) = mpsc::channel();
         let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
-        let stage = Stage { jobs, pictures, records: false, shown, opened: |_| (), now: ticking };
+        let stage =
+            Stage { jobs, pictures, records: false, shown, opened: |_| (), now: ticking, pulse: Pulse::default() };
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for id in 0..3 {
             let now = ticking();

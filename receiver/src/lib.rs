@@ -34,7 +34,7 @@ use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, Waker};
-use shell::sd::Watchdog;
+use shell::sd::{Pulse, Watchdog};
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
@@ -73,7 +73,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         protocol: Protocol::Call,
     };
     let waker = Waker::default();
-    let network = Network { waker: waker.clone(), hang_up: None };
+    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new() };
     run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
 }
 
@@ -83,6 +83,8 @@ pub struct Network {
     pub waker: Waker,
     /// Ends it where it has more to do than to receive.
     pub hang_up: Option<HangUp>,
+    /// Threads besides the receiver's that must turn.
+    pub pulses: Vec<Pulse>,
 }
 
 /// [`run`], but the link is turned by `turn`, on a thread of its own; the connection is its matter.
@@ -94,7 +96,9 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up } = network;
+    let Network { waker, hang_up, mut pulses } = network;
+    let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
+    pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
     decode::probe(choice, shared.device.as_deref())?;
     let records = sinks.iter().all(|spec| matches!(spec, SinkSpec::Y4m(_)));
@@ -117,7 +121,7 @@ pub fn run_over(
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let network = {
         let jobs = jobs.clone();
-        let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view));
+        let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view), network_pulse);
         spawn("network", move || {
             let _closing = Closing(&jobs);
             turn(link)
@@ -137,12 +141,13 @@ pub fn run_over(
             shown: shown_queue,
             opened: tell_opened,
             now: clock::now,
+            pulse: decode_pulse,
         };
         let device = shared.device.clone();
         spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
     };
 
-    let mut watchdog = Watchdog::ready();
+    let mut watchdog = Watchdog::ready(pulses);
     let end = |end| {
         if let (present::End::Stop, Some(call)) = (end, &hang_up) {
             call.hang_up();
@@ -152,7 +157,6 @@ pub fn run_over(
     };
     let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
-    watchdog.stopping();
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
     pictures.close();
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.

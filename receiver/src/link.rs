@@ -12,6 +12,7 @@ use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, streaming_silence};
 use shell::quoted::Quoted;
+use shell::sd::Pulse;
 use shell::slot::Slot;
 
 use crate::decode::{Job, Opened};
@@ -37,20 +38,22 @@ pub struct ReceiverLink {
     /// Between frames of the last stream.
     interval: Duration,
     action: Option<Action>,
+    pulse: Pulse,
 }
 
 impl ReceiverLink {
     /// A link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this side makes
-    /// the connection.
+    /// the connection. `pulse` shows that the network thread turns.
     pub fn new(
         options: ReceiverOptions,
         dials: bool,
         jobs: Slot<Job>,
         commands: Receiver<Command>,
         view: Arc<Mutex<LinkView>>,
+        pulse: Pulse,
     ) -> Self {
         let session = ReceiverSession::new(options);
-        Self { session, jobs, commands, view, dials, serial: 0, interval: Duration::ZERO, action: None }
+        Self { session, jobs, commands, view, dials, serial: 0, interval: Duration::ZERO, action: None, pulse }
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
@@ -128,7 +131,9 @@ impl Link for ReceiverLink {
         }
     }
 
-    fn on_tick(&mut self, _state: Option<LinkState>, _now: Timestamp) {}
+    fn on_tick(&mut self, _state: Option<LinkState>, _now: Timestamp) {
+        self.pulse.beat();
+    }
 
     fn handle_timeout(&mut self, now: Timestamp) {
         self.session.handle_timeout(now);
@@ -160,7 +165,11 @@ impl Link for ReceiverLink {
             self.on_event(event);
         }
         self.publish();
-        self.action.take()
+        let action = self.action.take();
+        if action == Some(Action::End) {
+            self.pulse.end();
+        }
+        action
     }
 }
 
@@ -183,7 +192,8 @@ mod tests {
     #[test]
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
-        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, Slot::new(), queue, Arc::default());
+        let mut link =
+            ReceiverLink::new(ReceiverOptions::default(), true, Slot::new(), queue, Arc::default(), Pulse::default());
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);

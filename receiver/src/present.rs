@@ -95,6 +95,8 @@ pub fn run<E: FnMut(End)>(
     let mut show = Show { presentation: Presentation::default(), stream: None, log };
     let mut sinks = Sinks { open: sinks, failed: None };
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
+    // A recording may take a while to end.
+    watchdog.stopping();
     let LinkView { snapshot, last_frame } = view(presenter.link);
     let is_whole = matches!(shown, Ok(false));
     let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
@@ -130,7 +132,6 @@ fn until_closed<E: FnMut(End)>(
             && (presenter.records || clock::now().since(decoded.passed.released) <= STALE)
         {
             show.picture(decoded, sinks, presenter.shown)?;
-            watchdog.alive(clock::now());
             if presenter.frames.is_some_and(|frames| show.presentation.shown() >= frames) {
                 (presenter.end)(End::Finish);
                 ending = true;
@@ -151,13 +152,10 @@ fn until_closed<E: FnMut(End)>(
             ending = true;
         }
         let now = clock::now();
+        watchdog.alive(now);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
             let snapshot = view(presenter.link).snapshot;
-            if !snapshot.streaming {
-                // Waiting for a sender is what this daemon is for.
-                watchdog.alive(now);
-            }
             stats.write(&show.presentation.report(&snapshot, show.stream.as_deref(), now, false));
             let line = show.presentation.status_line(&snapshot, now);
             sinks.open.iter_mut().for_each(|sink| sink.status(&line));

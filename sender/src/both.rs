@@ -27,7 +27,7 @@ pub fn run(
     let sending = Sending::start(config, spec, frames_max, &waker)?;
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
-    let network = Network { waker: waker.clone(), hang_up: Some(hang_up.clone()) };
+    let network = Network { waker: waker.clone(), hang_up: Some(hang_up.clone()), pulses: vec![sending.pulse.clone()] };
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {
         let mut both = BothWays::new(link, receiver_link, hang_up);

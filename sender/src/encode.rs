@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use common::coded::CodedFrame;
 use common::session::FrameTimes;
+use common::units::Timestamp;
 use kernels::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 use shell::clock;
 use shell::exit::Failure;
+use shell::limited;
 use shell::link::Waker;
-use shell::slot::{Slot, Taken};
+use shell::sd::Pulse;
+use shell::slot::{Put, Slot, Taken};
 
 use crate::gate::Gate;
 use crate::source::{SourceFrame, SourceInfo};
@@ -39,7 +42,12 @@ pub(crate) struct Encode {
     pub(crate) waker: Waker,
     /// Frames after which the stream ends.
     pub(crate) frames_max: Option<u64>,
+    /// Shows that the thread turns.
+    pub(crate) pulse: Pulse,
 }
+
+/// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
+const WAIT: Duration = Duration::from_millis(100);
 
 impl Encode {
     /// Runs until the source has ended or the network thread has closed its slot. Both slots are closed in every
@@ -49,19 +57,42 @@ impl Encode {
         self.pictures.close();
         self.coded.close();
         self.waker.wake();
+        self.pulse.end();
         result
+    }
+
+    /// Waits until the network thread takes a frame; false if it takes none any more.
+    fn put(&self, mut encoded: Encoded) -> bool {
+        loop {
+            match self.coded.put_timeout(encoded, WAIT) {
+                Put::Done => return true,
+                Put::Timeout(again) => encoded = again,
+                Put::Closed(_) => return false,
+            }
+            self.pulse.beat();
+        }
     }
 
     fn pump(&mut self) -> Result<(), Failure> {
         let mut count = 0;
         let mut backend = Arc::new(self.encoder.backend().clone());
+        let mut stall = Stall::new(self.info.frame_rate.interval());
         while self.frames_max.is_none_or(|max| count < max) {
-            let picture = match self.pictures.take_timeout(Duration::from_secs(1)) {
+            self.pulse.beat();
+            let picture = match self.pictures.take_timeout(WAIT) {
                 Taken::Item(picture) => picture,
                 Taken::Timeout if self.coded.is_closed() => return Ok(()),
-                Taken::Timeout => continue,
+                Taken::Timeout => {
+                    if stall.on_nothing(self.gate.is_open(), clock::now()) {
+                        limited!(warn, "the source gives no pictures; waiting for it");
+                    }
+                    continue;
+                }
                 Taken::Closed => return Ok(()),
             };
+            if let Some(stood) = stall.on_picture(clock::now()) {
+                limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
+            }
             if self.info.is_live && !self.gate.is_open() {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -86,7 +117,7 @@ impl Encode {
                 self.coded.replace(encoded);
             } else {
                 self.waker.wake();
-                if self.coded.put_wait(encoded).is_err() {
+                if !self.put(encoded) {
                     return Ok(());
                 }
             }
@@ -96,6 +127,46 @@ impl Encode {
     }
 }
 
+/// Tells when a source gives nothing while somebody watches.
+struct Stall {
+    /// Longest normal pause between two pictures.
+    pause: Duration,
+    /// The last picture, or when somebody began to watch.
+    since: Option<Timestamp>,
+    /// Whether a picture has come since then: a camera takes a while to start.
+    runs: bool,
+    told: bool,
+}
+
+impl Stall {
+    fn new(interval: Duration) -> Self {
+        Self { pause: (3 * interval).max(PAUSE_MIN), since: None, runs: false, told: false }
+    }
+
+    /// No picture has come; true if that must be told now.
+    fn on_nothing(&mut self, is_watched: bool, now: Timestamp) -> bool {
+        if !is_watched {
+            (self.since, self.runs, self.told) = (None, false, false);
+            return false;
+        }
+        let since = *self.since.get_or_insert(now);
+        let pause = if self.runs { self.pause } else { self.pause.max(BEGIN_MAX) };
+        now.since(since) >= pause && !std::mem::replace(&mut self.told, true)
+    }
+
+    /// A picture has come; gives the length of a pause that was told.
+    fn on_picture(&mut self, now: Timestamp) -> Option<Duration> {
+        let since = self.since.replace(now);
+        self.runs = true;
+        since.filter(|_| std::mem::take(&mut self.told)).map(|since| now.since(since))
+    }
+}
+
+/// A source that gives nothing for so long has stalled, whatever its rate.
+const PAUSE_MIN: Duration = Duration::from_millis(300);
+/// The same for the first picture.
+const BEGIN_MAX: Duration = Duration::from_secs(3);
+
 /// What an encoder's error means to the person at the terminal.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
@@ -104,5 +175,23 @@ pub(crate) fn failure(error: &Error) -> Failure {
         )),
         Error::DeviceNotApplicable { .. } => Failure::usage(error),
         _ => Failure::device(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_stalls_is_told_once_and_in_time() {
+        let at = |ms: u64| Timestamp::from_us(1000 * ms);
+        let mut stall = Stall::new(Duration::from_millis(33));
+        assert!(!stall.on_nothing(false, at(0)) && !stall.on_nothing(false, at(60_000)), "nobody watches");
+        assert!(!stall.on_nothing(true, at(60_000)) && !stall.on_nothing(true, at(62_900)), "a camera starts");
+        assert_eq!(stall.on_picture(at(62_950)), None);
+        let told: Vec<u64> = (62_950..66_000).step_by(100).filter(|&ms| stall.on_nothing(true, at(ms))).collect();
+        assert_eq!(told, [63_250], "with looks 100 ms apart");
+        assert_eq!(stall.on_picture(at(66_950)), Some(Duration::from_secs(4)));
+        assert_eq!(stall.on_picture(at(66_980)), None);
     }
 }

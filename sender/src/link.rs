@@ -35,7 +35,6 @@ pub(crate) struct Parts {
     pub(crate) rate: LiveRate,
     pub(crate) backend: Arc<BackendInfo>,
     pub(crate) stats: Statistics,
-    pub(crate) watchdog: Watchdog,
     pub(crate) dials: bool,
 }
 
@@ -51,6 +50,7 @@ pub(crate) struct SenderLink {
     black_holes: [u64; 2],
     ticks: u32,
     action: Option<Action>,
+    watchdog: Option<Watchdog>,
 }
 
 impl SenderLink {
@@ -65,7 +65,13 @@ impl SenderLink {
             black_holes: [0; 2],
             ticks: 0,
             action: None,
+            watchdog: None,
         }
+    }
+
+    /// Lets this link tell the service manager that the sender works.
+    pub(crate) fn feed_watchdog(&mut self, watchdog: Watchdog) {
+        self.watchdog = Some(watchdog);
     }
 
     /// Writes the last line of statistics.
@@ -204,9 +210,8 @@ impl Link for SenderLink {
             self.rtt_us = Some(state.rtt.as_micros() as u64);
             self.black_holes[1] = state.black_holes;
         }
-        // While nobody watches, being reachable is all that this daemon has to do.
-        if !self.parts.session.is_streaming() {
-            self.parts.watchdog.alive(now);
+        if let Some(watchdog) = &mut self.watchdog {
+            watchdog.alive(now);
         }
         self.ticks += 1;
         if self.ticks.is_multiple_of(TICKS_PER_REPORT) {
@@ -240,7 +245,6 @@ impl Link for SenderLink {
             if counters.frames_sent > self.sent {
                 self.sent = counters.frames_sent;
                 self.stages.record(Stage::Pace, counters.last_pace);
-                self.parts.watchdog.alive(now);
             }
             if datagram.is_some() || !self.feed(now) {
                 return datagram;

@@ -12,7 +12,7 @@ use kernels::{BackendChoice, Encoder, PictureRef, Target, open_encoder};
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, Waker};
-use shell::sd::Watchdog;
+use shell::sd::{Pulse, Watchdog};
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
@@ -33,6 +33,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
     let waker = Waker::default();
     let mut sending = Sending::start(config, spec, frames_max, &waker)?;
     let options = sending.options(config, Protocol::Call)?;
+    sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     let linked = shell::link::run(options, &waker, &mut sending.link);
     sending.link.report_final();
     sending.threads.end(linked)
@@ -42,6 +43,8 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
 pub(crate) struct Sending {
     pub(crate) link: SenderLink,
     pub(crate) threads: Threads,
+    /// Shows that the encode thread turns. The capture thread need not: a camera may hold it for as long as it likes.
+    pub(crate) pulse: Pulse,
     rate: LiveRate,
     frame_bytes: usize,
 }
@@ -101,6 +104,7 @@ impl Sending {
         let backend = Arc::new(encoder.backend().clone());
         tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
 
+        let pulse = Pulse::default();
         let encode = Encode {
             encoder,
             info,
@@ -110,6 +114,7 @@ impl Sending {
             used: give_back,
             waker: waker.clone(),
             frames_max,
+            pulse: pulse.clone(),
         };
         let encode = spawn("encode", move || encode.run())?;
         let rate = LiveRate::new(session.rate_target());
@@ -122,11 +127,10 @@ impl Sending {
             rate: rate.clone(),
             backend,
             stats,
-            watchdog: Watchdog::ready(),
             dials: matches!(shared.mode, LinkMode::Dial(_)),
         });
         let frame_bytes = config.rate.bytes_per_frame(info.frame_rate);
-        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, rate, frame_bytes })
+        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 
     /// What the loop of this link needs to know.

@@ -10,12 +10,14 @@ mod busy;
 mod caller;
 mod flood_idle;
 mod forged;
+mod full_disk;
 pub(crate) mod initial;
 mod log_lines;
 mod pings;
 mod restart;
 mod silent_readers;
 mod stage;
+mod stalled_source;
 mod weak_key;
 mod wire;
 
@@ -69,6 +71,8 @@ pub const ALL: &[Attack] = &[
         title: "logs, statistics and a recording that nobody reads",
         run: silent_readers::run,
     },
+    Attack { name: "full-disk", title: "a recording on a full disk", run: full_disk::run },
+    Attack { name: "stalled-source", title: "a source that stands still under a watchdog", run: stalled_source::run },
 ];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.
