@@ -35,6 +35,7 @@ use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, Waker};
 use shell::sd::{Pulse, Watchdog};
+use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
@@ -157,6 +158,7 @@ pub fn run_over(
     };
     let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
+    signals::end_within(signals::END_MAX);
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
     pictures.close();
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.

@@ -23,6 +23,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or_default() {
         Command::Run => {
             shell::log::init();
+            signals::serve();
             if resolved.config.shared.share_port {
                 return Err(Failure::usage(ONE_PORT));
             }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
 use common::config::SenderConfig;
 use shell::exit::Failure;
 use shell::slot::Slot;
 
 use crate::gate::Gate;
-use crate::source::{self, SourceFrame, SourceInfo, SourceSpec};
+use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
+
+/// How long a camera goes on while nobody watches: it takes a part of a second to start, and whoever has lost the connection
+/// comes back sooner.
+const REST_AFTER: Duration = Duration::from_secs(2);
 
 /// What the capture thread works with.
 pub(crate) struct Capture {
@@ -39,15 +44,21 @@ impl Capture {
                 return Ok(());
             }
         };
-        let is_live = source.info().is_live;
         if opened.send(Ok(source.info())).is_err() {
             return Ok(());
         }
+        self.follow(source.as_mut())
+    }
+
+    /// Takes pictures while they are wanted, until there are no more.
+    fn follow(&self, source: &mut dyn FrameSource) -> Result<(), Failure> {
+        let is_live = source.info().is_live;
+        let mut unwanted_since = None;
         if !self.gate.wait() {
             return Ok(());
         }
         loop {
-            // A file stands still while nobody watches; a camera goes on, so that its newest picture is at hand.
+            // A file stands still while nobody watches; a camera goes on for a while, in case somebody comes back.
             if !is_live && !self.gate.wait() {
                 return Ok(());
             }
@@ -56,6 +67,7 @@ impl Capture {
             self.gate.skipped.store(source.skipped(), Ordering::Relaxed);
             let Some(picture) = next? else { return Ok(()) };
             self.gate.captured.fetch_add(1, Ordering::Relaxed);
+            let now = picture.capture;
             if is_live {
                 self.pictures.replace(picture);
             } else if self.pictures.put_wait(picture).is_err() {
@@ -64,6 +76,83 @@ impl Capture {
             if self.pictures.is_closed() {
                 return Ok(());
             }
+            if !is_live || self.gate.is_open() {
+                unwanted_since = None;
+            } else if now.since(*unwanted_since.get_or_insert(now)) >= REST_AFTER {
+                source.rest();
+                if !self.gate.wait() {
+                    return Ok(());
+                }
+                unwanted_since = None;
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::mpsc::channel;
+
+    use common::frame::{ColourSpace, FrameSize, PixelFormat};
+    use common::units::{FrameRate, Timestamp};
+    use shell::slot::Taken;
+
+    use super::*;
+
+    /// Longer than any step may take, so that a hang fails the test.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A camera with a picture every 100 ms of its own time.
+    struct Fake {
+        now: Timestamp,
+        rests: Sender<Timestamp>,
+    }
+
+    impl FrameSource for Fake {
+        fn info(&self) -> SourceInfo {
+            SourceInfo {
+                size: FrameSize::new(2, 2).unwrap(),
+                frame_rate: FrameRate::new(10, 1).unwrap(),
+                colour: ColourSpace::JPEG,
+                is_live: true,
+            }
+        }
+
+        fn next(&mut self, data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
+            self.now = self.now + Duration::from_millis(100);
+            Ok(Some(SourceFrame { format: PixelFormat::Grey8, data, capture: self.now }))
+        }
+
+        fn rest(&mut self) {
+            self.rests.send(self.now).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_camera_that_nobody_watches_is_switched_off_and_on_again() {
+        let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
+        let (_used, used) = channel();
+        let spec = SourceSpec::parse("pattern").unwrap();
+        let config = common::config::resolve_sender(&common::config::parse_sender("").unwrap()).unwrap();
+        let capture = Capture { spec, config, gate: Arc::clone(&gate), pictures: pictures.clone(), used };
+        let (rests, rested) = channel();
+        let thread = std::thread::spawn(move || capture.follow(&mut Fake { now: Timestamp::default(), rests }));
+        let picture = || matches!(pictures.take_timeout(PATIENCE), Taken::Item(_));
+        let mut last = Timestamp::default();
+        for _ in 0..2 {
+            gate.set_open(true);
+            assert!(picture() && picture());
+            assert!(rested.try_recv().is_err(), "while somebody watches");
+            gate.set_open(false);
+            let at = rested.recv_timeout(PATIENCE).unwrap();
+            assert!(at.since(last) >= REST_AFTER, "somebody may come back");
+            last = at;
+            pictures.try_take();
+            assert!(rested.try_recv().is_err() && pictures.try_take().is_none(), "it is off");
+        }
+        gate.end();
+        assert_eq!(thread.join().unwrap(), Ok(()));
     }
 }

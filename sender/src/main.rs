@@ -26,6 +26,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             if let Some(target) = &cli.link_test {
                 return sender::linktest::run(&config, &spec, target);
             }
+            signals::serve();
             match sender::both::resolve(cli, &config)? {
                 Some(receiving) => sender::both::run(&config, &spec, &receiving, cli.common.frames),
                 None if config.shared.share_port => Err(Failure::usage(ONE_PORT)),

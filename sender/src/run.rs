@@ -13,6 +13,7 @@ use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, Waker};
 use shell::sd::{Pulse, Watchdog};
+use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
@@ -35,6 +36,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     let linked = shell::link::run(options, &waker, &mut sending.link);
+    signals::end_within(signals::END_MAX);
     sending.link.report_final();
     sending.threads.end(linked)
 }

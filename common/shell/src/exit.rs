@@ -83,3 +83,11 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
         }
     }
 }
+
+/// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since some
+/// wait for ever then.
+pub(crate) fn now(code: i32) -> ! {
+    log::flush();
+    // SAFETY: it ends the process and touches nothing of it.
+    unsafe { libc::_exit(code) }
+}

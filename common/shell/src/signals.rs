@@ -1,21 +1,35 @@
 //! SIGINT and SIGTERM, which ask a daemon to stop.
 //!
 //! OpenCL drivers may handle them as well: NVIDIA's ends the process, whoever else has a handler. Both signals are therefore
-//! blocked in every thread, so that no handler runs, and one thread takes them.
+//! blocked in every thread, so that no handler runs, and one thread takes them. The same thread sees to it that a daemon ends
+//! although a driver does not let go of one of its threads.
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, raise};
 use tokio::sync::watch;
 
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
+
+/// Longest time from the request to stop to the end.
+pub const END_MAX: Duration = Duration::from_secs(10);
+
+/// Whether this process is a daemon, which ends with an exit code.
+static SERVES: AtomicBool = AtomicBool::new(false);
+/// Whether somebody has begun to wait for requests.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether the end has a limit.
+static LIMITED: AtomicBool = AtomicBool::new(false);
 
 /// How often the daemon was asked to stop.
 static REQUESTS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
 
 /// Takes both signals over, in this thread and all that it starts from now on: to be called before there are others. Until
-/// someone waits for them, and after that, they end the process as if nobody had.
+/// someone waits for them, and after that, they end the process as if nobody had; a daemon ([`serve`]) they end with an exit
+/// code.
 ///
 /// Errors: the system does not let this thread block signals or start another one.
 pub fn take_over() -> Result<(), Failure> {
@@ -30,13 +44,38 @@ pub fn take_over() -> Result<(), Failure> {
     Ok(())
 }
 
+/// This process is a daemon from here on. Asked to stop while it still opens its devices, which may take long, it ends at
+/// once, with code 0; later it says goodbye first and ends within [`END_MAX`].
+pub fn serve() {
+    SERVES.store(true, Ordering::Relaxed);
+}
+
+/// A daemon that has not ended by itself in `limit` from now is ended, with code 3; of several limits the first counts. Does
+/// nothing in a process that is no daemon.
+pub fn end_within(limit: Duration) {
+    if !SERVES.load(Ordering::Relaxed) || LIMITED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // Without another thread there is only the service manager's limit.
+    let _ = thread::Builder::new().name("end".to_owned()).spawn(move || {
+        thread::sleep(limit);
+        tracing::error!("a thread does not end, perhaps because of a driver: the process ends without it");
+        exit::now(3);
+    });
+}
+
 fn take(signals: SigSet) {
     while let Ok(signal) = signals.wait() {
-        if REQUESTS.receiver_count() == 0 {
+        if !SERVES.load(Ordering::Relaxed) && REQUESTS.receiver_count() == 0 {
             // As the system would: the parent sees which signal it was.
             let _ = signals.thread_unblock();
             let _ = raise(signal);
         }
+        if !BEGUN.load(Ordering::Relaxed) {
+            tracing::info!("asked to stop before anything has begun");
+            exit::now(0);
+        }
+        end_within(END_MAX);
         REQUESTS.send_modify(|requests| *requests += 1);
     }
 }
@@ -46,7 +85,9 @@ pub(crate) struct Requests(watch::Receiver<u64>);
 
 impl Requests {
     pub(crate) fn new() -> Self {
-        Self(REQUESTS.subscribe())
+        let requests = Self(REQUESTS.subscribe());
+        BEGUN.store(true, Ordering::Relaxed);
+        requests
     }
 
     /// The next request; several that come at once are one.

@@ -9,7 +9,7 @@ use minifb::{Key, KeyRepeat, ScaleMode, WindowOptions};
 
 use super::colour::Converter;
 use super::x11::Display;
-use super::{Sink, SinkError, Wish, text};
+use super::{Sink, SinkError, Wish, display_loss, text};
 
 /// Size until the stream's is known, pixels.
 const WAITING_SIZE: (usize, usize) = (1280, 720);
@@ -43,6 +43,7 @@ impl Window {
         };
         let window =
             minifb::Window::new("Duet", size.0, size.1, options).map_err(|e| SinkError::NoDisplay(e.to_string()))?;
+        display_loss::survive(&window);
         let mut opened = Self {
             window,
             display,
@@ -71,6 +72,7 @@ impl Window {
     fn draw(&mut self) -> Result<(), SinkError> {
         let (width, height) = self.size;
         self.window.update_with_buffer(&self.pixels, width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+        check_display()?;
         self.drawn = Instant::now();
         self.handle_toggle();
         Ok(())
@@ -117,11 +119,17 @@ impl Sink for Window {
             self.draw()?;
         } else {
             self.window.update();
+            check_display()?;
             self.handle_toggle();
         }
         let open = self.window.is_open() && !self.window.is_key_down(Key::Escape);
         Ok(if open { Wish::Continue } else { Wish::Close })
     }
+}
+
+/// An error once the X server has gone.
+fn check_display() -> Result<(), SinkError> {
+    if display_loss::has_happened() { Err(SinkError::Window("the X server has ended".to_owned())) } else { Ok(()) }
 }
 
 /// The largest size of the shape of `size` that is neither larger than it nor than the screen.

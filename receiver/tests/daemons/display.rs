@@ -57,6 +57,12 @@ impl Display {
         Self { server, name, connection, root }
     }
 
+    /// The server ends under everybody who uses it.
+    pub(crate) fn end(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+
     /// The window of that title, once it is there.
     pub(crate) fn find(&self, title: &str) -> Option<Window> {
         let tree = self.connection.query_tree(self.root).unwrap().reply().unwrap();

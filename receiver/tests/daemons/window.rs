@@ -45,6 +45,26 @@ fn full_screen_covers_the_screen() {
     receiver.wait().check(0, &[]);
 }
 
+#[test]
+fn the_end_of_the_x_server_ends_a_call_with_a_goodbye() {
+    let (mut display, pair) = (Display::start(800, 600), Pair::new());
+    let receiver = start(&display, &pair, "window");
+    let mut command = pair.sender();
+    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+    let mut sender = Daemon::start("sender", &mut command);
+    let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
+    until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
+    display.end();
+    receiver.wait().check(3, &["the X server has ended"]);
+    let last = pair.folder.stats("receiver.jsonl").pop().unwrap();
+    assert!(last["frames_shown"].as_u64().unwrap() > 0, "{last}");
+    assert!(sender.is_running());
+    sender.terminate();
+    let ended = sender.wait();
+    ended.check(0, &[]);
+    assert!(ended.stderr.contains("the receiver has stopped"), "without a goodbye: {}", ended.stderr);
+}
+
 /// Sides of the picture with four colours.
 const SIZE: (usize, usize) = (320, 240);
 /// Y, Cb, Cr (JFIF) and R, G, B of its quarters.

@@ -185,6 +185,16 @@ impl FrameSource for Camera {
         }
     }
 
+    fn rest(&mut self) {
+        if let Some(camera) = &mut self.camera
+            && let Err(error) = camera.stop_stream()
+        {
+            tracing::debug!("camera {}: it cannot be switched off: {error}", self.index);
+            // Closing it does so as well.
+            self.camera = None;
+        }
+    }
+
     fn skipped(&self) -> u64 {
         self.skipped
     }

@@ -1,0 +1,55 @@
+//! The end of the X server, which Xlib takes for the end of the process.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use libloading::os::unix::{Library, RTLD_LAZY};
+use raw_window_handle::{HasDisplayHandle, RawDisplayHandle};
+
+/// Whether the connection to the display has broken.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+type OnError = unsafe extern "C" fn(*mut c_void) -> c_int;
+type OnExit = unsafe extern "C" fn(*mut c_void, *mut c_void);
+
+/// True once the X server of a window for which [`survive`] was called has gone.
+pub(super) fn has_happened() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// Lets the process live on when the window's X server ends. With an Xlib before 1.7 (2020), which does not offer that,
+/// nothing changes.
+pub(super) fn survive(window: &impl HasDisplayHandle) {
+    if let Err(error) = set_handlers(window) {
+        tracing::debug!("the end of the X server will be the end of this process: {error}");
+    }
+}
+
+fn set_handlers(window: &impl HasDisplayHandle) -> Result<(), Box<dyn std::error::Error>> {
+    let RawDisplayHandle::Xlib(handle) = window.display_handle().map_err(|e| e.to_string())?.as_raw() else {
+        return Err("no X display".into());
+    };
+    let display = handle.display.ok_or("no X display")?.as_ptr();
+    // SAFETY: minifb has loaded the same library, so nothing of it runs now for the first time; it stays loaded. The
+    // functions have these types in X11/Xlib.h, and the display is open.
+    unsafe {
+        let library = Library::open(Some("libX11.so.6"), RTLD_LAZY)?;
+        let set_exit =
+            *library.get::<unsafe extern "C" fn(*mut c_void, OnExit, *mut c_void)>(b"XSetIOErrorExitHandler\0")?;
+        let set_error = *library.get::<unsafe extern "C" fn(OnError) -> Option<OnError>>(b"XSetIOErrorHandler\0")?;
+        std::mem::forget(library);
+        set_error(on_error);
+        set_exit(display, on_exit, null_mut());
+    }
+    Ok(())
+}
+
+/// Xlib calls this first; by itself it would write a line to standard error.
+unsafe extern "C" fn on_error(_display: *mut c_void) -> c_int {
+    LOST.store(true, Ordering::Relaxed);
+    0
+}
+
+/// Xlib calls this next; by itself it would end the process.
+unsafe extern "C" fn on_exit(_display: *mut c_void, _data: *mut c_void) {}
