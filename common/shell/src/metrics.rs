@@ -2,9 +2,12 @@
 //!
 //! A thread waits for callers and gives each a thread of its own, a few at once, each bounded in bytes and time. What
 //! they do is nothing that the daemon waits for: publishing swaps a text.
+//!
+//! A web page that somebody here looks at may point a name of its own at this machine (DNS rebinding) and have the browser
+//! ask for the page. The browser then says that name: the page answers to addresses and to `localhost` only.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -186,6 +189,7 @@ impl Call {
 
 const BAD_REQUEST: &str = "400 Bad Request";
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
+const NOT_THIS_HOST: &str = "421 Misdirected Request";
 
 /// What a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +202,7 @@ enum Request {
 }
 
 impl Request {
-    /// Reads the request line (RFC 9112, section 3); the fields after it change nothing.
+    /// Reads the request line (RFC 9112, section 3) and the host that the caller has asked; other fields change nothing.
     fn parse(request: &[u8]) -> Self {
         let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -210,12 +214,34 @@ impl Request {
         if !version.starts_with("HTTP/1.") {
             return Self::Refused("505 HTTP Version Not Supported");
         }
+        if !hosts(request).all(is_own) {
+            return Self::Refused(NOT_THIS_HOST);
+        }
         match (target.split('?').next(), *method) {
             (Some("/metrics"), "GET" | "HEAD") => Self::Page { head_only: *method == "HEAD" },
             (Some("/metrics"), _) => Self::Refused(NOT_ALLOWED),
             _ => Self::Refused("404 Not Found"),
         }
     }
+}
+
+/// The values of all `Host` fields; what is no text is no host of ours.
+fn hosts(request: &[u8]) -> impl Iterator<Item = &str> {
+    request.split(|&byte| byte == b'\n').skip(1).filter_map(|line| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let (name, value) = line.split_at(colon);
+        name.eq_ignore_ascii_case(b"host").then(|| std::str::from_utf8(&value[1..]).map_or("?", str::trim))
+    })
+}
+
+/// Whether `host`, with or without a port, is an address or this machine's own name for itself.
+fn is_own(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {

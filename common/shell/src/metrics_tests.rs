@@ -43,7 +43,7 @@ fn ask(page: &MetricsPage, request: &str) -> String {
 #[test]
 fn a_scrape_gets_what_was_published_last() {
     let page = served();
-    let get = "GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: text/plain\r\n\r\n";
+    let get = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n\r\n";
     assert!(ask(&page, get).starts_with("HTTP/1.1 200 OK\r\n"));
     for frames_sent in [3, 4] {
         page.publish(&SenderReport { frames_sent, ..SenderReport::default() });
@@ -62,7 +62,7 @@ fn a_request_in_pieces_is_put_together() {
     let page = served();
     let mut stream = call(&page);
     stream.set_nodelay(true).unwrap();
-    for piece in ["GET /met", "rics?name=x HT", "TP/1.1\r\nHost: h\r\n\r", "\n"] {
+    for piece in ["GET /met", "rics?name=x HT", "TP/1.1\r\nHost: [::1]:9464\r\n\r", "\n"] {
         stream.write_all(piece.as_bytes()).unwrap();
     }
     assert!(rest(stream).starts_with("HTTP/1.1 200 OK\r\n"));
@@ -84,6 +84,26 @@ fn other_requests_are_refused_by_their_status() {
         let answer = ask(&page, request);
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request:?}: {answer}");
         assert_eq!(answer.contains("Allow: GET, HEAD"), status.starts_with("405"), "{answer}");
+    }
+}
+
+#[test]
+fn a_name_that_somebody_else_has_pointed_here_is_refused() {
+    let page = served();
+    for (host, status) in [
+        ("127.0.0.1:9464", "200 OK"),
+        ("192.0.2.7", "200 OK"),
+        ("[2001:db8::1]:9464", "200 OK"),
+        ("LocalHost:9464", "200 OK"),
+        ("evil.example", "421 Misdirected Request"),
+        ("evil.example:9464", "421 Misdirected Request"),
+        ("localhost.evil.example", "421 Misdirected Request"),
+        ("127.0.0.1.evil.example", "421 Misdirected Request"),
+        ("", "421 Misdirected Request"),
+        ("127.0.0.1\r\nhOST: evil.example", "421 Misdirected Request"),
+    ] {
+        let answer = ask(&page, &format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{host:?}: {answer}");
     }
 }
 
