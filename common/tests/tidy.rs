@@ -157,7 +157,7 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
     let channel = toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
     let image = read("docker/Dockerfile");
     assert!(
-        image.contains(&format!("FROM rust:{channel}-slim-bookworm AS build")),
+        image.contains(&format!("ARG RUST_IMAGE=rust:{channel}-slim-bookworm\n")),
         "rust-toolchain.toml has {channel}"
     );
     assert!(image.contains(&format!("RUSTUP_TOOLCHAIN={channel}")), "rust-toolchain.toml has {channel}");
@@ -168,7 +168,17 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
         let path = path.split(':').next().unwrap();
         assert!(root().join(path).exists(), "docker/compose.yaml: {line}: there is no {path}");
     }
-    for needed in ["read_only: true", "cap_drop: [ALL]", "c 81:* rmw", "network_mode: host", "no-new-privileges:true"] {
+    for needed in [
+        "read_only: true",
+        "cap_drop: [ALL]",
+        "c 81:* rmw",
+        "network_mode: host",
+        "no-new-privileges:true",
+        "mem_limit:",
+        "pids_limit:",
+        "core: 0",
+        "max-size:",
+    ] {
         assert!(compose.contains(needed), "docker/compose.yaml lacks {needed}");
     }
 }

@@ -11,7 +11,7 @@
 //! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
 //! network thread never decodes.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cli;
 pub mod decode;

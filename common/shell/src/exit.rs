@@ -86,6 +86,7 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
 
 /// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since some
 /// wait for ever then.
+#[allow(unsafe_code, reason = "ending without what drivers do at the end has no other way")]
 pub(crate) fn now(code: i32) -> ! {
     log::flush();
     // SAFETY: it ends the process and touches nothing of it.

@@ -1,7 +1,7 @@
 //! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
 //! slots between threads, limits on log lines, statistics file, metrics page, signals, service manager.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod cli;
 pub mod clock;

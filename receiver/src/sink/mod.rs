@@ -1,6 +1,7 @@
 //! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
 
 pub mod colour;
+#[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod headless;
 mod recorder;
