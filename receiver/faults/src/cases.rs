@@ -42,6 +42,8 @@ pub(crate) enum Fault {
     },
     /// All OpenCL drivers are taken away.
     RemoveDrivers,
+    /// The receiver's threads but the network's and the main one share a fifth of a processor for this long.
+    StarveReceiver(Duration),
     /// The line is another for this long, as the scenarios of both ways say.
     Line(Duration),
 }
@@ -194,6 +196,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
     let smaller = Scenario::table(&[(ms(0), of_size(1_500)), (length / 2, of_size(1_280))]);
     let cut = Scenario::table(&[(ms(0), FAR), (ms(2_000), FAR.blackout()), (ms(7_000), FAR)]);
     let pause = vec![(ms(2_000), Fault::PauseReceiver(ms(5_000)))];
+    let starved = vec![(length / 3, Fault::StarveReceiver(length / 3))];
     let clocks = vec![
         (length / 4, Fault::Clock("+1d")),
         (length / 2, Fault::Clock("-1d")),
@@ -270,6 +273,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
             checks::back_in_a_second,
         ),
         case("T8b", "receiver stopped for 5 s", far.clone(), pause, checks::pause_check),
+        case("T9", "the receiver's decoder has a fifth of a processor", far.clone(), starved, checks::starved_check),
         case("T10", "sender begins in 1970; clocks a day ahead, a day behind", far.clone(), clocks, checks::no_gap),
         case(
             "T11a",

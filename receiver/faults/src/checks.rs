@@ -114,6 +114,32 @@ pub(crate) fn pause_check(run: &Measured) -> Vec<String> {
     verdict.0
 }
 
+/// In the middle third the decoder has a fifth of a processor: it leaves out whole frames and shows the newest.
+pub(crate) fn starved_check(run: &Measured) -> Vec<String> {
+    let (Some(&from), Some(&to)) = (run.faults.first(), run.returns.first()) else {
+        return vec!["nothing was starved".to_owned()];
+    };
+    // Its average of what decoding takes, and frames that were under way, settle first.
+    let from = from + 500.0;
+    let shown = run.pictures.iter().filter(|picture| (from..to).contains(&picture.at)).count();
+    let one = (to - from) / shown.max(1) as f64;
+    let normal = percentile(&run.latencies(0.0, from - 500.0), 0.95);
+    let half = (from + to) / 2.0;
+    let [early, late] = [(from, half), (half, to)].map(|(from, to)| percentile(&run.latencies(from, to), 0.95));
+    let (first, last) = ((from / 1e3).ceil() as usize, (to / 1e3) as usize);
+    let mut verdict = in_order(run)
+        // One frame being decoded, the newest one waiting, one being shown.
+        .at_most("delay added, in pictures shown", (late.max(early) - normal) / one, 3.0)
+        .at_most("growth of the delay", late - early, one.max(20.0))
+        .at_least("whole pictures", run.share(|picture| picture.missing_blocks == 0), 0.99)
+        .at_least("rate that came", run.rate(first, last) / run.rate(0, (from / 1e3) as usize), 0.9);
+    let usual = run.pictures.iter().filter(|picture| picture.at < from - 500.0).count() as f64 / (from - 500.0);
+    if shown as f64 / (to - from) > 0.9 * usual {
+        verdict.0.push("it was not starved: as many pictures as before".to_owned());
+    }
+    verdict.0
+}
+
 pub(crate) fn rebind_check(run: &Measured) -> Vec<String> {
     let gaps = run.faults.iter().map(|&at| run.gap_around(at, 500.0));
     in_order(run).at_most("gap", gaps.fold(0.0, f64::max), 200.0).at_most("connections", run.connections as f64, 1.0).0

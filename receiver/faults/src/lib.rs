@@ -23,4 +23,5 @@ mod run;
 mod siege;
 mod soak;
 mod stalls;
+mod starve;
 mod table;

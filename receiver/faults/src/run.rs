@@ -16,6 +16,7 @@ use crate::measured::{self, Measured};
 use crate::relay::{Passed, Relay, SLICE};
 use crate::soak::{self, Look};
 use crate::stalls::Watch;
+use crate::starve::Starved;
 
 /// Longest time to the first picture; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,6 +32,7 @@ enum Step {
     StartSender,
     StartReceiver,
     ContinueReceiver,
+    FeedReceiver,
     EndHostile(Act),
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         hostile: None,
         floods: vec![],
         steps: vec![],
+        starved: None,
         devices: [None; 2],
         backends: vec![],
     };
@@ -95,7 +98,9 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
                     run.spans.push((at, fault));
                 }
                 Step::EndHostile(_) => run.hostile_until = at,
-                Step::StartSender | Step::StartReceiver | Step::ContinueReceiver => run.returns.push(at),
+                Step::StartSender | Step::StartReceiver | Step::ContinueReceiver | Step::FeedReceiver => {
+                    run.returns.push(at)
+                }
             }
         }
     }
@@ -153,6 +158,21 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         run.notes.push(soak::note(&run));
     } else if !run.backends.is_empty() {
         run.notes.push(format!("{} ends of calls or drivers", run.backends.len()));
+    } else if let ([(from, Fault::StarveReceiver(_))], Some(&to)) = (&run.spans[..], run.returns.first()) {
+        let rate = |from: f64, to: f64| {
+            let inside = run.pictures.iter().filter(|picture| (from..to).contains(&picture.at)).count();
+            1e3 * inside as f64 / (to - from)
+        };
+        let latency = |from, to, share| measured::percentile(&run.latencies(from, to), share);
+        run.notes.push(format!(
+            "{:.0} pictures/s before, {:.0} starved; latency p50/p95 {:.0}/{:.0} ms before, {:.0}/{:.0} ms starved",
+            rate(0.0, *from),
+            rate(*from, to),
+            latency(0.0, *from, 0.5),
+            latency(0.0, *from, 0.95),
+            latency(*from, to, 0.5),
+            latency(*from, to, 0.95),
+        ));
     } else if case.faults.iter().any(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver)) {
         let gaps = run.gaps_at_faults();
         let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| measured::percentile(&gaps, share));
@@ -169,6 +189,7 @@ struct Scene {
     bulk: Option<Bulk>,
     hostile: Option<Hostile>,
     floods: Vec<Flooding>,
+    starved: Option<Starved>,
     steps: Vec<(Duration, Step)>,
     /// What the devices of the ends were told.
     devices: [Option<DeviceAct>; 2],
@@ -183,6 +204,10 @@ impl Scene {
             Step::StartSender => self.pair.start_sender(&self.setup),
             Step::StartReceiver => self.pair.start_receiver(&self.setup),
             Step::ContinueReceiver => self.pair.signal_receiver("CONT"),
+            Step::FeedReceiver => {
+                self.starved = None;
+                Ok(())
+            }
             Step::EndHostile(act) => {
                 if let Some(hostile) = &self.hostile {
                     hostile.stop();
@@ -224,6 +249,12 @@ impl Scene {
                 let (own, other) = (self.setup.file(own), self.setup.file(other));
                 self.hostile = Some(hostile::start(act, &own, &other, self.setup.listen)?);
                 self.steps.push((now + span, Step::EndHostile(act)));
+            }
+            Fault::StarveReceiver(span) => {
+                if let Some(receiver) = &self.pair.receiver {
+                    self.starved = Some(Starved::begin(receiver.id(), "network")?);
+                    self.steps.push((now + span, Step::FeedReceiver));
+                }
             }
             Fault::Line(_) => {}
             Fault::Device { end, act } => {
