@@ -15,6 +15,7 @@ use shell::tls::Protocol;
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
+use super::{initial, weak_key as forged_key};
 use crate::cases::Flood;
 use crate::relay::{Tap, Way};
 use crate::{flood, hostile};
@@ -52,10 +53,11 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "initials", title: "10,000 handshakes/s begun, from 64 addresses", act: initials },
     Kind {
         name: "forged",
-        title: "2,000 forged version negotiations, retries, resets and packets/s with the call's ids, both ways",
+        title: "2,000 forged version negotiations, retries, refusals and resets/s with the call's ids, both ways",
         act: forged,
     },
     Kind { name: "stranger", title: "handshakes with a key that is not listed, without a pause", act: stranger },
+    Kind { name: "weak-key", title: "handshakes with a key that anybody can sign for, without a pause", act: weak_key },
     Kind { name: "other-protocol", title: "a listed peer that speaks another protocol", act: other_protocol },
     Kind {
         name: "hanging",
@@ -124,6 +126,10 @@ fn initials(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
 
 fn stranger(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     call(ground, stop, &ground.stranger, Protocol::Call, Act::Wait)
+}
+
+fn weak_key(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
+    call(ground, stop, &forged_key::key()?, Protocol::Call, Act::Wait)
 }
 
 fn other_protocol(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
@@ -261,7 +267,7 @@ fn forged(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
         for way in [Way::There, Way::Back] {
             let other = if way == Way::There { Way::Back } else { Way::There };
             if let (Some(to), Some(from)) = (id(&ground.tap, way), id(&ground.tap, other)) {
-                ground.tap.inject(way, &forgery(&mut random, &to, &from));
+                ground.tap.inject(way, &forgery(&mut random, &to, &from)?);
                 sent += 1;
             }
         }
@@ -277,23 +283,23 @@ fn id(tap: &Tap, way: Way) -> Option<[u8; ID_BYTES]> {
 }
 
 /// A packet (RFC 9000, section 17) to the connection `to`.
-fn forgery(random: &mut Random, to: &[u8], from: &[u8]) -> Vec<u8> {
+fn forgery(random: &mut Random, to: &[u8], from: &[u8]) -> Result<Vec<u8>> {
     let mut noise = |bytes: u64| -> Vec<u8> { (0..bytes).map(|_| random.bits() as u8).collect() };
     let length = 21 + u64::from(noise(1)[0]);
-    let long = |first: u8, version: u32| {
-        let id = |id: &[u8]| [&[id.len() as u8], id].concat();
-        [&[first][..], &version.to_be_bytes(), &id(to), &id(from)].concat()
-    };
-    match noise(1)[0] % 4 {
-        // Version negotiation: only versions that nobody speaks.
-        0 => [long(0x80, 0), vec![0x1a, 0x2a, 0x3a, 0x4a]].concat(),
+    // As if the other had asked.
+    let asked = initial::Ids { to: from.to_vec(), from: to.to_vec() };
+    Ok(match noise(1)[0] % 4 {
+        0 => initial::version_negotiation(&asked),
         // Retry: a token and a tag.
-        1 => [long(0xf0, 1), noise(length)].concat(),
+        1 => {
+            let id = |id: &[u8]| [&[id.len() as u8], id].concat();
+            [&[0xf0, 0, 0, 0, 1][..], &id(to), &id(from), &noise(length)].concat()
+        }
         // A packet of the connection, or a stateless reset, to whoever has no keys.
         2 => [&[0x40][..], to, &noise(length)].concat(),
-        // An Initial.
-        _ => [long(0xc0, 1), vec![0, 0x44, 0x80], noise(0x480)].concat(),
-    }
+        // The end of the handshake, for the key that was shown.
+        _ => initial::refusal(&asked, 42)?,
+    })
 }
 
 /// Runs a task of each number from 1 to `count` side by side and adds up what they return.

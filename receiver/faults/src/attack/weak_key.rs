@@ -14,6 +14,7 @@ use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
+use shell::identity::Identity;
 use shell::tls::{PeerVerifier, Protocol, client_config, spki};
 
 use super::{Outcome, Stage};
@@ -48,12 +49,17 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The number of the try with which the stranger got an answer to its Hello.
-fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
-    let mut shown = spki(&stage.identity("receiver")?.public_key());
+/// The key and its forged signatures, as a caller shows them.
+pub(super) fn key() -> Result<Arc<CertifiedKey>> {
+    let mut shown = spki(&Identity::generate()?.public_key());
     let key_at = shown.len() - 32;
     shown[key_at..].fill(0);
-    let key = Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown)], Arc::new(Forger)));
+    Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown)], Arc::new(Forger))))
+}
+
+/// The number of the try with which the stranger got an answer to its Hello.
+fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
+    let key = key()?;
     let tls = client_config(key, PeerVerifier::new([stage.identity("receiver")?.public_key()]), Protocol::Call)?;
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
