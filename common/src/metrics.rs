@@ -138,6 +138,8 @@ impl Metrics for ReceiverReport {
             fec_recovered,
             freeze_ms_max,
             gap_ms_p99,
+            held_line_ms_max,
+            held_computer_ms_max,
             latency_us,
             clock_offset_us,
             backend,
@@ -174,6 +176,16 @@ impl Metrics for ReceiverReport {
             "duet_receiver_gap_seconds_p99",
             "99th percentile of the time between pictures.",
             Some(gap_ms_p99 / 1e3),
+        );
+        page.gauge(
+            "duet_receiver_held_by_line_seconds_max",
+            "Longest time for which the line held a picture up longer than the one before.",
+            Some(held_line_ms_max / 1e3),
+        );
+        page.gauge(
+            "duet_receiver_held_by_computer_seconds_max",
+            "The same of the computer of either end.",
+            Some(held_computer_ms_max / 1e3),
         );
         page.gauge(
             "duet_receiver_jitter_seconds",

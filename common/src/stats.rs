@@ -206,6 +206,10 @@ pub struct ReceiverReport {
     pub freeze_ms_max: f64,
     /// 99th percentile of the time between pictures, milliseconds.
     pub gap_ms_p99: f64,
+    /// Longest time for which the line held a picture up longer than the one before, milliseconds.
+    pub held_line_ms_max: f64,
+    /// The same of the computer of either end.
+    pub held_computer_ms_max: f64,
     /// From capture to present.
     pub latency_us: Percentiles,
     /// Sender's clock minus ours; null before it is known.
@@ -283,7 +287,7 @@ mod tests {
             &ReceiverReport::default(),
             "frames_complete frames_partial frames_lost frames_shown bytes_received fec_recovered freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
-             jitter_us lateness_us_p95",
+             jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max",
         );
     }
 }

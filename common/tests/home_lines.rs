@@ -151,3 +151,14 @@ fn a_radio_that_sends_in_batches_is_not_overrun() {
     let (got, wait) = (call.rates(s(3), s(20)).0, call.wait_percentile(0.95, s(3), s(20)));
     assert!(got > 6.0 && wait < ms(80), "{got} Mbit/s, {wait:?}");
 }
+
+#[test]
+fn a_receiver_that_always_claims_to_stall_is_not_overrun() {
+    let line = |rate| way().limited(mbit(rate), s(2));
+    let mut call = Call::new(mbit(20), Scenario::table(&[(s(0), line(10)), (s(10), line(4))]), way());
+    call.tamper = Some(|feedback| feedback[1] = 255);
+    call.run(s(30));
+    let (first, second) = (call.wait_max(s(3), s(10)), call.wait_max(s(14), s(30)));
+    assert!(first < ms(200) && second < ms(200), "{first:?} {second:?}");
+    assert!(call.between(s(14), s(30)).all(|seen| seen.target < mbit(6)));
+}

@@ -1,17 +1,21 @@
 //! Both ends over thousands of bad networks, among them some with a hostile sender. What must hold in each: frame
 //! numbers rise, no frame comes after its deadline, every block that comes is the one that was sent, memory stays
-//! bounded, and every frame is counted once.
+//! bounded, and every frame is counted once. And calls over thousands of lines and computers of homes, which stall: the
+//! rate must be there in the end.
 //!
 //! `SEEDS` in the environment is a range such as `0..10000` (`make seeds`) or one seed of a failure.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+#[allow(dead_code, reason = "shared with the other tests of calls")]
+mod call;
 #[allow(dead_code, reason = "shared with the other tests of sessions")]
 mod world;
 
 use std::ops::Range;
 use std::time::Duration;
 
-use common::netsim::{Bottleneck, Bursts, NetConditions, Random, Scenario};
+use call::Call;
+use common::netsim::{Bottleneck, Bursts, NetConditions, Pauses, Random, Scenario};
 use common::protection::Protection;
 use common::session::ReceiverOptions;
 use common::units::Bitrate;
@@ -123,4 +127,69 @@ fn a_sender_that_lies_about_parity_is_counted_and_costs_no_memory() {
     if seeds().end - seeds().start >= 2_000 {
         assert!(malformed > 10_000 && contradictions > 100 && shown > 1_000);
     }
+}
+
+/// A call over a line of a home whose radio pauses or whose ends stall, from second 2 to 11; and what the line bears in
+/// the end, bits a second.
+fn home(seed: u64) -> (Call, f64) {
+    let mut random = Random::new(seed ^ 0x1103e);
+    let most = 1_000_000 * (1 + random.below(30));
+    let mut way = NetConditions::perfect(ms(3 + random.below(60)));
+    if random.chance(0.3) {
+        way.loss = 0.05 * random.unit();
+    }
+    if random.chance(0.3) {
+        way.jitter = ms(random.below(5));
+    }
+    let queue = ms(50 + random.below(500));
+    let line = |random: &mut Random| {
+        if random.chance(0.3) { way } else { way.limited(Bitrate::from_bps(500_000 + random.below(25_000_000)), queue) }
+    };
+    let (first, last) = (line(&mut random), line(&mut random));
+    let bears = last.bottleneck.map_or(most as f64, |line| (most as f64).min(line.rate.as_bps() as f64));
+    let (from, to) = (Duration::from_secs(2), Duration::from_secs(11));
+    let [period, longest] = [300 + random.below(2_000), 20 + random.below(180)].map(ms);
+    let pauses = |number: u64| Pauses::random(seed + number, from, to, period, longest / 2, longest.min(period / 2));
+    let mut media = Scenario::table(&[(ms(0), first), (ms(3_000 + random.below(6_000)), last)]).with_seed(seed);
+    let mut back = Scenario::from(way);
+    let what = random.below(6);
+    match what {
+        0 => (media, back) = (media.paused(pauses(0), pauses(0)), back.paused(pauses(0), pauses(0))),
+        1 => (media, back) = (media.paused(Pauses::NONE, pauses(0)), back.paused(pauses(0), Pauses::NONE)),
+        2 => (media, back) = (media.paused(pauses(0), Pauses::NONE).holding(92), back.paused(Pauses::NONE, pauses(0))),
+        _ => {}
+    }
+    let mut call = Call::new(Bitrate::from_bps(most), media, back);
+    if what == 3 || what == 5 {
+        call.stalls[0] = pauses(1);
+    }
+    if what == 4 || what == 5 {
+        call.stalls[1] = pauses(2);
+    }
+    (call, bears * (1.0 - way.loss))
+}
+
+#[test]
+fn after_stalls_the_rate_is_there() {
+    let all = std::env::var_os("SEEDS").is_some();
+    let (mut shares, mut bad) = (vec![], vec![]);
+    for seed in seeds().step_by(if all { 1 } else { 20 }) {
+        let (mut call, bears) = home(seed);
+        call.run(ms(16_000));
+        let share = 1e6 * call.rates(ms(13_000), ms(16_000)).0 / bears;
+        shares.push(share);
+        if share < 0.5 {
+            bad.push((seed, share));
+        }
+    }
+    shares.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| shares.get((shares.len() as f64 * share) as usize).copied().unwrap_or_default();
+    println!(
+        "home lines, {} seeds: share in the end, least {:.2}, 1 % {:.2}, median {:.2}",
+        shares.len(),
+        at(0.0),
+        at(0.01),
+        at(0.5)
+    );
+    assert!(bad.is_empty(), "less than half of what the line bears, in the end: {bad:.2?}");
 }

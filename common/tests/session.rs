@@ -388,6 +388,7 @@ fn any_feedback(random: &mut Random) -> Vec<u8> {
         missing: number(random),
         base: SequenceNumber(number(random)),
         time: t(random.bits()),
+        unsure: ms(random.below(600)),
     };
     let count = random.below(40);
     header.encode((0..count).map(|_| random.chance(0.8).then(|| t(random.bits()))).collect::<Vec<_>>().into_iter())

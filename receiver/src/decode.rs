@@ -92,6 +92,8 @@ pub struct Passed {
     pub decoded: Timestamp,
     /// How much of the time from release to picture the inverse transform took.
     pub inverse: Duration,
+    /// How long the network thread had not run when it should have, in all until then.
+    pub stalled: Duration,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
     /// What had not come.
@@ -258,6 +260,7 @@ impl Open {
             released: arrived.released,
             decoded: (stage.now)(),
             inverse: self.decoder.times().inverse,
+            stalled: arrived.stalled,
             clock_offset_us,
             missing,
         };
@@ -322,6 +325,7 @@ mod tests {
                 first_received: now,
                 last_received: now,
                 released: now,
+                stalled: Duration::ZERO,
             };
             stage.jobs.replace(Job::Frame { arrived, clock_offset_us: None });
         }

@@ -8,6 +8,9 @@ use common::units::Timestamp;
 
 use crate::decode::{Passed, Stream};
 
+/// Of what holds pictures up for less the window's line says nothing.
+const HELD_MIN: Duration = Duration::from_millis(20);
+
 /// What the network thread knows, copied out for the main thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSnapshot {
@@ -28,7 +31,35 @@ pub struct Presentation {
     gaps: TimeHistogram,
     freeze_max: Duration,
     last_shown: Option<Timestamp>,
+    /// The last picture's way, and when it was shown.
+    last: Option<(Passed, Timestamp)>,
+    held: Held,
     recent: Recent,
+}
+
+/// How long pictures were held up longer than those before them, at most: by the line, and by a computer of either end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    line: Duration,
+    computer: Duration,
+}
+
+impl Held {
+    /// What held `passed`, shown at `presented`, longer than the picture before.
+    fn between((before, shown): &(Passed, Timestamp), passed: &Passed, presented: Timestamp) -> Self {
+        let longer = |now: Duration, then: Duration| now.saturating_sub(then);
+        let stalled = passed.stalled.saturating_sub(before.stalled);
+        let apart = passed.received.since(before.received);
+        let line = longer(apart, passed.sent.since(before.sent)).saturating_sub(stalled);
+        let here = longer(presented.since(passed.received), shown.since(before.received));
+        let there = longer(passed.sent.since(passed.capture), before.sent.since(before.capture));
+        // Nobody stalls for longer than the pictures are apart.
+        Self { line, computer: (stalled.min(apart) + here).max(there) }
+    }
+
+    fn longest(self, other: Self) -> Self {
+        Self { line: self.line.max(other.line), computer: self.computer.max(other.computer) }
+    }
 }
 
 /// Since the last line of the window.
@@ -37,6 +68,7 @@ struct Recent {
     began: Timestamp,
     shown: u64,
     latency: Duration,
+    held: Held,
     before: ReceiverCounters,
 }
 
@@ -49,6 +81,7 @@ impl Presentation {
     /// A stream begins; the pause before it is no freeze.
     pub fn on_start(&mut self) {
         self.last_shown = None;
+        self.last = None;
     }
 
     /// A picture was on the display at `presented`.
@@ -59,6 +92,10 @@ impl Presentation {
             let gap = presented.since(last);
             self.gaps.record(gap);
             self.freeze_max = self.freeze_max.max(gap);
+        }
+        if let Some(last) = self.last.replace((*passed, presented)) {
+            let held = Held::between(&last, passed, presented);
+            (self.held, self.recent.held) = (self.held.longest(held), self.recent.held.longest(held));
         }
         if let Some(offset) = passed.clock_offset_us {
             let latency = presented.since(to_own(passed.capture, offset));
@@ -95,6 +132,8 @@ impl Presentation {
             fec_recovered: link.counters.fec_recovered,
             freeze_ms_max: self.freeze_max.max(standing).as_secs_f64() * 1e3,
             gap_ms_p99: ms(self.gaps.percentiles().p99),
+            held_line_ms_max: self.held.line.as_secs_f64() * 1e3,
+            held_computer_ms_max: self.held.computer.as_secs_f64() * 1e3,
             latency_us: self.latency.percentiles(),
             clock_offset_us: link.clock_offset_us,
             backend: stream.map(|s| s.backend.name.to_owned()).unwrap_or_default(),
@@ -117,9 +156,12 @@ impl Presentation {
         let broken =
             (counters.frames_partial + counters.frames_lost).saturating_sub(then.frames_partial + then.frames_lost);
         let loss = broken as f64 / (whole + broken).max(1) as f64;
+        let Held { line, computer } = self.recent.held;
+        let (held, by) = if computer > line { (computer, "a computer") } else { (line, "the line") };
+        let held = if held < HELD_MIN { String::new() } else { format!("  held {} ms by {by}", held.as_millis()) };
         let line = if link.streaming {
             format!(
-                "{:.1} fps  {:.0} ms  {:.1} Mbit/s  loss {:.1} %  recovered {}  late {}  lost {}",
+                "{:.1} fps  {:.0} ms  {:.1} Mbit/s  loss {:.1} %  recovered {}  late {}  lost {}{held}",
                 self.recent.shown as f64 / seconds,
                 self.recent.latency.as_secs_f64() * 1e3,
                 bits / seconds / 1e6,
@@ -131,7 +173,8 @@ impl Presentation {
         } else {
             "waiting for the sender".to_owned()
         };
-        self.recent = Recent { began: now, shown: 0, latency: self.recent.latency, before: counters };
+        self.recent =
+            Recent { began: now, shown: 0, latency: self.recent.latency, held: Held::default(), before: counters };
         line
     }
 }
@@ -167,6 +210,7 @@ mod tests {
             released: at(43_000),
             decoded: at(53_000),
             inverse: Duration::from_micros(4_000),
+            stalled: Duration::ZERO,
             clock_offset_us: Some(5_000),
             missing: Missing::default(),
         };
@@ -195,6 +239,7 @@ mod tests {
             released: at(0),
             decoded: at(0),
             inverse: Duration::ZERO,
+            stalled: Duration::ZERO,
             clock_offset_us: None,
             missing: Missing::default(),
         };
@@ -209,6 +254,39 @@ mod tests {
         let report = presentation.report(&streaming, None, at(9_000_000), true);
         assert_eq!((report.freeze_ms_max, report.frames_shown), (40.0, 3));
         assert_eq!(report.latency_us, Percentiles::default(), "without a clock offset there is no latency");
+    }
+
+    #[test]
+    fn what_holds_a_picture_is_the_line_or_a_computer() {
+        let ms = Duration::from_millis;
+        let streaming = LinkSnapshot { streaming: true, ..LinkSnapshot::default() };
+        // Captured, sent, received, shown, and how long the network thread had stood still.
+        let held = |second: [u64; 4], stalled: u64| {
+            let mut presentation = Presentation::default();
+            for ([capture, sent, received, shown], stalled) in [([0, 5, 30, 35], 0), (second, stalled)] {
+                let passed = Passed {
+                    capture: at(1_000 * capture),
+                    sent: at(1_000 * sent),
+                    received: at(1_000 * received),
+                    released: at(1_000 * received),
+                    decoded: at(1_000 * received),
+                    inverse: Duration::ZERO,
+                    stalled: ms(stalled),
+                    clock_offset_us: None,
+                    missing: Missing::default(),
+                };
+                presentation.on_shown(&passed, at(1_000 * shown));
+            }
+            let report = presentation.report(&streaming, None, at(1_000_000), true);
+            let line = presentation.status_line(&streaming, at(1_000_000));
+            let words = line.split("lost 0").last().unwrap_or_default().to_owned();
+            (report.held_line_ms_max, report.held_computer_ms_max, words)
+        };
+        assert_eq!(held([17, 22, 47, 52], 0), (0.0, 0.0, String::new()));
+        assert_eq!(held([17, 22, 127, 132], 0), (80.0, 0.0, "  held 80 ms by the line".to_owned()));
+        assert_eq!(held([17, 22, 127, 132], 80), (0.0, 80.0, "  held 80 ms by a computer".to_owned()));
+        assert_eq!(held([17, 22, 47, 112], 0), (0.0, 60.0, "  held 60 ms by a computer".to_owned()));
+        assert_eq!(held([17, 92, 117, 122], 0), (0.0, 70.0, "  held 70 ms by a computer".to_owned()));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct ArrivedFrame {
     pub last_received: Timestamp,
     /// When it was released to the decoder.
     pub released: Timestamp,
+    /// How long this program has not run when it should have, in all until then.
+    pub stalled: Duration,
 }
 
 #[derive(Debug)]
@@ -150,6 +152,7 @@ impl Inbound {
             first_received: frame.first_received,
             last_received: frame.last_received,
             released: now,
+            stalled: self.reception.stalled(),
         })
     }
 

@@ -25,6 +25,11 @@ const NEW_MAX: usize = (AGES_MAX - REORDER) / REPEATS;
 /// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
 const REMEMBERED: usize = 8 * NEW_MAX;
 
+/// Who does something that was due later than this has not run.
+const STALL_MIN: Duration = Duration::from_millis(3);
+/// How long after a stall what has come meanwhile is still being noted.
+const CATCHING_UP: Duration = Duration::from_millis(5);
+
 /// The last arrivals by sequence number, and the feedbacks made of them.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
@@ -40,6 +45,9 @@ pub(super) struct Reception {
     has_news: bool,
     /// Shortest time on the way (of two clocks) since the last feedback and since the one before, microseconds.
     shortest_us: [i64; 2],
+    /// The last time in which this program should have run and did not, and how long that was in all.
+    stall: Option<(Timestamp, Timestamp)>,
+    stalled: Duration,
 }
 
 impl Reception {
@@ -56,18 +64,39 @@ impl Reception {
             next: now,
             has_news: false,
             shortest_us: [i64::MAX; 2],
+            stall: None,
+            stalled: Duration::ZERO,
         }
+    }
+
+    /// The program runs: whether it has done so all the time shows in what was due.
+    fn note_stall(&mut self, now: Timestamp) {
+        let due = self.next_at();
+        if now.since(due) < STALL_MIN {
+            return;
+        }
+        let before = self.stall.filter(|stall| stall.0 == due).map_or(due, |stall| stall.1);
+        self.stalled += now.since(before);
+        self.stall = Some((due, now));
+    }
+
+    /// How long this program has not run when it should have, in all.
+    pub(super) fn stalled(&self) -> Duration {
+        self.stalled
     }
 
     /// The datagram `sequence`, which left at `sent` (sender's clock), came; whether it is new, as far as is remembered.
     pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, sent: Timestamp, now: Timestamp) -> bool {
+        self.note_stall(now);
         let ahead = sequence.ahead_of(self.tracker.highest());
         let is_new = self.tracker.on_datagram(sequence);
         if is_new {
-            self.has_news = true;
+            if !std::mem::replace(&mut self.has_news, true) {
+                self.next = self.next.max(now);
+            }
             let travel_us = (now.as_us().min(1 << 50) as i64) - (sent.as_us().min(1 << 50) as i64);
             if travel_us - self.shortest_us[0].min(self.shortest_us[1]).min(travel_us) > URGENT_WAIT_US {
-                self.next = self.next.min(self.last + INTERVAL_URGENT);
+                self.next = self.next.min(now.max(self.last + INTERVAL_URGENT));
             }
             self.shortest_us[1] = self.shortest_us[1].min(travel_us);
             // Beyond what is remembered only the place of the newest matters.
@@ -102,6 +131,8 @@ impl Reception {
         if now < self.next_at() {
             return None;
         }
+        self.note_stall(now);
+        let noted_late = self.stall.filter(|stall| self.last < stall.1 + CATCHING_UP);
         // What this one does not reach is for the next.
         let rest = self.beyond(self.reported[REPEATS - 1]).saturating_sub(NEW_MAX);
         let end = self.arrivals.len() - rest;
@@ -113,6 +144,7 @@ impl Reception {
             missing: self.tracker.lost(),
             base: SequenceNumber(after.wrapping_sub((end - begin) as u32)),
             time: now,
+            unsure: noted_late.map_or(Duration::ZERO, |stall| now.since(stall.0)),
         };
         let feedback = header.encode(self.arrivals.range(begin..end).copied());
         self.number = self.number.wrapping_add(1);
@@ -169,6 +201,25 @@ mod tests {
         assert!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
         assert!(!reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
         assert_eq!(poll(&mut reception, 20_000)[1], (1, Some(16_000)));
+    }
+
+    #[test]
+    fn a_program_that_did_not_run_says_so() {
+        let mut reception = Reception::new(t(0));
+        let unsure = |reception: &mut Reception, now: u64| {
+            let feedback = reception.poll(t(now)).unwrap();
+            FeedbackHeader::parse(&feedback).unwrap().0.unsure
+        };
+        assert_eq!((unsure(&mut reception, 10_000), reception.stalled()), (Duration::ZERO, Duration::ZERO));
+        // Due at 30 ms, 80 ms late.
+        for number in 0..3 {
+            reception.on_datagram(SequenceNumber(number), t(20_000), t(110_000 + u64::from(number)));
+        }
+        assert_eq!(reception.stalled(), Duration::from_millis(80));
+        assert_eq!(unsure(&mut reception, 110_003), Duration::from_millis(80));
+        // What came meanwhile may still be read after a feedback.
+        assert_eq!(unsure(&mut reception, 130_003), Duration::from_millis(100));
+        assert_eq!((unsure(&mut reception, 150_003), reception.stalled()), (Duration::ZERO, Duration::from_millis(80)));
     }
 
     #[test]

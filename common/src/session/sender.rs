@@ -202,7 +202,11 @@ impl SenderSession {
         if let Some(rate) = &mut self.rate {
             let in_flight_bytes = self.sent.in_flight_bytes();
             let feedback_late = self.sent.feedback_late(&header, now);
-            rate.on_feedback(&Told { arrivals: &self.arrivals, rtt, fates, in_flight_bytes, feedback_late }, now);
+            let unsure_us = header.unsure.as_micros() as u64;
+            let unsure_from = Timestamp::from_us(header.time.as_us().saturating_sub(unsure_us));
+            let unsure_from = Some(unsure_from).filter(|_| unsure_us > 0);
+            let arrivals = &self.arrivals;
+            rate.on_feedback(&Told { arrivals, rtt, fates, in_flight_bytes, unsure_from, feedback_late }, now);
             self.budget.set_rate(rate.target());
         }
         Ok(FeedbackOutcome::Accepted)

@@ -2,15 +2,20 @@
 //!
 //! ```text
 //!  0 u8   version << 4 | 15            12 u32  sequence number of the first age
-//!  1 u8   0                            16 u48  when this left, us, receiver's clock
+//!  1 u8   unsure, in units of 2 ms     16 u48  when this left, us, receiver's clock
 //!  2 u16  number of this feedback      22 u16  ages, one for each consecutive sequence number:
 //!  4 u32  datagrams received                   from arrival to leaving in units of 8 us, saturating at 65534;
 //!  8 u32  datagrams missing                    65535: has not come
 //! ```
 //!
+//! The receiver was not sure of the arrivals of the last `unsure` before this left: its program had not run when it should
+//! have, so that what had come was noted late.
+//!
 //! The counts are totals of the stream, so a feedback that is lost loses none of them; the ages of consecutive feedbacks
 //! overlap for the same reason. Datagrams are used, and not the control stream, because what is said here is worth
 //! nothing when it comes late.
+
+use std::time::Duration;
 
 use super::media::MEDIA_VERSION;
 use crate::units::{SequenceNumber, Timestamp};
@@ -23,6 +28,7 @@ pub const FEEDBACK_HEADER_BYTES: usize = 22;
 pub const AGES_MAX: usize = (FEEDBACK_BYTES_MAX - FEEDBACK_HEADER_BYTES) / 2;
 
 const KIND_FEEDBACK: u8 = 15;
+const UNSURE_UNIT_MS: u64 = 2;
 const AGE_UNIT_US: u64 = 8;
 const AGE_OLDEST: u16 = u16::MAX - 1;
 const AGE_NONE: u16 = u16::MAX;
@@ -40,6 +46,8 @@ pub struct FeedbackHeader {
     pub base: SequenceNumber,
     /// When the feedback left, receiver's clock; 48 bits.
     pub time: Timestamp,
+    /// Before that, how long arrivals may have been noted late; 0.5 s at most.
+    pub unsure: Duration,
 }
 
 /// Whether a datagram says to be a feedback, and so is for the sending end; every other kind is for the receiving end.
@@ -52,7 +60,8 @@ impl FeedbackHeader {
     /// those beyond [`AGES_MAX`] are left out.
     pub fn encode(&self, arrivals: impl Iterator<Item = Option<Timestamp>>) -> Vec<u8> {
         let mut out = Vec::with_capacity(FEEDBACK_BYTES_MAX);
-        out.extend([MEDIA_VERSION << 4 | KIND_FEEDBACK, 0]);
+        let unsure = self.unsure.as_millis().div_ceil(UNSURE_UNIT_MS.into());
+        out.extend([MEDIA_VERSION << 4 | KIND_FEEDBACK, u8::try_from(unsure).unwrap_or(u8::MAX)]);
         out.extend(self.number.to_le_bytes());
         out.extend(self.received.to_le_bytes());
         out.extend(self.missing.to_le_bytes());
@@ -72,7 +81,7 @@ impl FeedbackHeader {
     pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), &'static str> {
         let split = datagram.split_first_chunk::<FEEDBACK_HEADER_BYTES>();
         let (head, ages) = split.ok_or("a feedback is shorter than its header")?;
-        if head[0] != MEDIA_VERSION << 4 | KIND_FEEDBACK || head[1] != 0 {
+        if head[0] != MEDIA_VERSION << 4 | KIND_FEEDBACK {
             return Err("not a feedback of this version");
         }
         if ages.len() > 2 * AGES_MAX || !ages.len().is_multiple_of(2) {
@@ -86,6 +95,7 @@ impl FeedbackHeader {
             missing: u32_at(8),
             base: SequenceNumber(u32_at(12)),
             time: Timestamp::from_us(u64::from(u32_at(16)) | u64::from(high) << 32),
+            unsure: Duration::from_millis(UNSURE_UNIT_MS * u64::from(head[1])),
         };
         Ok((header, Ages { time: header.time, base: header.base, bytes: ages }))
     }

@@ -11,7 +11,7 @@ pub mod probe;
 pub mod run;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 2;
+pub const PROTOCOL_VERSION: u16 = 3;
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

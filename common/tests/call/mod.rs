@@ -89,6 +89,8 @@ pub(crate) struct Call {
     pub(crate) stalls: [Pauses; 2],
     /// The system notes when a datagram came, whether or not the receiver runs.
     pub(crate) kernel_stamps: bool,
+    /// Changes feedbacks on their way.
+    pub(crate) tamper: Option<fn(&mut Vec<u8>)>,
     /// What has come while the receiver did not run, and when.
     inbox: VecDeque<(Timestamp, Vec<u8>)>,
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
@@ -122,6 +124,7 @@ impl Call {
             delay,
             stalls: [Pauses::NONE, Pauses::NONE],
             kernel_stamps: false,
+            tamper: None,
             inbox: VecDeque::new(),
             control: VecDeque::new(),
             tcp: None,
@@ -275,7 +278,10 @@ impl Call {
     }
 
     fn exchange_sender(&mut self, now: Timestamp) {
-        while let Some(datagram) = self.feedback.pop(now) {
+        while let Some(mut datagram) = self.feedback.pop(now) {
+            if let Some(tamper) = self.tamper {
+                tamper(&mut datagram);
+            }
             if self.silent_until <= now {
                 self.sender.on_datagram(&datagram, now);
             }

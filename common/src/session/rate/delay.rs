@@ -99,7 +99,8 @@ impl QueueDelay {
     }
 
     /// Takes an arrival and gives its wait.
-    pub(super) fn on_arrival(&mut self, arrival: &Arrival) -> Wait {
+    /// The receiver may not be sure when it came: then it was held, if only by the receiver.
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival, is_unsure: bool) -> Wait {
         let (sent, received) = (clamped(arrival.sent.as_us()), clamped(arrival.received.as_us()));
         let delay = received - sent;
         if received.saturating_sub(self.base_since_us) > self.memory_us || received < self.base_since_us {
@@ -109,7 +110,7 @@ impl QueueDelay {
         self.base_us[0] = Some(self.base_us[0].map_or(delay, |base| base.min(delay)));
         let base = self.base_us.into_iter().flatten().min().unwrap_or(delay);
         let us = delay - base;
-        let is_held = self.is_held(sent, received, us);
+        let is_held = self.is_held(sent, received, us) || is_unsure;
         if !is_held || us < WAIT_NONE_US || received - self.seen_us > BLIND_MAX_US {
             if !is_held || us < WAIT_NONE_US {
                 self.seen_us = received;
@@ -159,10 +160,7 @@ impl QueueDelay {
 
     /// Whether nothing is known of the queue now, because the last datagrams were held.
     pub(super) fn is_unknown(&self) -> bool {
-        match (&self.hold, self.last) {
-            (Hold::None, _) | (_, None) => false,
-            (_, Some((_, received))) => self.seen_us < received && received - self.seen_us <= BLIND_MAX_US,
-        }
+        self.last.is_some_and(|(_, at)| self.seen_us < at && at - self.seen_us <= BLIND_MAX_US)
     }
 
     /// The queue that does not empty between frames, microseconds: the shortest wait of the last frame interval.
@@ -209,7 +207,7 @@ mod tests {
 
     fn arrive(delay: &mut QueueDelay, sent: u64, received: u64) -> i64 {
         let (sent, received) = (Timestamp::from_us(sent), Timestamp::from_us(received));
-        delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }).us
+        delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }, false).us
     }
 
     #[test]
@@ -254,7 +252,7 @@ mod tests {
         let mut held = vec![];
         for n in 0..200 {
             let [sent, received] = [1_000 * n, received(n)].map(Timestamp::from_us);
-            if delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }).is_held {
+            if delay.on_arrival(&Arrival { sent, received, bytes: 1_000 }, false).is_held {
                 held.push(n);
             }
         }

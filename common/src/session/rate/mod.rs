@@ -20,7 +20,7 @@
 //! What is told from what, and by which sign (`tests/home_lines.rs` has each):
 //!
 //! ```text
-//! receiver's program stalls   the wait leaps, then all comes at one time: held, says nothing       no change
+//! receiver's program stalls   it says so; the wait leaps, then all comes at one time: held         no change
 //! sender's program stalls     nothing is sent; what had its time stamp before leaps likewise      no change
 //! radio or relay pauses       the same leap, and what follows comes faster than any line           no change
 //! radio becomes slower        the wait grows by each datagram's distance, none comes at once       cut, follow
@@ -125,6 +125,8 @@ pub(super) struct Told<'a> {
     pub(super) fates: (u32, u32),
     /// Bytes that have left and of which nothing has been heard.
     pub(super) in_flight_bytes: usize,
+    /// From this on the receiver is not sure when they came, its clock.
+    pub(super) unsure_from: Option<Timestamp>,
     /// How much longer than others the feedback itself has taken.
     pub(super) feedback_late: Duration,
 }
@@ -289,7 +291,8 @@ impl RateControl {
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
         self.delay.set_crowded(matches!(self.mode, Mode::Competing { .. }));
         for arrival in told.arrivals {
-            let wait = self.delay.on_arrival(arrival);
+            let is_unsure = told.unsure_from.is_some_and(|from| from <= arrival.received);
+            let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
