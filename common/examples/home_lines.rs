@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use call::home::{self, ROWS};
 use call::{Call, mbit, ms};
-use common::netsim::{NetConditions, Scenario};
+use common::netsim::{NetConditions, Scenario, lines};
+
+const PATH: NetConditions = NetConditions::perfect(ms(25));
 
 fn main() {
     let seeds: u64 = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
@@ -60,13 +62,15 @@ fn main() {
     let queues: &[u64] = if std::env::var("SHORT").is_ok() { &[200] } else { &[200, 1_000] };
     for queue in queues.iter().map(|&queue| ms(queue)) {
         if only.is_empty() || only == "steps" {
-            varying("20, 6, 12, 3 every 0.5 to 2 s", 20, queue, seeds, long, |seed| home::steps(seed, long, queue));
-            varying("mobile", 12, queue, seeds, long, |seed| home::mobile(seed, long, queue));
+            varying("20, 6, 12, 3 every 0.5 to 2 s", 20, queue, seeds, long, |seed| {
+                lines::steps(seed, long, PATH, queue)
+            });
+            varying("mobile", 12, queue, seeds, long, |seed| lines::mobile(seed, long, PATH, queue));
         }
         for path in traces.iter().filter(|path| path.extension().is_some_and(|ending| ending == "up")) {
             let text = std::fs::read_to_string(path).unwrap();
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            varying(&name, 20, queue, 1, Duration::from_secs(120), |_| home::recorded(&text, queue));
+            varying(&name, 20, queue, 1, Duration::from_secs(120), |_| lines::recorded(&text, PATH, queue));
         }
     }
 }
@@ -97,7 +101,7 @@ fn varying(name: &str, cap: u64, queue: Duration, seeds: u64, long: Duration, li
         if std::env::var("PRINT").is_ok() {
             print(&call);
         }
-        let capacity = home::capacity(&scenario, 0.95 * 1e6 * cap as f64, from, long);
+        let capacity = lines::capacity(&scenario, 0.95 * 1e6 * cap as f64, from, long);
         shares.push(1e6 * call.rates(from, long).0 / capacity);
         waits.extend(call.waits.iter().filter(|wait| wait.0 > from).map(|wait| wait.1));
     }

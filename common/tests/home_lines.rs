@@ -7,9 +7,9 @@ mod call;
 
 use std::time::Duration;
 
-use call::home::{self, Outcome, ROWS, Row, Stalls};
+use call::home::{Outcome, ROWS, Row, Stalls};
 use call::{Call, mbit, ms};
-use common::netsim::{NetConditions, Pauses, Scenario};
+use common::netsim::{NetConditions, Pauses, Scenario, lines};
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -53,10 +53,10 @@ fn the_rate_is_back_two_seconds_after_the_line() {
 fn a_rate_that_jumps_is_followed() {
     let (length, mut shares, mut waits) = (s(60), vec![], vec![]);
     for seed in 0..seeds(4) {
-        let line = home::steps(seed, length, ms(200));
+        let line = lines::steps(seed, length, way(), ms(200));
         let mut call = Call::new(mbit(20), line.clone(), way());
         call.run(length);
-        shares.push(1e6 * call.rates(s(2), length).0 / home::capacity(&line, 19e6, s(2), length));
+        shares.push(1e6 * call.rates(s(2), length).0 / lines::capacity(&line, 19e6, s(2), length));
         waits.push(call.wait_percentile(0.95, s(2), length));
     }
     let share = shares.iter().sum::<f64>() / shares.len() as f64;

@@ -4,6 +4,7 @@
 //! bursts), duplication, delay with jitter, overtaking, another pause. A [`Scenario`] tells which conditions hold when.
 
 mod conditions;
+pub mod lines;
 mod pauses;
 mod random;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::netsim::{Bursts, NetConditions, Scenario};
+use common::netsim::{Bursts, NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
 use crate::measured::Measured;
@@ -18,6 +18,14 @@ pub(crate) enum Fault {
     KillReceiver,
     /// Stopped for this long, then continued.
     PauseReceiver(Duration),
+    /// These programs are stopped for this long, as a busy computer stops them, then continued.
+    Stall {
+        sender: bool,
+        receiver: bool,
+        span: Duration,
+    },
+    /// As many programs as there are processors compute from now on, at normal priority.
+    Busy,
     /// The router gives who dials another port.
     Rebind,
     /// This many datagrams a second at the listener's port for this long.
@@ -154,7 +162,8 @@ const NEAR: NetConditions = NetConditions::perfect(ms(10));
 const SMALL: (&str, &str) = ("pattern:size=640x360:fps=30", "4M");
 
 /// All scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
-pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<Case> {
+/// `recordings` take the place of a made-up mobile line, two at most.
+pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordings: &[String]) -> Vec<Case> {
     let case = |name, title, (there, back): (Scenario, Scenario), faults, check| {
         // Other fates on the way back.
         let (there, back) = (there.with_seed(seed), back.with_seed(seed ^ 0x5eed));
@@ -203,6 +212,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
         (length * 3 / 4, Fault::Clock("+0")),
     ];
 
+    let homes = home_lines(length, seed, recordings, &case);
     let shared = Route::Line { rate: Bitrate::from_bps(20_000_000), queue: ms(100) };
     vec![
         Case {
@@ -365,4 +375,80 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>) -> Vec<C
         },
         soak::case(length, seed, cycle),
     ]
+    .into_iter()
+    .chain(homes)
+    .collect()
 }
+
+/// Makes a case of its name, title, conditions there and back, faults and check.
+type Make<'a> = &'a dyn Fn(
+    &'static str,
+    &'static str,
+    (Scenario, Scenario),
+    Vec<(Duration, Fault)>,
+    fn(&Measured) -> Vec<String>,
+) -> Case;
+
+/// Lines and computers of homes: radios that pause, rates that jump, programs that stall.
+fn home_lines(length: Duration, seed: u64, recordings: &[String], case: Make<'_>) -> Vec<Case> {
+    let end = length + ms(10_000);
+    let wifi = Pauses::random(seed, ms(2_000), end, ms(1_000), ms(40), ms(150));
+    let scans = Pauses::scans(ms(3_000), end, ms(10_000), ms(60));
+    let radio = |pauses: Pauses| {
+        let there = Scenario::from(FAR).paused(Pauses::NONE, pauses.clone());
+        (there, Scenario::from(FAR).paused(pauses, Pauses::NONE))
+    };
+    let line = |there: Scenario| (there, Scenario::from(FAR));
+    let stalls = |sender, receiver| -> Vec<(Duration, Fault)> {
+        let spans = [30, 80, 200].into_iter().cycle();
+        let times = (2..).map(|second| ms(1_000 * second)).take_while(|&at| at + ms(4_000) <= length);
+        times.zip(spans).map(|(at, span)| (at, Fault::Stall { sender, receiver, span: ms(span) })).collect()
+    };
+    let mut homes = vec![
+        case("T21", "Wi-Fi: a pause of 40 to 150 ms each second", radio(wifi), vec![], checks::radio_check),
+        case("T22", "Wi-Fi scans: ten pauses in a second, every ten", radio(scans), vec![], checks::radio_check),
+        case(
+            "T23",
+            "20, 6, 12, 3 Mbit/s, another every 0.5 to 2 s",
+            line(lines::steps(seed, end, FAR, ms(500))),
+            vec![],
+            checks::steps_check,
+        ),
+        case(
+            "T25a",
+            "sender stalls each second: 30, 80, 200 ms",
+            line(FAR.into()),
+            stalls(true, false),
+            checks::stall_check,
+        ),
+        case("T25b", "receiver stalls likewise", line(FAR.into()), stalls(false, true), checks::stall_check),
+        case("T25c", "both stall likewise", line(FAR.into()), stalls(true, true), checks::stall_check),
+        Case {
+            route: Route::Direct,
+            ..case(
+                "T26",
+                "every processor is busy",
+                line(FAR.into()),
+                vec![(ms(2_000), Fault::Busy)],
+                checks::busy_check,
+            )
+        },
+    ];
+    let queues = [("a mobile line, 200 ms of queue", ms(200)), ("a mobile line, 1 s of queue", ms(1_000))];
+    let mobile = recordings.iter().take(2).map(|text| Box::new(|queue| lines::recorded(text, FAR, queue)) as Line<'_>);
+    let mut mobile: Vec<Line<'_>> = mobile.collect();
+    if mobile.is_empty() {
+        mobile.push(Box::new(|queue| lines::mobile(seed, end, FAR, queue)));
+    }
+    let mut names = ["T24a", "T24b", "T24c", "T24d"].into_iter();
+    for of_queue in mobile {
+        for (title, queue) in queues {
+            homes.extend(
+                names.next().map(|name| case(name, title, line(of_queue(queue)), vec![], checks::mobile_check)),
+            );
+        }
+    }
+    homes
+}
+
+type Line<'a> = Box<dyn Fn(Duration) -> Scenario + 'a>;

@@ -214,3 +214,48 @@ pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
     verdict.0.extend(run.unanswered.iter().map(|what| format!("not answered: {what}")));
     verdict.0
 }
+
+/// The rate of the first two seconds, in which nothing is wrong yet.
+fn rate_before(run: &Measured) -> f64 {
+    run.rate(1, 2)
+}
+
+/// Milliseconds between the latencies of an empty line and what 95 of 100 pictures have.
+fn added_p95(run: &Measured) -> f64 {
+    let all = run.latencies(0.0, run.length);
+    percentile(&all, 0.95) - percentile(&all, 0.05)
+}
+
+/// A radio that pauses: the rate stands, and pictures come late by the pause.
+pub(crate) fn radio_check(run: &Measured) -> Vec<String> {
+    let rate = run.rate(2, run.rates.len()) / rate_before(run);
+    in_order(run).at_least("rate in the pauses", rate, 0.6).at_most("gap", run.gap_max(), 350.0).0
+}
+
+/// Programs that stall each second until four seconds before the end.
+pub(crate) fn stall_check(run: &Measured) -> Vec<String> {
+    let (end, before) = (run.rates.len(), rate_before(run));
+    in_order(run)
+        .at_least("rate in the stalls", run.rate(2, end.saturating_sub(3)) / before, 0.6)
+        .at_least("rate 2 s after them", run.rate(end.saturating_sub(1), end) / before, 0.9)
+        .0
+}
+
+pub(crate) fn steps_check(run: &Measured) -> Vec<String> {
+    in_order(run)
+        .at_least("rate, of the line's", run.rate(1, run.rates.len()) / run.capacity, 0.8)
+        .at_most("added delay p95", added_p95(run), 60.0 + 1e3 / 60.0)
+        .0
+}
+
+pub(crate) fn mobile_check(run: &Measured) -> Vec<String> {
+    in_order(run)
+        .at_least("rate, of the line's", run.rate(1, run.rates.len()) / run.capacity, 0.75)
+        .at_most("added delay p95", added_p95(run), 60.0 + 1e3 / 60.0)
+        .0
+}
+
+pub(crate) fn busy_check(run: &Measured) -> Vec<String> {
+    let rate = run.rate(3, run.rates.len()) / rate_before(run);
+    in_order(run).at_least("rate", rate, 0.6).at_most("p99", run.latency()[2], 50.0).0
+}

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Parser;
 
 use common::frame::FrameSize;
@@ -65,6 +65,9 @@ struct Arguments {
     /// Milliseconds between two faults of a scenario that repeats one
     #[arg(long, value_parser = clap::value_parser!(u64).range(100..))]
     cycle: Option<u64>,
+    /// A folder of recordings of mobile lines in mahimahi's format (*.up), of which the first two are T24 then
+    #[arg(long)]
+    traces: Option<PathBuf>,
     /// Runs the daemons in network namespaces of their own (root)
     #[arg(long)]
     namespaces: bool,
@@ -114,7 +117,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "siege") {
         return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
     }
-    let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis));
+    let recordings = recordings(arguments.traces.as_deref())?;
+    let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis), &recordings);
     let is_asked = |name: &str| {
         let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;
         (arguments.scenario.is_empty() && name != soak::NAME) || arguments.scenario.iter().any(parts)
@@ -185,6 +189,16 @@ fn run(arguments: &Arguments) -> Result<()> {
 /// proof that the network was bad, that one must not.
 fn is_failure(is_own: bool, is_proof: bool, has_fired: bool, faults: &[String]) -> bool {
     if is_own { !faults.is_empty() } else { is_proof && (!has_fired || faults == [PROVES_NOTHING]) }
+}
+
+/// The recordings in a folder, by name.
+fn recordings(folder: Option<&Path>) -> Result<Vec<String>> {
+    let Some(folder) = folder else { return Ok(vec![]) };
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths: Vec<_> = entries.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "up"));
+    paths.sort();
+    paths.iter().map(|path| Ok(std::fs::read_to_string(path)?)).collect()
 }
 
 /// Where the daemons' files go.

@@ -33,6 +33,8 @@ pub(crate) struct Measured {
     pub(crate) length: f64,
     /// Bit rate that the sender was told, bits a second.
     pub(crate) rate_told: f64,
+    /// What the line takes on average of the rate that the sender was told, bits a second.
+    pub(crate) capacity: f64,
     /// Bits a second that came from the sender, by seconds since the scenario's begin.
     pub(crate) rates: Vec<f64>,
     /// Largest growth of the daemons' memory since the scenario's begin, bytes: sender and receiver.

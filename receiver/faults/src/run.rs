@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
+use common::netsim::lines;
 
 use crate::bulk::Bulk;
 use crate::cases::{Act, Case, FAR, Fault, RESTART, Route};
@@ -32,6 +33,7 @@ enum Step {
     StartSender,
     StartReceiver,
     ContinueReceiver,
+    Continue { sender: bool, receiver: bool },
     FeedReceiver,
     EndHostile(Act),
 }
@@ -56,6 +58,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         bulk,
         hostile: None,
         floods: vec![],
+        load: Load::default(),
         steps: vec![],
         starved: None,
         devices: [None; 2],
@@ -70,9 +73,11 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let mut run = Measured {
         length: length.as_secs_f64() * 1e3,
         rate_told: scene.setup.rate().parse::<common::units::Bitrate>()?.as_bps() as f64,
+        capacity: 0.0,
         hostile_until: length.as_secs_f64() * 1e3,
         ..Measured::default()
     };
+    run.capacity = lines::capacity(&case.there, run.rate_told, Duration::ZERO, length);
     let before = scene.pair.memory();
     let cpu_before = scene.pair.network_time();
     let mut totals = vec![scene.totals()];
@@ -98,6 +103,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
                     run.spans.push((at, fault));
                 }
                 Step::EndHostile(_) => run.hostile_until = at,
+                Step::Continue { .. } => {}
                 Step::StartSender | Step::StartReceiver | Step::ContinueReceiver | Step::FeedReceiver => {
                     run.returns.push(at)
                 }
@@ -181,6 +187,30 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     Ok((run, passed))
 }
 
+/// Programs that do nothing but compute. They end with their value.
+#[derive(Default)]
+struct Load(Vec<std::process::Child>);
+
+impl Load {
+    fn start() -> Result<Self> {
+        let mut load = Self::default();
+        for _ in 0..std::thread::available_parallelism()?.get() {
+            load.0.push(std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn()?);
+        }
+        Ok(load)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for program in &mut self.0 {
+            // It computes until it is killed.
+            let _ = program.kill();
+            let _ = program.wait();
+        }
+    }
+}
+
 /// All that takes part in a run.
 struct Scene {
     setup: Setup,
@@ -189,6 +219,7 @@ struct Scene {
     bulk: Option<Bulk>,
     hostile: Option<Hostile>,
     floods: Vec<Flooding>,
+    load: Load,
     starved: Option<Starved>,
     steps: Vec<(Duration, Step)>,
     /// What the devices of the ends were told.
@@ -204,6 +235,7 @@ impl Scene {
             Step::StartSender => self.pair.start_sender(&self.setup),
             Step::StartReceiver => self.pair.start_receiver(&self.setup),
             Step::ContinueReceiver => self.pair.signal_receiver("CONT"),
+            Step::Continue { sender, receiver } => self.pair.signal(sender, receiver, "CONT"),
             Step::FeedReceiver => {
                 self.starved = None;
                 Ok(())
@@ -235,6 +267,11 @@ impl Scene {
                 self.pair.signal_receiver("STOP")?;
                 self.steps.push((now + span, Step::ContinueReceiver));
             }
+            Fault::Stall { sender, receiver, span } => {
+                self.pair.signal(sender, receiver, "STOP")?;
+                self.steps.push((now + span, Step::Continue { sender, receiver }));
+            }
+            Fault::Busy => self.load = Load::start()?,
             Fault::Rebind => self.relay.rebind()?,
             Fault::Flood { kind, per_second, span } => {
                 self.floods.push(flood::start(kind, self.setup.listen, per_second, span)?);
@@ -331,6 +368,11 @@ impl Pair {
         self.receiver = Some(setup.receiver(self.starts[1], self.dialled)?);
         self.starts[1] += 1;
         Ok(())
+    }
+
+    fn signal(&self, sender: bool, receiver: bool, name: &str) -> Result<()> {
+        let asked = [self.sender.as_ref().filter(|_| sender), self.receiver.as_ref().filter(|_| receiver)];
+        asked.into_iter().flatten().try_for_each(|daemon| daemon.signal(name))
     }
 
     fn signal_receiver(&self, name: &str) -> Result<()> {
