@@ -177,6 +177,23 @@ fn main() {
         }
     }
 
+    println!("\nAt 5 % loss and lower rates: parity and what is whole\n");
+    println!("| rate, Mbit/s | parity of bytes | whole | whole but for the finest | coarse missing |");
+    println!("|---:|---:|---:|---:|---:|");
+    for rate in [1, 2, 4, 8, 20] {
+        let conditions = NetConditions { loss: 0.05, ..NetConditions::perfect(Duration::ZERO) };
+        let loss = LossEstimate { share: 0.05, burst_mean: 1.0 };
+        let tally = run(rate * 1_000_000 / 60 / 8, FRAMES, conditions, loss, Protection::Auto);
+        let percent = |count: u32| 100.0 * f64::from(count) / f64::from(FRAMES);
+        println!(
+            "| {rate} | {:.1} | {:.2} | {:.2} | {:.2} |",
+            100.0 * tally.parity_share,
+            percent(tally.whole),
+            percent(tally.whole + tally.but_finest),
+            percent(tally.coarse_missing),
+        );
+    }
+
     println!("\nTime of a 720p60 frame at 5 % loss, us (median of 300)\n");
     println!("| rate, Mbit/s | parity | packets to datagrams | datagrams to frame |\n|---:|---|---:|---:|");
     for (mbits, protection) in
