@@ -4,8 +4,8 @@
 //! "DUET"  u16 version  stream parameters (25 bytes)
 //! per frame: u32 length of what follows, u8 step, u24 fine blocks, one run of all blocks
 //! ```
-//! All little-endian. What follows the length is the profile's: a frame of the profile `pcwt` is bytes that only its
-//! decoder reads.
+//! These numbers are little-endian. What follows the length is the profile's: a frame of the profile `pcwt` is bytes that
+//! only its decoder reads.
 
 use std::io::{self, Write};
 

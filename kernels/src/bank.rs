@@ -5,10 +5,6 @@ use std::collections::BTreeMap;
 use common::params::{Boundary, Padding};
 use serde::{Deserialize, Serialize};
 
-use crate::address::{self, Row};
-use crate::transform::Filter;
-use crate::wavelet::Wavelet;
-
 /// Most taps of a filter.
 pub const MAX_TAPS: usize = 64;
 /// Largest distance of a tap from position 0.
@@ -23,8 +19,8 @@ pub const MAX_RESIDUAL: f64 = 1e-7;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked", into = "Unchecked")]
 pub struct FilterBank {
-    analysis: Pair,
-    synthesis: Pair,
+    pub(crate) analysis: Pair,
+    pub(crate) synthesis: Pair,
 }
 
 /// The two filters of one side.
@@ -153,28 +149,6 @@ impl FilterBank {
         Self::try_from(unchecked)
     }
 
-    /// The bank that the linear part of a wavelet's lifting steps amounts to.
-    pub fn of(wavelet: Wavelet) -> Self {
-        // Any row long enough that its middle does not see the ends.
-        const LENGTH: usize = 64;
-        const MIDDLE: usize = 32;
-        let filter = Filter::Wavelet(wavelet);
-        let forward = address::forward(&filter, Boundary::Zero, LENGTH);
-        let inverse = address::inverse(&filter, Boundary::Zero, LENGTH);
-        let (low, high) = (MIDDLE / 2, (LENGTH + MIDDLE) / 2);
-        let column = |coefficient: usize| -> Vec<(usize, f64)> {
-            let weight = |row: &Row| row.terms().iter().find(|(source, _)| *source == coefficient).map(|term| term.1);
-            inverse.iter().enumerate().filter_map(|(at, row)| Some((at, weight(row)?))).collect()
-        };
-        Self {
-            analysis: Pair {
-                low: Taps::around(MIDDLE, forward[low].terms()),
-                high: Taps::around(MIDDLE, forward[high].terms()),
-            },
-            synthesis: Pair { low: Taps::around(MIDDLE, &column(low)), high: Taps::around(MIDDLE, &column(high)) },
-        }
-    }
-
     /// The analysis filters.
     pub fn analysis(&self) -> &Pair {
         &self.analysis
@@ -241,7 +215,7 @@ impl Taps {
     }
 
     /// The filter with `weights` at their places, `middle` being position 0.
-    fn around(middle: usize, weights: &[(usize, f64)]) -> Self {
+    pub(crate) fn around(middle: usize, weights: &[(usize, f64)]) -> Self {
         let places = || weights.iter().map(|(place, _)| *place);
         let (first, last) = (places().min().unwrap_or(middle), places().max().unwrap_or(middle));
         let mut taps = vec![0.0; last + 1 - first];
@@ -278,6 +252,7 @@ impl Taps {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::wavelet::Wavelet;
 
     /// A Haar bank of sums and differences; `low` replaces the synthesis low-pass filter.
     fn haar(low: &str) -> String {

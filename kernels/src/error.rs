@@ -4,9 +4,12 @@ use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
-use crate::pcwt::PcwtError;
-use crate::quality::MAX_DB;
+use crate::pcwt::error::PcwtError;
 use crate::wavelet::{Element, Scheme};
+
+/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
+/// no step does.
+pub const MAX_DB: f64 = 100.0;
 
 /// Why a picture could not be coded, decoded or transformed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

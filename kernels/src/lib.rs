@@ -1,5 +1,31 @@
 //! Everything Duet does per pixel or per coefficient: colour, padding, wavelet transform, quantiser, block coder.
 //!
+//! A frame is coded to a budget, and what arrives of it is decoded; a block that does not arrive is zeros:
+//!
+//! ```
+//! use common::coded::ReceivedFrame;
+//! use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+//! use common::params::{CodecParams, StreamParams};
+//! use common::units::FrameRate;
+//! use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+//!
+//! let size = FrameSize::new(320, 180)?;
+//! let (frame_rate, codec) = (FrameRate::new(30, 1).ok_or("no rate")?, CodecParams::default());
+//! let stream = StreamParams { size, frame_rate, chroma: Chroma::Grey, colour: ColourSpace::JPEG, codec };
+//! let samples: Vec<u8> = (0..320 * 180).map(|at| (at % 320 / 2 + at / 320) as u8).collect();
+//! let picture = Picture::from_data(PixelFormat::Grey8, size, samples)?;
+//! let frame = open_encoder(&stream, BackendChoice::Auto, None)?.encode(picture.as_ref(), Target::Bytes(1000))?;
+//!
+//! let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
+//! for index in (0..frame.block_count()).filter(|index| index % 3 != 2) {
+//!     received.insert(index, frame.block(index));
+//! }
+//! let mut out = Picture::decoded_from(&stream);
+//! open_decoder(&stream, BackendChoice::Auto, None)?.decode(&received, &mut out)?;
+//! assert!(frame.data.len() <= 1000 && received.missing() > 0 && out.data() != [128; 320 * 180]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Three back ends compute the same to the bit: [`mod@reference`] is plain Rust and the specification, `cpu` is
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
 //! This crate knows no packet and no network time.
@@ -14,10 +40,12 @@ pub mod codec;
 mod cpu;
 mod error;
 mod fallback;
+mod filter;
 pub mod lifting;
 mod lossless;
 pub mod measure;
 mod memory;
+mod open;
 #[cfg(feature = "opencl")]
 pub mod opencl;
 #[cfg(not(feature = "opencl"))]
@@ -35,8 +63,9 @@ pub mod wavelet;
 
 pub use codec::{
     BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
-    UnknownBackend, devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of,
+    UnknownBackend,
 };
 pub use error::Error;
+pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
 pub use picture::{Picture, PictureRef};
 pub use transform::{Transform, TransformParams, Values};

@@ -9,6 +9,7 @@ use common::frame::Chroma;
 use common::params::StreamParams;
 use common::wire::run::coded_size;
 
+pub use crate::error::MAX_DB;
 use crate::reference::colour;
 use crate::reference::sample::Sample;
 use crate::{
@@ -17,9 +18,6 @@ use crate::{
 
 /// How far above the target a result may be, decibels, before smaller sizes are tried no more.
 pub const TOLERANCE_DB: f64 = 0.1;
-/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
-/// no step does.
-pub const MAX_DB: f64 = 100.0;
 /// Sizes tried between two steps: enough to tell 1/256 of their difference.
 const SIZES: usize = 8;
 /// Where the first picture's search starts: a step of 8.

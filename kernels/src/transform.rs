@@ -1,15 +1,12 @@
 //! The transform alone, of any wavelet, scheme and precision: for tools, measurements and science.
 
-use std::fmt;
-use std::sync::Arc;
-
 use common::frame::{Chroma, FrameSize};
 use common::params::{self, Boundary, Levels, Padding, StreamParams};
-use common::pyramid::{Pyramid, Reach};
+use common::pyramid::Pyramid;
 
 use crate::address;
-use crate::bank::FilterBank;
-use crate::reference::sample::Sample;
+pub use crate::filter::Filter;
+pub use crate::reference::sample::Values;
 use crate::wavelet::{Element, Scheme, Wavelet};
 use crate::{BackendInfo, Error, PictureRef};
 
@@ -122,100 +119,6 @@ impl From<&StreamParams> for TransformParams {
             element,
             scheme: None,
         }
-    }
-}
-
-/// What splits rows and columns.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Filter {
-    /// A wavelet in lifting steps.
-    Wavelet(Wavelet),
-    /// Any filter bank, by convolution.
-    Bank(Arc<FilterBank>),
-}
-
-impl Filter {
-    /// How far the analysis filters reach, if they are known to be symmetric.
-    fn reach(&self) -> Option<Reach> {
-        let Self::Wavelet(wavelet) = self else { return None };
-        // A step of n pairs reaches 2n - 1 samples to each side. The last one makes low coefficients of high ones.
-        let reach = |step: &&[f64]| 2 * step.len() - 1;
-        let (last, others) = wavelet.lifting().steps.split_last()?;
-        let others: usize = others.iter().map(reach).sum();
-        Some(Reach { low: others + reach(last), high: others - 1 })
-    }
-}
-
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Wavelet(wavelet) => wavelet.fmt(f),
-            Self::Bank(_) => f.write_str("a filter bank"),
-        }
-    }
-}
-
-/// Values of all channels, channel by channel: squares of coefficients in Mallat layout, or planes of samples.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    /// Single precision.
-    F32(Vec<Vec<f32>>),
-    /// Double precision.
-    F64(Vec<Vec<f64>>),
-    /// Integers.
-    I32(Vec<Vec<i32>>),
-}
-
-impl Values {
-    /// What the values are.
-    pub fn element(&self) -> Element {
-        match self {
-            Self::F32(_) => Element::F32,
-            Self::F64(_) => Element::F64,
-            Self::I32(_) => Element::I32,
-        }
-    }
-
-    /// The channels, which must be squares of coefficients for `pyramids`; [`Error::WrongValues`] or
-    /// [`Error::ValueCount`] if they are not.
-    pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
-        self.checked("coefficients", pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()))
-    }
-
-    /// The channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
-    pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
-        self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
-    }
-
-    /// [`Self::squares`], to be written.
-    pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
-        self.squares::<T>(pyramids)?;
-        Ok(T::channels_mut(self).unwrap_or_default())
-    }
-
-    /// [`Self::planes`], to be written.
-    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
-        self.planes::<T>(pyramids)?;
-        Ok(T::channels_mut(self).unwrap_or_default())
-    }
-
-    fn checked<T: Sample>(
-        &self,
-        what: &'static str,
-        counts: impl ExactSizeIterator<Item = usize>,
-    ) -> Result<&[Vec<T>], Error> {
-        let wrong = Error::WrongValues { wanted: T::ELEMENT, given: self.element() };
-        let channels = T::channels(self).ok_or(wrong)?;
-        if channels.len() != counts.len() {
-            let (wanted, given) = (counts.sum(), channels.iter().map(Vec::len).sum());
-            return Err(Error::ValueCount { what, channel: channels.len(), wanted, given });
-        }
-        for (channel, (wanted, values)) in counts.zip(channels).enumerate() {
-            if values.len() != wanted {
-                return Err(Error::ValueCount { what, channel, wanted, given: values.len() });
-            }
-        }
-        Ok(channels)
     }
 }
 

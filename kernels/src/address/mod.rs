@@ -5,6 +5,7 @@
 //! inside (Wong, Leung, Heng and Wang, 2007, section V), that function is all that an engine needs to know: one
 //! engine then serves any filter bank and any boundary, forward and inverse.
 
+mod bank;
 mod extension;
 mod lifting;
 mod residual;
@@ -14,7 +15,7 @@ use common::params::Boundary;
 
 pub use self::residual::check;
 pub use self::rounded::{Lifted, Rounded, Source};
-use crate::transform::Filter;
+use crate::filter::Filter;
 
 /// What makes one output: inputs with their weights.
 #[derive(Clone, Debug, Default, PartialEq)]

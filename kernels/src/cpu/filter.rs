@@ -1,66 +1,23 @@
 //! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
 
-use super::lift::lag;
-use super::vector::{Isa, Vector};
-use crate::reference::sample::{Rounded, Sample, Steps};
+use super::vector::Element;
+use crate::reference::sample::{Sample, Steps};
 use crate::wavelet::Wavelet;
-
-/// What the processor back end needs of a number besides the reference's arithmetic.
-pub(super) trait Element: Sample {
-    /// Vectors of an instruction set.
-    type Vector<I: Isa>: Vector<Element = Self>;
-
-    /// Whether it has only the reversible wavelet's steps, or all but those.
-    const REVERSIBLE: bool;
-
-    /// The coefficient that takes back what `coefficient` does.
-    fn negated(coefficient: Self::Coefficient) -> Self::Coefficient;
-
-    /// [`Sample::scale`]; reversible wavelets have no scales.
-    fn scaled(self, by: Self) -> Self;
-}
-
-macro_rules! float {
-    ($type:ty, $vector:ident) => {
-        impl Element for $type {
-            type Vector<I: Isa> = I::$vector;
-
-            const REVERSIBLE: bool = false;
-
-            fn negated(coefficient: Self) -> Self {
-                -coefficient
-            }
-
-            #[inline(always)]
-            fn scaled(self, by: Self) -> Self {
-                self.scale(by)
-            }
-        }
-    };
-}
-
-float!(f32, F32);
-float!(f64, F64);
-
-impl Element for i32 {
-    type Vector<I: Isa> = I::I32;
-
-    const REVERSIBLE: bool = true;
-
-    fn negated(coefficient: Rounded) -> Rounded {
-        Rounded { adds: !coefficient.adds, ..coefficient }
-    }
-
-    #[inline(always)]
-    fn scaled(self, _by: Self) -> Self {
-        self
-    }
-}
 
 /// Most neighbour pairs of a lifting step.
 pub(super) const MOST_TAPS: usize = 2;
 /// Most lifting steps.
 pub(super) const MOST_STEPS: usize = 4;
+
+/// Pairs of samples by which coefficients lag behind the samples that come in.
+pub(super) const fn lag(steps: usize, taps: usize) -> usize {
+    steps / 2 * (2 * taps - 1)
+}
+
+/// Pairs of samples after which a pair is no longer remembered: as many as come in before the first that counts.
+pub(super) const fn memory(steps: usize, taps: usize) -> usize {
+    2 * lag(steps, taps)
+}
 
 /// Lifting steps in the order in which they are applied.
 #[derive(Clone, Copy, Debug)]

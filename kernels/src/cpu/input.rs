@@ -3,8 +3,8 @@
 use common::frame::{Channel, Chroma};
 
 use super::colour::{is_halved, load_row};
-use super::filter::Element;
 use super::level::Rows;
+use super::vector::Element;
 use crate::PictureRef;
 
 /// The rows that a level reads.

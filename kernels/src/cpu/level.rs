@@ -2,11 +2,6 @@
 
 use common::params::Boundary;
 
-use super::filter::Element;
-use super::line::Lines;
-use super::short::SHORT;
-use super::window::Window;
-
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;
 
@@ -65,24 +60,5 @@ impl<'a, T> Rows<'a, T> {
     #[inline(always)]
     pub(super) fn row(&self, y: usize) -> &'a [T] {
         &self.data[y * self.pitch..]
-    }
-}
-
-/// Memory for rows on their way through a level.
-#[derive(Debug)]
-pub(super) struct Scratch<T> {
-    /// One for each thread.
-    pub(super) windows: Vec<Window<T>>,
-    /// The rows at both ends of a level with [`Level::has_separate_ends`].
-    pub(super) ends: Lines<T>,
-}
-
-impl<T: Element> Scratch<T> {
-    /// For levels of up to `columns` samples in a row.
-    pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
-        let half = columns.div_ceil(2);
-        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half)).collect();
-        let ends = if boundary == Boundary::Symmetric { 1 } else { SHORT };
-        Self { windows, ends: Lines::new(ends, half) }
     }
 }

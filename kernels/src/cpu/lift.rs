@@ -10,16 +10,6 @@ use super::filter::Filter;
 use super::vector::Vector;
 use crate::reference::sample::Sample;
 
-/// Pairs of samples by which coefficients lag behind the samples that come in.
-pub(super) const fn lag(steps: usize, taps: usize) -> usize {
-    steps / 2 * (2 * taps - 1)
-}
-
-/// Pairs of samples after which a pair is no longer remembered: as many as come in before the first that counts.
-pub(super) const fn memory(steps: usize, taps: usize) -> usize {
-    2 * lag(steps, taps)
-}
-
 /// How to get at the neighbour before.
 pub(super) trait Direction {
     /// `now` moved by one sample; `before` is the vector that came before and becomes `now`.

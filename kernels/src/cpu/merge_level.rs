@@ -3,13 +3,14 @@
 use common::params::Boundary;
 use rayon::prelude::*;
 
-use super::filter::{Element, Filter};
-use super::level::{Level, Place, Rows, Scratch};
+use super::filter::Filter;
+use super::level::{Level, Place, Rows};
 use super::line::{HALO, Lines};
 use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::window::{self, PAIRS, Window, source};
+use super::vector::Element;
+use super::window::{self, PAIRS, Scratch, Window, source};
 
 /// The four bands of a level.
 #[derive(Clone, Copy, Debug)]

@@ -31,7 +31,7 @@ mod vector;
 mod window;
 
 use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use common::pyramid::{Block, BlockLayout};
 
 use crate::{BackendInfo, DeviceInfo, DeviceKind};
 use plane::Plane;
@@ -68,6 +68,7 @@ fn backend(reason: String) -> BackendInfo {
 fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<Place>) {
     let planes: Vec<Plane> =
         layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
-    let places = layout.blocks().iter().map(|block| Place::new(block, &planes[block.channel.index()])).collect();
+    let place = |block: &Block| Place::new(block, |x, y| planes[block.channel.index()].compact(x, y));
+    let places = layout.blocks().iter().map(place).collect();
     (planes, places)
 }

@@ -1,7 +1,7 @@
 //! What becomes of the rows of samples that an inverse level makes.
 
 use super::colour::round_row;
-use super::filter::Element;
+use super::vector::Element;
 
 /// What is kept of a sample `T`: itself, or the byte of a picture.
 pub(super) trait Output<T>: Send + Sized {

@@ -3,12 +3,14 @@
 use common::params::Boundary;
 use common::pyramid::Pyramid;
 
-use super::filter::{Element, Filter};
+use super::filter::Filter;
 use super::input::Input;
-use super::level::{Level, Place, Rows, Scratch};
+use super::level::{Level, Place, Rows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
 use super::split_level::split_level;
+use super::vector::Element;
+use super::window::Scratch;
 use crate::wavelet::Wavelet;
 
 /// Where coefficients lie.

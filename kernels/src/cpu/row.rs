@@ -5,12 +5,12 @@
 
 use common::params::Boundary;
 
-use super::filter::{Element, Filter};
-use super::lift::{Along, Lift, lag, memory};
+use super::filter::{Filter, lag, memory};
+use super::lift::{Along, Lift};
 use super::line::HALO;
 use super::short::{Short, TOUCHED, end_row, short_length};
 use super::simd::multiversion;
-use super::vector::{Isa, Vector};
+use super::vector::{Element, Isa, Vector};
 
 /// How the columns of a half are laid out in the parts of vectors.
 struct Parts {

@@ -5,7 +5,8 @@
 
 use common::params::Boundary;
 
-use super::filter::{Element, Filter};
+use super::filter::Filter;
+use super::vector::Element;
 
 /// Samples of each end that decide the coefficients there.
 pub(super) const END: usize = 16;

@@ -3,13 +3,14 @@
 use common::params::Boundary;
 use rayon::prelude::*;
 
-use super::filter::{Element, Filter};
+use super::filter::Filter;
 use super::input::Input;
-use super::level::{Level, Place, Scratch};
+use super::level::{Level, Place};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::window::{self, PAIRS, Window, source};
+use super::vector::Element;
+use super::window::{self, PAIRS, Scratch, Window, source};
 
 /// What a task writes: consecutive rows of the low band and of the detail beside and below it.
 struct Written<'a, T> {

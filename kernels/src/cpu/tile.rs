@@ -2,7 +2,6 @@
 
 use common::pyramid::{BLOCK_SIDE, Block, Orientation};
 
-use super::plane::Plane;
 use crate::reference::quad::Shape;
 
 /// Coefficients of a tile.
@@ -31,14 +30,14 @@ enum Position {
 }
 
 impl Place {
-    /// Finds a block in its plane.
-    pub(super) fn new(block: &Block, plane: &Plane) -> Self {
+    /// Finds a block among the bands of its plane, of which `compact` says where a coefficient (x, y) of the square lies.
+    pub(super) fn new(block: &Block, compact: impl Fn(usize, usize) -> Option<usize>) -> Self {
         let rect = block.rect;
-        let at = match plane.compact(rect.x, rect.y) {
+        let at = match compact(rect.x, rect.y) {
             // Of a low band, or of the root with all that it covers, some may lie outside the plane.
             Some(start) if block.orientation != Orientation::LL => Position::Start(start),
             _ => {
-                let position = |at| plane.compact(rect.x + at % rect.width, rect.y + at / rect.width);
+                let position = |at| compact(rect.x + at % rect.width, rect.y + at / rect.width);
                 let table = (0..rect.width * rect.height).map(|at| position(at).map_or(u32::MAX, |at| at as u32));
                 Position::Table(table.collect())
             }

@@ -4,9 +4,9 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 use rayon::prelude::*;
 
-use super::filter::Element;
 use super::level::Rows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use super::vector::Element;
 use super::{backend, colour};
 use crate::reference::{ReferenceTransform, check_picture};
 use crate::transform::Filter;

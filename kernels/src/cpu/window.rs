@@ -3,13 +3,13 @@
 
 use common::params::Boundary;
 
-use super::filter::{Element, Filter};
+use super::filter::Filter;
 use super::level::Level;
 use super::lift::{Down, Lift};
 use super::line::{HALO, Lines};
-use super::short::mirror;
+use super::short::{SHORT, mirror};
 use super::simd::multiversion;
-use super::vector::{Isa, Vector};
+use super::vector::{Element, Isa, Vector};
 
 /// Pairs of rows that are lifted at a time: what is remembered is read and written once for all of them. A filter
 /// remembers an even number of pairs.
@@ -40,6 +40,25 @@ impl<T: Element> Window<T> {
             unused: vec![T::default(); columns],
             row: vec![T::default(); 2 * columns],
         }
+    }
+}
+
+/// Memory for rows on their way through a level.
+#[derive(Debug)]
+pub(super) struct Scratch<T> {
+    /// One for each thread.
+    pub(super) windows: Vec<Window<T>>,
+    /// The rows at both ends of a level with [`Level::has_separate_ends`].
+    pub(super) ends: Lines<T>,
+}
+
+impl<T: Element> Scratch<T> {
+    /// For levels of up to `columns` samples in a row.
+    pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
+        let half = columns.div_ceil(2);
+        let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half)).collect();
+        let ends = if boundary == Boundary::Symmetric { 1 } else { SHORT };
+        Self { windows, ends: Lines::new(ends, half) }
     }
 }
 

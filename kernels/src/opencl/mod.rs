@@ -18,8 +18,9 @@ use common::pyramid::BlockLayout;
 pub use self::device::devices;
 pub(crate) use self::device::found::settings_in_use;
 pub use self::device::timeline::{Interval, Stage, Timeline};
+pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;
-pub use self::lab::pipeline::{Collected, Flow, OpenClPipeline, PipelineParams};
+pub use self::lab::pipeline::{Collected, OpenClPipeline};
 pub use self::lab::transfer::{OpenClTransfer, TransferTimes};
 pub use self::lab::trial::PassTimes;
 pub(crate) use self::lab::trial::{Trial, TrialDevice};
@@ -30,8 +31,9 @@ use self::pcwt::encoder::OpenClPcwtEncoder;
 pub use self::quad::decoder::OpenClDecoder;
 pub use self::quad::encoder::OpenClEncoder;
 use self::transform::planes::OpenClPlanes;
+pub(crate) use self::transform::programs::transform_texts;
+use self::transform::whole;
 pub use self::transform::whole::OpenClTransform;
-use self::transform::{tail, tile, whole};
 use crate::measure::{Measure, Scene};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
@@ -109,9 +111,4 @@ pub(crate) fn open_measure(
         Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, reason, scene)?),
         Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, reason, scene)?),
     })
-}
-
-/// The texts of all kernels that settings for the streams' transform are measured with.
-pub(crate) fn transform_texts() -> Vec<&'static str> {
-    [&device::SLAB[..], &device::STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
 }

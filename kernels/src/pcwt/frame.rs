@@ -1,12 +1,7 @@
 //! A frame of the profile `pcwt` as bytes: see section 7 of `kernels/BITSTREAM.md`.
 
-use super::PcwtError;
+use super::error::{MAX_LENGTH, PcwtError, QMIN_MAX};
 use super::tree::Tree;
-
-/// Most bits of a magnitude that the coder takes. Samples of 8 bits give at most 13, those of 10 two more.
-pub(crate) const MAX_LENGTH: u8 = 20;
-/// Most bit planes that can be left out: what is left still fits an i32 when it is decoded.
-pub const QMIN_MAX: u8 = 10;
 
 /// One channel, coded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,20 +4,21 @@
 //! What is coded is in `kernels/README.md`, what it looks like in `kernels/BITSTREAM.md`. Every back end makes the same bytes
 //! and the same samples.
 
+pub(crate) mod error;
 mod frame;
 mod host;
+mod open;
 pub(crate) mod tree;
 
-use common::params::{Profile, StreamParams, Wavelet};
+use common::params::StreamParams;
 use common::pyramid::Pyramid;
 
-pub use self::frame::QMIN_MAX;
-pub(crate) use self::frame::{CodedChannel, MAX_LENGTH, ReceivedChannel, parse, write};
-use self::host::HostCoder;
+pub(crate) use self::error::MAX_LENGTH;
+pub use self::error::{PcwtError, QMIN_MAX};
+pub(crate) use self::frame::{CodedChannel, ReceivedChannel, parse, write};
+pub use self::open::{open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 pub(crate) use self::tree::{GROUP_SIDE, Group, Tree};
-use crate::codec::{Resolved, resolve};
-use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams};
-use crate::{memory, opencl};
+use crate::{BackendInfo, Error, Picture, PictureRef};
 
 /// Turns pictures into frames of the profile `pcwt`.
 pub trait PcwtEncoder: Send {
@@ -40,49 +41,6 @@ pub trait PcwtDecoder: Send {
     fn backend(&self) -> &BackendInfo;
 }
 
-/// Why a frame of the profile `pcwt` cannot be made or read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PcwtError {
-    /// Fewer bytes than the head of a frame.
-    #[error("the head of a frame of this size takes {needed} bytes, there are {given}")]
-    TooShort {
-        /// Bytes up to the first group.
-        needed: usize,
-        /// Bytes there are.
-        given: usize,
-    },
-    /// More bit planes left out than there can be.
-    #[error("Qmin is {found}: it must be 0 to {QMIN_MAX}")]
-    Qmin {
-        /// What was given.
-        found: u8,
-    },
-    /// Longer magnitudes than the coder takes.
-    #[error("coefficients of {found} bits: there must be at most {MAX_LENGTH}")]
-    Peak {
-        /// Bits of the largest magnitude.
-        found: u8,
-    },
-    /// Groups that are longer or shorter together than the frame.
-    #[error("the groups of the frame take {wanted} bytes together, there are {given}")]
-    Length {
-        /// Sum of their lengths.
-        wanted: usize,
-        /// Bytes behind the head.
-        given: usize,
-    },
-    /// Bits that no encoder makes.
-    #[error("group {group} of {of} of channel {channel} is damaged")]
-    Group {
-        /// Channel, from 0.
-        channel: usize,
-        /// The first such group of the channel, from 0.
-        group: usize,
-        /// How many groups the channel has.
-        of: usize,
-    },
-}
-
 /// How the bits of a group's elements are joined (Ao 2014, section 3.5.1 and its future work).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joining {
@@ -92,58 +50,9 @@ pub enum Joining {
     Atomic,
 }
 
-/// Opens an encoder for the pictures of a stream of this profile. `device` as in [`crate::open_encoder`].
-pub fn open_pcwt_encoder(
-    params: &StreamParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<Box<dyn PcwtEncoder>, Error> {
-    check(params)?;
-    let (backend, reason) = resolve(choice, device)?;
-    Ok(match backend {
-        Resolved::Opencl(device) => opencl::open_pcwt_encoder(params, device.as_deref(), reason, None)?,
-        Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
-        Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
-    })
-}
-
-/// Opens an encoder of the OpenCL back end that joins the elements of a group in the given way: it makes the same bytes, in
-/// another time.
-pub fn open_joining_encoder(
-    params: &StreamParams,
-    device: Option<&str>,
-    joining: Joining,
-) -> Result<Box<dyn PcwtEncoder>, Error> {
-    check(params)?;
-    opencl::open_pcwt_encoder(params, device, "asked for".to_owned(), Some(joining))
-}
-
-/// Opens a decoder for a stream of this profile. `device` as in [`crate::open_encoder`].
-pub fn open_pcwt_decoder(
-    params: &StreamParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<Box<dyn PcwtDecoder>, Error> {
-    check(params)?;
-    let (backend, reason) = resolve(choice, device)?;
-    Ok(match backend {
-        Resolved::Opencl(device) => opencl::open_pcwt_decoder(params, device.as_deref(), reason)?,
-        Resolved::Cpu => Box::new(HostCoder::open(params, BackendChoice::Cpu)?),
-        Resolved::Reference => Box::new(HostCoder::open(params, BackendChoice::Reference)?),
-    })
-}
-
 /// The trees of each channel.
 pub(crate) fn trees(params: &StreamParams) -> Vec<Tree> {
     let plane = |&channel| params.chroma.plane_size(params.size, channel);
     let channels = params.chroma.channels();
     channels.iter().map(|channel| Tree::new(&Pyramid::new(plane(channel), &params.codec))).collect()
-}
-
-/// Whether this is a stream of this profile, and one that this machine's memory holds.
-fn check(params: &StreamParams) -> Result<(), Error> {
-    if (params.codec.profile, params.codec.wavelet) != (Profile::Pcwt, Wavelet::Cdf53) {
-        return Err(Error::WrongProfile { wanted: "pcwt, with the CDF 5/3" });
-    }
-    memory::check(TransformParams::from(params).host_bytes())
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use crate::transform::Values;
+use common::pyramid::Pyramid;
+
+use crate::Error;
 use crate::wavelet::{Element, Wavelet};
 
 /// A number that planes and squares are made of: `f32`, `f64`, `i32`.
@@ -42,6 +44,70 @@ pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
 
     /// The same, to be written.
     fn channels_mut(values: &mut Values) -> Option<&mut [Vec<Self>]>;
+}
+
+/// Values of all channels, channel by channel: squares of coefficients in Mallat layout, or planes of samples.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Single precision.
+    F32(Vec<Vec<f32>>),
+    /// Double precision.
+    F64(Vec<Vec<f64>>),
+    /// Integers.
+    I32(Vec<Vec<i32>>),
+}
+
+impl Values {
+    /// What the values are.
+    pub fn element(&self) -> Element {
+        match self {
+            Self::F32(_) => Element::F32,
+            Self::F64(_) => Element::F64,
+            Self::I32(_) => Element::I32,
+        }
+    }
+
+    /// The channels, which must be squares of coefficients for `pyramids`; [`Error::WrongValues`] or
+    /// [`Error::ValueCount`] if they are not.
+    pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+        self.checked("coefficients", pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()))
+    }
+
+    /// The channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
+    pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+        self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
+    }
+
+    /// [`Self::squares`], to be written.
+    pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+        self.squares::<T>(pyramids)?;
+        Ok(T::channels_mut(self).unwrap_or_default())
+    }
+
+    /// [`Self::planes`], to be written.
+    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+        self.planes::<T>(pyramids)?;
+        Ok(T::channels_mut(self).unwrap_or_default())
+    }
+
+    fn checked<T: Sample>(
+        &self,
+        what: &'static str,
+        counts: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<&[Vec<T>], Error> {
+        let wrong = Error::WrongValues { wanted: T::ELEMENT, given: self.element() };
+        let channels = T::channels(self).ok_or(wrong)?;
+        if channels.len() != counts.len() {
+            let (wanted, given) = (counts.sum(), channels.iter().map(Vec::len).sum());
+            return Err(Error::ValueCount { what, channel: channels.len(), wanted, given });
+        }
+        for (channel, (wanted, values)) in counts.zip(channels).enumerate() {
+            if values.len() != wanted {
+                return Err(Error::ValueCount { what, channel, wanted, given: values.len() });
+            }
+        }
+        Ok(channels)
+    }
 }
 
 /// The lifting steps of a wavelet, [`crate::wavelet::Lifting`], rounded once to an element.

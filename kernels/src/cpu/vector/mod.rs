@@ -7,8 +7,59 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
-use super::filter::Element;
-use crate::reference::sample::Sample;
+use crate::reference::sample::{Rounded, Sample};
+
+/// What the processor back end needs of a number besides the reference's arithmetic.
+pub(super) trait Element: Sample {
+    /// Vectors of an instruction set.
+    type Vector<I: Isa>: Vector<Element = Self>;
+
+    /// Whether it has only the reversible wavelet's steps, or all but those.
+    const REVERSIBLE: bool;
+
+    /// The coefficient that takes back what `coefficient` does.
+    fn negated(coefficient: Self::Coefficient) -> Self::Coefficient;
+
+    /// [`Sample::scale`]; reversible wavelets have no scales.
+    fn scaled(self, by: Self) -> Self;
+}
+
+macro_rules! float {
+    ($type:ty, $vector:ident) => {
+        impl Element for $type {
+            type Vector<I: Isa> = I::$vector;
+
+            const REVERSIBLE: bool = false;
+
+            fn negated(coefficient: Self) -> Self {
+                -coefficient
+            }
+
+            #[inline(always)]
+            fn scaled(self, by: Self) -> Self {
+                self.scale(by)
+            }
+        }
+    };
+}
+
+float!(f32, F32);
+float!(f64, F64);
+
+impl Element for i32 {
+    type Vector<I: Isa> = I::I32;
+
+    const REVERSIBLE: bool = true;
+
+    fn negated(coefficient: Rounded) -> Rounded {
+        Rounded { adds: !coefficient.adds, ..coefficient }
+    }
+
+    #[inline(always)]
+    fn scaled(self, _by: Self) -> Self {
+        self
+    }
+}
 
 /// A few samples side by side. Arithmetic is that of [`Sample`], lane by lane.
 ///

@@ -1,7 +1,6 @@
 //! Vectors for processors without an instruction set of their own here.
 
-use super::{Isa, Vector};
-use crate::cpu::filter::Element;
+use super::{Element, Isa, Vector};
 
 /// No instructions but those that every processor of the target has.
 #[derive(Clone, Copy, Debug)]

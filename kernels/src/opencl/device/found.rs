@@ -1,18 +1,19 @@
-//! The devices of this machine, each with its built-in settings and with those that were measured for it.
+//! Finding the devices of this machine, each with its built-in settings and with those that were measured for it.
 
 use std::sync::{Arc, OnceLock};
 
 use common::params::CodecParams;
+use ocl::core as cl;
 
 use super::Device;
-use crate::opencl::device;
+use super::answer::{failed, text};
 use crate::tune::in_use::tuned_settings_wanted;
-use crate::tune::{NotUsed, Origin, SettingsInUse, cache};
-use crate::{DeviceInfo, Error};
+use crate::tune::{NotUsed, Origin, SettingsInUse, Tuning, cache};
+use crate::{DeviceInfo, DeviceKind, Error};
 
 /// The settings of the device whose name contains `device`, or of the best one.
 pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, Error> {
-    let (device, origin) = device::named(device)?.in_use();
+    let (device, origin) = named(device)?.in_use();
     Ok(SettingsInUse { device: device.info.clone(), tuning: device.tuning.clone(), origin: origin.clone() })
 }
 
@@ -52,5 +53,146 @@ impl Found {
             Ok((Arc::new(device), Origin::Cache(path)))
         });
         used.unwrap_or_else(|why| (built_in.clone(), Origin::NotTuned(why)))
+    }
+}
+
+/// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
+pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+    Ok(found()?.iter().map(|device| device.info().clone()).collect())
+}
+
+/// The device whose name is or contains `name`, ignoring case, with the settings in use; without a name the first GPU,
+/// else the first device.
+pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, Error> {
+    Ok(named(name)?.in_use().0.clone())
+}
+
+/// The device `name` as it was found, see [`find`].
+pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, Error> {
+    let all = found()?;
+    let chosen = match name {
+        Some(name) => {
+            let wanted = name.to_lowercase();
+            let named = |exact: bool| {
+                all.iter().find(|device| {
+                    let there = device.info().name.to_lowercase();
+                    if exact { there == wanted } else { there.contains(&wanted) }
+                })
+            };
+            named(true).or_else(|| named(false))
+        }
+        None => all.iter().find(|device| device.info().kind == DeviceKind::Gpu).or(all.first()),
+    };
+    chosen.ok_or_else(|| match name {
+        Some(name) => {
+            let names: Vec<_> = all.iter().map(|device| device.info().name.as_str()).collect();
+            Error::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
+        }
+        None => Error::NoOpenClPlatform,
+    })
+}
+
+/// Devices of all platforms, looked for once.
+fn found() -> Result<&'static [Found], Error> {
+    static FOUND: OnceLock<Result<Vec<Found>, Error>> = OnceLock::new();
+    match FOUND.get_or_init(|| Ok(look()?.into_iter().map(Found::new).collect())) {
+        Ok(all) => Ok(all),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+fn look() -> Result<Vec<Device>, Error> {
+    let mut platforms = 0;
+    // SAFETY: no array is asked for, only the count. Called directly because the wrapper sleeps for seconds
+    // where there is no platform.
+    let status = unsafe { ocl::ffi::clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut platforms) };
+    if status != 0 || platforms == 0 {
+        return Err(Error::NoOpenClPlatform);
+    }
+    let mut all = Vec::new();
+    for platform in cl::get_platform_ids().map_err(failed("clGetPlatformIDs"))? {
+        // A platform without devices reports an error; the others still count.
+        let ids = cl::get_device_ids(platform, Some(cl::DeviceType::ALL), None).unwrap_or_default();
+        let platform_name = text(cl::get_platform_info(platform, cl::PlatformInfo::Name));
+        let queues_overlap = queues_overlap(&text(cl::get_platform_info(platform, cl::PlatformInfo::Version)));
+        for id in ids {
+            let info = describe(id, platform_name.clone());
+            let max_allocation_bytes = match cl::get_device_info(id, cl::DeviceInfo::MaxMemAllocSize) {
+                Ok(cl::DeviceInfoResult::MaxMemAllocSize(bytes)) => bytes,
+                _ => info.memory_bytes / 4,
+            };
+            let unified = cl::get_device_info(id, cl::DeviceInfo::HostUnifiedMemory);
+            let unified = matches!(unified, Ok(cl::DeviceInfoResult::HostUnifiedMemory(true)));
+            let max_group_size = match cl::get_device_info(id, cl::DeviceInfo::MaxWorkGroupSize) {
+                Ok(cl::DeviceInfoResult::MaxWorkGroupSize(items)) => items,
+                _ => 1,
+            };
+            all.push(Device {
+                id,
+                max_allocation_bytes,
+                shares_host_memory: info.kind == DeviceKind::Cpu || unified,
+                max_group_size,
+                tuning: Tuning::default_for(info.kind),
+                info,
+                queues_overlap,
+                has_cache_hints: nvidia_capability(id).is_some_and(|major| major >= 8),
+                opened: Arc::default(),
+            });
+        }
+    }
+    if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
+}
+
+/// Major number of the compute capability of an NVIDIA device.
+fn nvidia_capability(id: cl::DeviceId) -> Option<u32> {
+    const COMPUTE_CAPABILITY_MAJOR_NV: u32 = 0x4000;
+    let extensions = text(cl::get_device_info(id, cl::DeviceInfo::Extensions));
+    let is_known = extensions.split_whitespace().any(|name| name == "cl_nv_device_attribute_query");
+    let raw = is_known.then(|| cl::get_device_info_raw(id, COMPUTE_CAPABILITY_MAJOR_NV).ok())??;
+    Some(u32::from_ne_bytes(*raw.first_chunk()?))
+}
+
+fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
+    let kind = match cl::get_device_info(id, cl::DeviceInfo::Type) {
+        Ok(cl::DeviceInfoResult::Type(kind)) if kind.contains(cl::DeviceType::GPU) => DeviceKind::Gpu,
+        Ok(cl::DeviceInfoResult::Type(kind)) if kind.contains(cl::DeviceType::CPU) => DeviceKind::Cpu,
+        _ => DeviceKind::Accelerator,
+    };
+    let memory_bytes = match cl::get_device_info(id, cl::DeviceInfo::GlobalMemSize) {
+        Ok(cl::DeviceInfoResult::GlobalMemSize(bytes)) => bytes,
+        _ => 0,
+    };
+    let compute_units = match cl::get_device_info(id, cl::DeviceInfo::MaxComputeUnits) {
+        Ok(cl::DeviceInfoResult::MaxComputeUnits(units)) => units,
+        _ => 1,
+    };
+    DeviceInfo {
+        backend: "opencl",
+        name: text(cl::get_device_info(id, cl::DeviceInfo::Name)),
+        platform,
+        driver: text(cl::get_device_info(id, cl::DeviceInfo::DriverVersion)),
+        kind,
+        memory_bytes,
+        compute_units,
+    }
+}
+
+/// Whether queues of the platform with this version text may run kernels at once, see [`Device::queues_overlap`].
+fn queues_overlap(version: &str) -> bool {
+    let pocl = version.split_once("PoCL ").map(|(_, pocl)| pocl.split(|c: char| !c.is_ascii_digit()).next());
+    pocl.is_none_or(|major| major.and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::queues_overlap;
+
+    #[test]
+    fn only_old_pocl_gets_one_queue() {
+        assert!(!queues_overlap("OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, LLVM 15.0.6"));
+        assert!(!queues_overlap("OpenCL 3.0 PoCL 5.0  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 PoCL 6.0  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 PoCL 10.1  Linux"));
+        assert!(queues_overlap("OpenCL 3.0 CUDA 12.8.90"));
     }
 }

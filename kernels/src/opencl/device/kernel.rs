@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ocl::core::{self as cl, ArgVal};
 
+use super::answer::failed;
+use super::fault;
 use super::handle::Handle;
-use super::{failed, fault};
 use crate::Error;
 
 /// A built program.

@@ -2,8 +2,8 @@
 
 use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResult as Answer};
 
+use super::answer::{failed, text};
 use super::handle::Handle;
-use super::{failed, text};
 use crate::Error;
 
 /// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only when

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use ocl::core::{self as cl, OclPrm};
 
+use super::answer::failed;
 use super::handle::Handle;
 use super::kernel::Arg;
-use super::{Device, failed, fault};
+use super::{Device, fault};
 use crate::Error;
 
 /// Device memory, whatever it holds.
@@ -43,6 +44,13 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// Device memory with these values.
+    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = self.buffer(values.len())?;
+        self.upload_now(values, &buffer)?;
+        Ok(buffer)
+    }
+
     /// A new queue on `device` that notes when commands ran.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Error> {
         Self::with(device, true)

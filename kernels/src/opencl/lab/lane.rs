@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use common::pyramid::BlockLayout;
 
-use super::pipeline::{Flow, PipelineParams};
+use super::flow::{Flow, PipelineParams};
 use super::quantised::Quantised;
 use crate::Error;
 use crate::opencl::device::Device;

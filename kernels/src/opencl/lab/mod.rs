@@ -1,5 +1,6 @@
 //! What only measurements, the tuner and tests use.
 
+pub(crate) mod flow;
 pub(crate) mod lane;
 pub(crate) mod measure;
 pub(crate) mod pipeline;

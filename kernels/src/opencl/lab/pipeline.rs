@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use common::coded::StepIndex;
 use common::frame::PixelFormat;
-use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
+use super::flow::PipelineParams;
 use super::lane::Lane;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::Timeline;
@@ -16,50 +15,6 @@ use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Origin;
 use crate::reference::check_picture;
 use crate::{Error, PictureRef};
-
-/// What goes into a pipeline and what comes out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Pictures to f32 coefficients that stay on the device.
-    PictureToDevice(PixelFormat),
-    /// Pictures to quantised coefficients that stay on the device.
-    PictureToQuantised(PixelFormat, StepIndex),
-    /// Pictures to f32 coefficients in host memory.
-    PictureToHost(PixelFormat),
-    /// Planes of f32 samples to f32 coefficients in host memory.
-    PlanesToHost,
-    /// f32 coefficients in host memory to planes of f32 samples there.
-    HostToPlanes,
-}
-
-impl Flow {
-    /// The format of the pictures that go in, if pictures do.
-    pub(crate) fn picture(self) -> Option<PixelFormat> {
-        match self {
-            Self::PictureToDevice(format) | Self::PictureToQuantised(format, _) | Self::PictureToHost(format) => {
-                Some(format)
-            }
-            Self::PlanesToHost | Self::HostToPlanes => None,
-        }
-    }
-}
-
-/// How a pipeline works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PipelineParams {
-    /// Geometry and transform.
-    pub stream: StreamParams,
-    /// What goes in and out.
-    pub flow: Flow,
-    /// Most frames in flight: 2 overlaps neighbouring frames.
-    pub depth: usize,
-    /// In how many horizontal stripes a picture travels; the first kernels of one run while the next is copied.
-    pub stripes: usize,
-    /// Whether the channels of a frame may overlap.
-    pub overlap: bool,
-    /// Whether [`Collected::timeline`] knows every command. Without, launches cost less.
-    pub timed: bool,
-}
 
 /// An asynchronous transform on an OpenCL device: fill a buffer, [`Self::submit`] it, fill the next one, and
 /// [`Self::collect`] the results in the order of the frames.

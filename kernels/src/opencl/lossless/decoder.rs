@@ -13,7 +13,7 @@ use super::ends::Writer;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
-use crate::opencl::transform::channel::ChannelBlocks;
+use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::reference::check_decode;
 use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 

@@ -15,9 +15,10 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::wait;
 use crate::opencl::device::timeline::Recorder;
 use crate::opencl::device::{self, Device, backend};
-use crate::opencl::quad::block_coder::{ChannelCoder, Pass, owners};
+use crate::opencl::quad::block_coder::owners;
+use crate::opencl::quad::blocks::{ChannelBlocks, Square};
+use crate::opencl::quad::channel_coder::{ChannelCoder, Pass};
 use crate::opencl::quad::gather::{Gather, Place};
-use crate::opencl::transform::channel::{ChannelBlocks, Square};
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 

@@ -14,7 +14,6 @@ use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Buffer;
 use crate::opencl::lossless::channel::{IntegerChannel, LSIZE, Plan};
-use crate::opencl::transform::channel::constant;
 use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, MAX_LENGTH, Tree};
 use crate::{Error, TransformParams};
@@ -109,8 +108,8 @@ impl ChannelTree {
         let open = |(plan, tree): (Plan, Tree)| {
             let queue = &plan.queue;
             Ok(Self {
-                bands: constant(queue, bands(&tree).as_flattened())?,
-                groups: constant(queue, groups(&tree).as_flattened())?,
+                bands: queue.constant(bands(&tree).as_flattened())?,
+                groups: queue.constant(groups(&tree).as_flattened())?,
                 maxima: queue.buffer(tree.elements())?,
                 plane: plan.open()?,
                 tree,

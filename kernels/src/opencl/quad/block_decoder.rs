@@ -2,11 +2,11 @@
 
 use common::coded::{BlockState, FrameHeader, ReceivedFrame};
 
+use super::blocks::{ChannelBlocks, Square};
 use crate::Error;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::transform::channel::{ChannelBlocks, Square, constant};
 use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
 
 /// Memory and kernel that decode the blocks of one channel.
@@ -53,8 +53,8 @@ impl ChannelDecoder {
     /// For these blocks of a square of coefficients, those of a frame without its `dropped` finest levels.
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self, Error> {
         let (queue, count) = (square.queue, blocks.indices.len());
-        let table = constant(queue, &constants::decoder_table())?;
-        let steps = constant(queue, &constants::step_table(dropped))?;
+        let table = queue.constant(&constants::decoder_table())?;
+        let steps = queue.constant(&constants::step_table(dropped))?;
         let capacity = SPAN * count + Self::capacity(square.samples);
         let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
         let decode = kernel(

@@ -8,12 +8,14 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
+use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::copy::copy_in;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::{Recorder, Sampling, Stage, Timeline};
 use crate::opencl::device::{self, Device, backend};
-use crate::opencl::transform::channel::{ChannelBlocks, ChannelPipeline, Downloader};
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
 use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
 
@@ -62,7 +64,7 @@ impl OpenClDecoder {
         let dropped = layout.dropped_levels();
         let channel = |pipeline: &ChannelPipeline| {
             let blocks = ChannelBlocks::new(&pipeline.queue, pipeline.channel, &layout)?;
-            ChannelDecoder::new(pipeline.square(), blocks, dropped)
+            ChannelDecoder::new(Square::from(pipeline), blocks, dropped)
         };
         let channels = pipelines.iter().map(channel).collect::<Result<_, _>>()?;
         let downloaders = pipelines.iter().map(Downloader::new).collect::<Result<_, _>>()?;

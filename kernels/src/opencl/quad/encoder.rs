@@ -8,10 +8,11 @@ use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
 use super::block_coder::{self, Coder};
+use super::blocks::ChannelBlocks;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::{Interval, Sampling, Stage, Timeline};
 use crate::opencl::device::{self, Device, backend};
-use crate::opencl::transform::channel::{ChannelBlocks, ChannelPipeline};
+use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
 use crate::reference::check_picture;

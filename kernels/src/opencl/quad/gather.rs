@@ -2,13 +2,13 @@
 
 use common::frame::Channel;
 
-use super::block_coder::ChannelCoder;
+use super::blocks::Square;
+use super::channel_coder::ChannelCoder;
 use crate::Error;
 use crate::opencl::device::kernel::{Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
 use crate::opencl::device::timeline::{Recorder, Stage};
-use crate::opencl::transform::channel::Square;
 
 /// Where a block's bytes lie.
 #[derive(Clone, Copy)]

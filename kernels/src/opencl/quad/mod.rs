@@ -2,6 +2,8 @@
 
 pub(crate) mod block_coder;
 pub(crate) mod block_decoder;
+pub(crate) mod blocks;
+pub(crate) mod channel_coder;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod gather;

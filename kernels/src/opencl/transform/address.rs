@@ -6,7 +6,6 @@ use common::params::Boundary;
 use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
-use super::channel::constant;
 use super::level::{Launch, Level, LevelSize};
 use crate::Error;
 use crate::address::{self, Lifted, Rounded};
@@ -248,7 +247,7 @@ impl<T: Tabled> Table<T> {
                 };
             }
         }
-        Ok(Self { at: constant(queue, &at)?, weights: constant(queue, &weights)?, outputs })
+        Ok(Self { at: queue.constant(&at)?, weights: queue.constant(&weights)?, outputs })
     }
 
     /// Adds what [`Self::new`] allocates.

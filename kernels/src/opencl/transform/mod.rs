@@ -4,6 +4,7 @@ pub(crate) mod address;
 pub(crate) mod channel;
 pub(crate) mod choice;
 pub(crate) mod convolution;
+pub(crate) mod download;
 pub(crate) mod ends;
 #[cfg(test)]
 mod ends_tests;
@@ -11,6 +12,7 @@ pub(crate) mod level;
 pub(crate) mod line;
 pub(crate) mod params;
 pub(crate) mod planes;
+pub(crate) mod programs;
 pub(crate) mod rowcolumn;
 pub(crate) mod scheme;
 pub(crate) mod slab;

@@ -1,0 +1,170 @@
+//! Opening an encoder, a decoder or a transform: which back end computes, and why.
+
+use common::frame::BitDepth;
+use common::params::{CodecParams, Profile, StreamParams, Wavelet};
+use common::pyramid::BlockLayout;
+
+use crate::fallback::{FallbackDecoder, FallbackEncoder};
+use crate::lossless::{LosslessDecoder, LosslessEncoder};
+use crate::transform::{Transform, TransformParams};
+use crate::tune::SettingsInUse;
+use crate::{BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, Error, cpu, memory, opencl, reference};
+
+/// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
+pub fn devices() -> Vec<DeviceInfo> {
+    let mut found = opencl::devices().unwrap_or_default();
+    found.push(cpu::device());
+    found
+}
+
+/// Opens an encoder for the pictures of a stream. `device` is the name, or part of the name, of an OpenCL device.
+///
+/// If that device is lost later, the encoder goes on with the processor and [`Encoder::backend`] says so.
+pub fn open_encoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Encoder>, Error> {
+    check(params)?;
+    let (backend, reason) = resolve(choice, device)?;
+    Ok(match backend {
+        Resolved::Opencl(device) => {
+            let encoder = opencl::open_encoder(params, device.as_deref(), reason)?;
+            Box::new(FallbackEncoder::new(params, encoder))
+        }
+        _ if params.codec.wavelet == Wavelet::Cdf53 => {
+            let transform = open_transform(&TransformParams::from(params), choice, device)?;
+            Box::new(LosslessEncoder::new(params, transform))
+        }
+        Resolved::Cpu => Box::new(cpu::CpuEncoder::new(params, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
+    })
+}
+
+/// Opens a decoder for a stream. `device` as in [`open_encoder`].
+///
+/// If that device is lost later, the decoder goes on with the processor; only what it knew of the frame before is lost.
+pub fn open_decoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Decoder>, Error> {
+    open_smaller_decoder(params, 0, choice, device)
+}
+
+/// [`open_decoder`] for pictures of 1/2^`dropped_levels` of the width and height, rounded up
+/// ([`common::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
+///
+/// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
+/// [`Error::TooManyLevels`] if a plane has fewer levels.
+pub fn open_smaller_decoder(
+    params: &StreamParams,
+    dropped_levels: usize,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Decoder>, Error> {
+    check(params)?;
+    let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
+    let (backend, reason) = resolve(choice, device)?;
+    Ok(match backend {
+        Resolved::Opencl(device) => {
+            let decoder = opencl::open_decoder(params, layout.clone(), device.as_deref(), reason)?;
+            Box::new(FallbackDecoder::new(params, layout, decoder))
+        }
+        _ if params.codec.wavelet == Wavelet::Cdf53 => {
+            let transform = TransformParams::without_finest(params, dropped_levels);
+            Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?))
+        }
+        Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
+        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
+    })
+}
+
+/// Whether this is a stream of the profile `quad`, of samples that its wavelet takes.
+fn check(params: &StreamParams) -> Result<(), Error> {
+    let CodecParams { profile, wavelet, depth, .. } = params.codec;
+    match (profile, wavelet, depth) {
+        (Profile::Pcwt, ..) => Err(Error::WrongProfile { wanted: "quad" }),
+        (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(Error::DepthNotLossy { depth }),
+        (Profile::Quad, ..) => Ok(()),
+    }
+}
+
+/// Opens a transform alone. `device` as in [`open_encoder`].
+pub fn open_transform(
+    params: &TransformParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<Box<dyn Transform>, Error> {
+    params.check()?;
+    memory::check(params.host_bytes())?;
+    let (backend, reason) = match (choice, params.scheme) {
+        (BackendChoice::Auto, Some(scheme)) if params.scheme_needs_opencl() => {
+            (Resolved::Opencl(device.map(str::to_owned)), format!("only OpenCL computes the scheme {scheme}"))
+        }
+        _ => resolve(choice, device)?,
+    };
+    Ok(match backend {
+        Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
+        Resolved::Cpu => cpu::open_transform(params, reason)?,
+        Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)?),
+    })
+}
+
+/// What the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
+pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<SettingsInUse> {
+    match resolve(choice, device) {
+        Ok((Resolved::Opencl(device), _)) => opencl::settings_in_use(device.as_deref()).ok(),
+        _ => None,
+    }
+}
+
+/// A back end that is there.
+pub(crate) enum Resolved {
+    Opencl(Option<String>),
+    Cpu,
+    Reference,
+}
+
+/// The back end for `choice`, and the sentence that says why.
+pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), Error> {
+    let no_device = |backend| match device {
+        Some(name) => Err(Error::DeviceNotApplicable { backend, name: name.to_owned() }),
+        None => Ok("asked for".to_owned()),
+    };
+    match (choice, device) {
+        (BackendChoice::Cpu, _) => Ok((Resolved::Cpu, no_device("cpu")?)),
+        (BackendChoice::Reference, _) => Ok((Resolved::Reference, no_device("reference")?)),
+        (BackendChoice::Opencl, _) => Ok((Resolved::Opencl(device.map(str::to_owned)), "asked for".to_owned())),
+        (BackendChoice::Auto, Some(name)) => {
+            Ok((Resolved::Opencl(Some(name.to_owned())), format!("the device `{name}` was asked for")))
+        }
+        (BackendChoice::Auto, None) => match opencl::devices() {
+            Ok(found) => match found.into_iter().find(|d| d.kind == DeviceKind::Gpu) {
+                Some(gpu) => {
+                    Ok((Resolved::Opencl(Some(gpu.name)), "it is the first GPU that OpenCL offers".to_owned()))
+                }
+                None => Ok((Resolved::Cpu, "OpenCL offers no GPU".to_owned())),
+            },
+            Err(error) => Ok((Resolved::Cpu, error.to_string())),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn the_processor_takes_no_device_name() {
+        let error = resolve(BackendChoice::Cpu, Some("H200")).err().unwrap();
+        assert!(error.to_string().contains("`H200`"), "{error}");
+    }
+
+    #[test]
+    fn there_is_always_a_device() {
+        assert!(devices().iter().any(|d| d.backend == "cpu" && d.compute_units > 0));
+    }
+}

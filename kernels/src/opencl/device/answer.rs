@@ -1,0 +1,21 @@
+//! What the driver answers: failures as this crate's error, texts without their padding.
+
+use ocl::core as cl;
+
+use crate::Error;
+
+/// Turns a failure of `call` into this crate's error.
+pub(crate) fn failed(call: &'static str) -> impl Fn(cl::Error) -> Error {
+    move |error| {
+        let reason = match error.api_status() {
+            Some(status) => format!("{status:?}"),
+            None => error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        Error::Device { call, reason }
+    }
+}
+
+/// Returns a text that was asked for; an empty one if there is none.
+pub(crate) fn text<T: std::fmt::Display>(info: Result<T, cl::Error>) -> String {
+    info.map(|value| value.to_string().trim_matches(['\0', ' ']).to_owned()).unwrap_or_default()
+}

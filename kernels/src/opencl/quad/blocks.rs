@@ -1,0 +1,75 @@
+//! The blocks of one channel as the kernels know them, and the square of coefficients that they lie in.
+
+use common::frame::Channel;
+use common::params::StreamParams;
+use common::pyramid::{Block, BlockLayout, Orientation};
+
+use crate::Error;
+use crate::opencl::device::kernel::{Arg, Program};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Queue};
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::reference::quad::Shape;
+
+/// Where the blocks of one channel are coded: queue, kernels (`cl/quad/quad_encode.cl`, `cl/quad/quad_decode.cl`), and the square of
+/// coefficients.
+#[derive(Clone, Copy)]
+pub(crate) struct Square<'a> {
+    pub(crate) queue: &'a Queue,
+    pub(crate) program: &'a Program,
+    pub(crate) bands: Arg<'a>,
+    pub(crate) pitch: usize,
+    pub(crate) side: usize,
+    /// Samples of the plane.
+    pub(crate) samples: usize,
+}
+
+impl<'a> From<&'a ChannelPipeline> for Square<'a> {
+    fn from(pipeline: &'a ChannelPipeline) -> Self {
+        let ChannelPipeline { queue, program, transform, width, height, side, .. } = pipeline;
+        let (bands, pitch) = (transform.bands.arg(), transform.band_pitch);
+        Square { queue, program, bands, pitch, side: *side, samples: width * height }
+    }
+}
+
+/// The blocks of one channel in coding order, as the kernels know them.
+pub(crate) struct ChannelBlocks {
+    /// Their indices in the frame, rising.
+    pub(crate) indices: Vec<usize>,
+    /// Their descriptions on the device.
+    pub(crate) descriptions: Buffer<i32>,
+}
+
+/// Ints of one block's description.
+const DESCRIPTION: usize = 9;
+
+impl ChannelBlocks {
+    /// How many blocks each channel has, and what [`Self::new`] allocates for them.
+    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, memory: &mut Memory) -> Vec<usize> {
+        let of = |&channel: &Channel| layout.blocks().iter().filter(|block| block.channel == channel).count();
+        let counts: Vec<_> = params.chroma.channels().iter().map(of).collect();
+        counts.iter().for_each(|count| memory.buffers::<i32>(&[DESCRIPTION * count]));
+        counts
+    }
+
+    /// The blocks of `channel`, whose `queue` this is.
+    pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self, Error> {
+        let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
+        let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
+            .filter(of_channel)
+            .map(|(index, block)| (index, describe(index, block, layout)))
+            .unzip();
+        let descriptions = queue.constant(descriptions.as_flattened())?;
+        Ok(Self { indices, descriptions })
+    }
+}
+
+/// A block as cl/quad/quad.cl has it.
+fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPTION] {
+    let shape = Shape::from(block);
+    let diagonal = usize::from(block.orientation == Orientation::HH);
+    let coarse = usize::from(index < layout.coarse_blocks());
+    let (rect, coarser) = (block.rect, usize::from(block.coarser));
+    // All are bounded by the largest square and the blocks in it.
+    [rect.x, rect.y, rect.width, rect.height, shape.class, diagonal, index, coarse, coarser].map(|value| value as i32)
+}

@@ -1,0 +1,139 @@
+//! The block coder of one channel on the device.
+
+use std::ops::Range;
+
+use common::coded::StepIndex;
+
+use super::blocks::{ChannelBlocks, Square};
+use crate::Error;
+use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::params as constants;
+
+/// A frame, or a part of it, at one step into one area.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass {
+    pub(crate) step: StepIndex,
+    pub(crate) area: usize,
+}
+
+/// Memory and kernels that code the blocks of one channel.
+pub(crate) struct ChannelCoder {
+    pub(crate) blocks: ChannelBlocks,
+    encode: Kernel,
+    /// Bytes of each block, area by area.
+    sizes: Buffer<u32>,
+    pub(super) sizes_host: Pinned<u32>,
+    /// Room for each block's bytes, area by area.
+    pub(crate) slots: Buffer<u32>,
+    /// What the kernel refers to besides; kept so that it lives as long as it does.
+    _table: Buffer<u32>,
+    _steps: Buffer<f32>,
+}
+
+/// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area of
+/// each pass.
+const FIRST_ARG: u32 = 4;
+
+impl ChannelCoder {
+    /// Adds what [`Self::new`] allocates for `count` blocks.
+    pub(crate) fn memory(count: usize, areas: usize, memory: &mut Memory) {
+        let slots = areas * count * (constants::SLOT_BYTES / 4);
+        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
+        memory.buffers::<f32>(&[constants::step_table(0).len()]);
+        memory.pinned::<u32>(&[areas * count]);
+    }
+
+    /// For these blocks of a square of coefficients, with so many areas.
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self, Error> {
+        let (queue, count) = (square.queue, blocks.indices.len());
+        let table = queue.constant(&constants::encoder_table())?;
+        let steps = queue.constant(&constants::step_table(0))?;
+        let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
+        let sizes = queue.buffer::<u32>(areas * count)?;
+        let encode = kernel(
+            square.program,
+            "quad_encode",
+            &[
+                square.bands,
+                square.pitch.into(),
+                blocks.descriptions.arg(),
+                count.into(),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                Arg::Int(0),
+                table.arg(),
+                steps.arg(),
+                slots.arg(),
+                sizes.arg(),
+            ],
+        )?;
+        Ok(Self {
+            blocks,
+            encode,
+            sizes,
+            sizes_host: queue.pinned(areas * count)?,
+            slots,
+            _table: table,
+            _steps: steps,
+        })
+    }
+
+    /// Which of this channel's blocks lie in `range` of the frame's.
+    pub(super) fn local(&self, range: &Range<usize>) -> Range<usize> {
+        let before = |end: usize| self.blocks.indices.partition_point(|&index| index < end);
+        before(range.start)..before(range.end)
+    }
+
+    /// Bytes of each block in the first area, when they have come.
+    pub(crate) fn sizes(&self) -> &[u32] {
+        &self.sizes_host.values()[..self.blocks.indices.len()]
+    }
+
+    /// Starts coding the blocks `local` in each of one or two passes.
+    pub(crate) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Option<Event>, Error> {
+        let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
+        for pass in passes {
+            args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
+        }
+        for (index, arg) in args.into_iter().enumerate() {
+            set(&self.encode, FIRST_ARG + index as u32, arg)?;
+        }
+        let tuning = &queue.device().tuning;
+        let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];
+        queue.launch_marked(&self.encode, groups, [tuning.block_group_size, 1])
+    }
+
+    /// Starts fetching the sizes of these blocks, those of all passes at once and what lies between.
+    pub(crate) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Event, Error> {
+        let (areas, count) = (passes.iter().map(|pass| pass.area), self.blocks.indices.len());
+        let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
+        let (from, to) = (low * count + local.start, high * count + local.end);
+        let event = queue.download_range(&self.sizes, from, &mut self.sizes_host, from, to - from)?;
+        queue.flush()?;
+        Ok(event)
+    }
+
+    /// Both; notes the commands.
+    pub(super) fn start(
+        &mut self,
+        pipeline: &ChannelPipeline,
+        local: &Range<usize>,
+        passes: &[Pass],
+        recorder: &mut Recorder,
+    ) -> Result<Event, Error> {
+        if let Some(event) = self.launch(&pipeline.queue, local, passes)? {
+            pipeline.end(Stage::Transform, &event, recorder);
+            recorder.note(pipeline.channel, Stage::Code, event);
+        }
+        let event = self.fetch(&pipeline.queue, local, passes)?;
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        Ok(event)
+    }
+}

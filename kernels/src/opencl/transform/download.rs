@@ -1,0 +1,54 @@
+//! The way of decoded coefficients to samples on the host.
+
+use common::pyramid::BlockLayout;
+
+use super::channel::ChannelPipeline;
+use super::ends::Last;
+use super::source;
+use crate::Error;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned};
+use crate::opencl::device::timeline::{Recorder, Stage};
+
+/// The way of decoded coefficients to samples on the host.
+pub(crate) struct Downloader {
+    bytes: Buffer<u8>,
+    staging: Pinned<u8>,
+    last: Last,
+}
+
+impl Downloader {
+    /// Adds what [`Self::new`] allocates for all channels.
+    pub(crate) fn memory(layout: &BlockLayout, memory: &mut Memory) {
+        for pyramid in layout.pyramids() {
+            let len = pyramid.plane().pixels();
+            memory.buffers::<u8>(&[len]);
+            memory.pinned::<u8>(&[len]);
+        }
+    }
+
+    /// For the coefficients of `pipeline`.
+    pub(crate) fn new(pipeline: &ChannelPipeline) -> Result<Self, Error> {
+        let len = pipeline.width * pipeline.height;
+        let (bytes, staging) = (pipeline.queue.buffer(len)?, pipeline.queue.pinned(len)?);
+        let last = Last::new(pipeline, &source::to_bytes(&bytes, pipeline.width))?;
+        Ok(Self { bytes, staging, last })
+    }
+
+    /// Transforms the bands back, rounds and brings the samples to the host; notes the commands and returns the last one's
+    /// event.
+    pub(crate) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, Error> {
+        self.last.run(pipeline, recorder)?;
+        let len = pipeline.width * pipeline.height;
+        let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
+        pipeline.end(Stage::Transform, &event, recorder);
+        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        pipeline.queue.flush()?;
+        Ok(event)
+    }
+
+    /// The samples, row by row, once the event of [`Self::run`] has happened.
+    pub(crate) fn samples(&self) -> &[u8] {
+        self.staging.values()
+    }
+}

@@ -1,0 +1,73 @@
+//! The programs of streams: their texts, and the options that they are built with.
+
+use common::params::Boundary;
+
+use super::params;
+use super::{tail, tile};
+use crate::Error;
+use crate::opencl::device::Device;
+use crate::opencl::device::kernel::Program;
+use crate::wavelet::Scheme;
+
+/// Sliding windows for groups of many work-items.
+pub(crate) const SLAB: [&str; 7] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/lifting.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/shared/source.cl"),
+    include_str!("../../../cl/transform/dwt.cl"),
+    include_str!("../../../cl/transform/idwt.cl"),
+];
+/// Sliding windows for single work-items.
+pub(crate) const STRIP: [&str; 8] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/shared/boundary.cl"),
+    include_str!("../../../cl/shared/lifting.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/shared/strip.cl"),
+    include_str!("../../../cl/shared/source.cl"),
+    include_str!("../../../cl/transform/dwt_strip.cl"),
+    include_str!("../../../cl/transform/idwt_strip.cl"),
+];
+/// The kernels for blocks.
+const CODEC: [&str; 5] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/quad/quad.cl"),
+    include_str!("../../../cl/quad/quad_quantise.cl"),
+    include_str!("../../../cl/quad/quad_encode.cl"),
+    include_str!("../../../cl/quad/quad_decode.cl"),
+];
+
+/// The texts of all kernels that settings for the streams' transform are measured with.
+pub(crate) fn transform_texts() -> Vec<&'static str> {
+    [&SLAB[..], &STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
+}
+
+impl Device {
+    /// The kernels for blocks, built on first use; an error if the device cannot run them.
+    pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program, Error> {
+        // The boundary means nothing to them.
+        let options = params::defines(&self.tuning, Boundary::Symmetric);
+        self.build(&CODEC, &format!("{options} -D LOSSLESS={}", u8::from(lossless)))
+    }
+
+    /// The kernels for the transform of streams with this boundary, likewise.
+    pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program, Error> {
+        self.fused_program(boundary, "")
+    }
+
+    /// The same with these options of `cl/shared/source.cl`.
+    pub(crate) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program, Error> {
+        self.build(self.windows(), &[&params::defines(&self.tuning, boundary), options].concat())
+    }
+
+    fn windows(&self) -> &'static [&'static str] {
+        if self.tuning.group_size == 1 { &STRIP } else { &SLAB }
+    }
+
+    /// Whether [`Self::transform_program`] has been built, and nothing else is needed.
+    pub(crate) fn has_transform(&self, boundary: Boundary) -> bool {
+        self.tuning.scheme == Scheme::Slab && self.is_built(self.windows(), &params::defines(&self.tuning, boundary))
+    }
+}

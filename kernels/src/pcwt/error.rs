@@ -1,0 +1,49 @@
+//! What a frame of the profile may hold, and the error where it does not.
+
+/// Most bits of a magnitude that the coder takes. Samples of 8 bits give at most 13, those of 10 two more.
+pub(crate) const MAX_LENGTH: u8 = 20;
+/// Most bit planes that can be left out: what is left still fits an i32 when it is decoded.
+pub const QMIN_MAX: u8 = 10;
+
+/// Why a frame of the profile `pcwt` cannot be made or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PcwtError {
+    /// Fewer bytes than the head of a frame.
+    #[error("the head of a frame of this size takes {needed} bytes, there are {given}")]
+    TooShort {
+        /// Bytes up to the first group.
+        needed: usize,
+        /// Bytes there are.
+        given: usize,
+    },
+    /// More bit planes left out than there can be.
+    #[error("Qmin is {found}: it must be 0 to {QMIN_MAX}")]
+    Qmin {
+        /// What was given.
+        found: u8,
+    },
+    /// Longer magnitudes than the coder takes.
+    #[error("coefficients of {found} bits: there must be at most {MAX_LENGTH}")]
+    Peak {
+        /// Bits of the largest magnitude.
+        found: u8,
+    },
+    /// Groups that are longer or shorter together than the frame.
+    #[error("the groups of the frame take {wanted} bytes together, there are {given}")]
+    Length {
+        /// Sum of their lengths.
+        wanted: usize,
+        /// Bytes behind the head.
+        given: usize,
+    },
+    /// Bits that no encoder makes.
+    #[error("group {group} of {of} of channel {channel} is damaged")]
+    Group {
+        /// Channel, from 0.
+        channel: usize,
+        /// The first such group of the channel, from 0.
+        group: usize,
+        /// How many groups the channel has.
+        of: usize,
+    },
+}
