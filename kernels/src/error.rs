@@ -13,6 +13,7 @@ pub const MAX_DB: f64 = 100.0;
 
 /// Why a picture could not be coded, decoded or transformed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A frame of the profile `pcwt` that cannot be made or read.
     #[error("pcwt: {0}")]
@@ -239,4 +240,42 @@ pub enum Error {
         /// The driver's name or text for the failure.
         reason: String,
     },
+}
+
+impl Error {
+    /// Returns true if the device or the machine is at fault, false if what was asked of it is. Every variant is decided
+    /// here, so that no caller takes one that it does not know for a failure of the device.
+    pub fn is_of_device(&self) -> bool {
+        match self {
+            Self::BuiltWithoutOpenCl
+            | Self::NoOpenClPlatform
+            | Self::NoSuchDevice { .. }
+            | Self::OutOfMemory { .. }
+            | Self::OutOfDeviceMemory { .. }
+            | Self::Device { .. } => true,
+            Self::Pcwt(_)
+            | Self::WrongProfile { .. }
+            | Self::FilterBank(_)
+            | Self::BudgetTooSmall { .. }
+            | Self::PictureLength { .. }
+            | Self::PictureSize { .. }
+            | Self::PictureFormat { .. }
+            | Self::PictureDepth { .. }
+            | Self::DepthNotLossy { .. }
+            | Self::SampleTooLarge { .. }
+            | Self::NotExact { .. }
+            | Self::ImpossibleQuality { .. }
+            | Self::QualityOutOfReach { .. }
+            | Self::WrongTarget { .. }
+            | Self::BlockCount { .. }
+            | Self::TooManyLevels(_)
+            | Self::ValueCount { .. }
+            | Self::WrongElement { .. }
+            | Self::WrongValues { .. }
+            | Self::SchemeNotFor { .. }
+            | Self::NotOnThisBackend { .. }
+            | Self::DeviceNotApplicable { .. }
+            | Self::PipelineFull { .. } => false,
+        }
+    }
 }

@@ -21,12 +21,12 @@ use crate::{
 const BLOCKS_PER_TASK: usize = 8;
 
 /// Codes blocks of integers.
-enum Coder {
+enum LosslessCoder {
     Reference,
     Cpu(Box<IntegerCoder>),
 }
 
-impl Coder {
+impl LosslessCoder {
     /// The one that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
         if backend.name == "reference" { Self::Reference } else { Self::Cpu(Box::new(IntegerCoder::new())) }
@@ -86,7 +86,7 @@ impl Encoder for LosslessEncoder {
         let squares = squares.squares::<i32>(pyramids)?;
         let blocks = self.codes.par_iter_mut().zip(self.layout.blocks()).with_min_len(BLOCKS_PER_TASK);
         blocks.for_each_init(
-            || Coder::of(backend),
+            || LosslessCoder::of(backend),
             |coder, (code, block)| {
                 code.clear();
                 coder.encode(&load(block, pyramids, squares), Shape::from(block), code);
@@ -134,7 +134,7 @@ impl LosslessDecoder {
         let (coarse, backend) = (self.layout.coarse_blocks(), self.transform.backend());
         let blocks = self.blocks.par_iter_mut().zip(self.layout.blocks()).enumerate().with_min_len(BLOCKS_PER_TASK);
         let damaged = blocks.map_init(
-            || (Coder::of(backend), Vec::new()),
+            || (LosslessCoder::of(backend), Vec::new()),
             |(coder, decoded), (index, (values, block))| {
                 let state = frame.block(index);
                 if let BlockState::Coded(bytes) = state {

@@ -147,7 +147,7 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
     let frame_rate = FrameRate::new(30, 1).ok_or_else(|| Failure::device("30 frames a second are not possible"))?;
     let codec = CodecParams::default();
     let params = StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec };
-    let decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+    let decoder = open_decoder(&params, choice, device).map_err(|error| Failure::codec(&error))?;
     Ok(decoder.backend().clone())
 }
 
@@ -195,7 +195,7 @@ struct Open {
 
 impl Open {
     fn new(params: StreamParams, serial: u64, choice: BackendChoice, device: Option<&str>) -> Result<Self, Failure> {
-        let mut decoder = open_decoder(&params, choice, device).map_err(Failure::device)?;
+        let mut decoder = open_decoder(&params, choice, device).map_err(|error| Failure::codec(&error))?;
         let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
         // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
         // Missing blocks leave no trace in the decoder.
@@ -203,7 +203,7 @@ impl Open {
         let layout = BlockLayout::new(&params);
         let nothing = ReceivedFrame::empty(header, layout.blocks().len());
         for picture in &mut spare {
-            decoder.decode(&nothing, picture).map_err(Failure::device)?;
+            decoder.decode(&nothing, picture).map_err(|error| Failure::codec(&error))?;
         }
         let backend = decoder.backend().clone();
         limited!(
@@ -246,7 +246,7 @@ impl Open {
         let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
         let missing = Missing { blocks: arrived.frame.missing(), coarse: coarse.count() };
         let began = (stage.now)();
-        self.decoder.decode(&arrived.frame, &mut picture).map_err(Failure::device)?;
+        self.decoder.decode(&arrived.frame, &mut picture).map_err(|error| Failure::codec(&error))?;
         self.took = (7 * self.took + (stage.now)().since(began)) / 8;
         if self.stream.backend != *self.decoder.backend() {
             let backend = self.decoder.backend().clone();

@@ -173,8 +173,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Error::BudgetTooSmall { .. } => Failure::usage(format!(
             "the bit rate is too low for pictures of this size: {error}; raise --rate or lower the frame rate"
         )),
-        Error::DeviceNotApplicable { .. } => Failure::usage(error),
-        _ => Failure::device(error),
+        _ => Failure::codec(error),
     }
 }
 

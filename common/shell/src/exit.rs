@@ -38,6 +38,11 @@ impl Failure {
         Self { kind: Kind::Device, message: message.to_string() }
     }
 
+    /// A coder cannot be opened or has failed: exit code 3 if the device is at fault, 2 if what was asked of it is.
+    pub fn codec(error: &kernels::Error) -> Self {
+        if error.is_of_device() { Self::device(error) } else { Self::usage(error) }
+    }
+
     /// The network or an identity does not work: exit code 4.
     pub fn network(message: impl fmt::Display) -> Self {
         Self { kind: Kind::Network, message: message.to_string() }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::decode_block::{self, Job, LANES, Scratch};
 use super::plane::Plane;
-use super::tile::{Place, TILE};
+use super::tile::{TILE, TilePlace};
 use super::{backend, open_planes};
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
@@ -23,7 +23,7 @@ const GROUPS_PER_TASK: usize = 2;
 /// A block whose bytes are there.
 struct Coded<'a> {
     job: Job<'a>,
-    place: &'a Place,
+    place: &'a TilePlace,
     is_coarse: bool,
     is_zero: &'a mut bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct CpuDecoder {
     params: StreamParams,
     layout: BlockLayout,
     planes: Vec<Plane>,
-    places: Vec<Place>,
+    places: Vec<TilePlace>,
     /// Of every block: whether the bands hold nothing but zeros there.
     is_zero: Vec<bool>,
     damaged: u64,
@@ -124,7 +124,7 @@ fn decode_group(scratch: &mut Scratch, group: &mut [Coded<'_>], planes: &[Mutex<
 }
 
 /// Makes a block zero that is not yet.
-fn clear(place: &Place, is_zero: &mut bool, plane: &mut Plane) {
+fn clear(place: &TilePlace, is_zero: &mut bool, plane: &mut Plane) {
     if !*is_zero {
         plane.store(place, &[0.0; TILE]);
         *is_zero = true;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::encode_block::{self, Scratch};
 use super::plane::Plane;
-use super::tile::Place;
+use super::tile::TilePlace;
 use super::{backend, open_planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
@@ -79,7 +79,7 @@ impl Encoder for CpuEncoder {
 #[derive(Debug)]
 struct Blocks {
     planes: Vec<Plane>,
-    places: Vec<Place>,
+    places: Vec<TilePlace>,
     codes: Vec<Vec<u8>>,
 }
 

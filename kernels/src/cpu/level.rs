@@ -37,7 +37,7 @@ impl Level {
 
 /// Where the detail of a level lies in the coefficients.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct DetailPlace {
     /// From one row to the next.
     pub(super) pitch: usize,
     /// Column at which HL and HH start.

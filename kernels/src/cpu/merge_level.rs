@@ -4,7 +4,7 @@ use common::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::Filter;
-use super::level::{Level, Place, Rows};
+use super::level::{DetailPlace, Level, Rows};
 use super::line::{HALO, Lines};
 use super::output::Output;
 use super::row;
@@ -20,7 +20,7 @@ pub(super) struct Bands<'a, T> {
     /// The coefficients that hold the detail.
     pub(super) detail: &'a [T],
     /// Where in them.
-    pub(super) place: Place,
+    pub(super) place: DetailPlace,
 }
 
 impl<'a, T> Bands<'a, T> {

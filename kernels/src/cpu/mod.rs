@@ -36,7 +36,7 @@ use common::pyramid::{Block, BlockLayout};
 use crate::{BackendInfo, DeviceInfo, DeviceKind};
 use plane::Plane;
 use simd::Simd;
-use tile::Place;
+use tile::TilePlace;
 
 pub(crate) use decoder::CpuDecoder;
 pub(crate) use encoder::CpuEncoder;
@@ -65,10 +65,10 @@ fn backend(reason: String) -> BackendInfo {
 }
 
 /// The planes of a stream and where its blocks lie in them.
-fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<Place>) {
+fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<TilePlace>) {
     let planes: Vec<Plane> =
         layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();
-    let place = |block: &Block| Place::new(block, |x, y| planes[block.channel.index()].compact(x, y));
+    let place = |block: &Block| TilePlace::new(block, |x, y| planes[block.channel.index()].compact(x, y));
     let places = layout.blocks().iter().map(place).collect();
     (planes, places)
 }

@@ -6,7 +6,7 @@ use common::pyramid::{Orientation, Pyramid};
 
 use super::input::PictureRows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
-use super::tile::{Place, TILE};
+use super::tile::{TILE, TilePlace};
 use crate::PictureRef;
 use crate::wavelet::Wavelet;
 
@@ -44,7 +44,7 @@ impl Plane {
     }
 
     /// Copies a block's coefficients into the bands.
-    pub(super) fn store(&mut self, place: &Place, tile: &[f32; TILE]) {
+    pub(super) fn store(&mut self, place: &TilePlace, tile: &[f32; TILE]) {
         place.store(tile, &mut self.bands, self.pitch);
     }
 

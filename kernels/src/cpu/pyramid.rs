@@ -5,7 +5,7 @@ use common::pyramid::Pyramid;
 
 use super::filter::Filter;
 use super::input::Input;
-use super::level::{Level, Place, Rows};
+use super::level::{DetailPlace, Level, Rows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
 use super::split_level::split_level;
@@ -25,15 +25,15 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Where the detail of a level lies.
-    pub(super) fn place(self, pyramid: &Pyramid, level: usize) -> Place {
+    pub(super) fn place(self, pyramid: &Pyramid, level: usize) -> DetailPlace {
         match self {
             Self::Compact(pitch) => {
                 let (columns, rows) = pyramid.transform_extent(level);
-                Place { pitch, right: columns.div_ceil(2), below: rows.div_ceil(2) * pitch }
+                DetailPlace { pitch, right: columns.div_ceil(2), below: rows.div_ceil(2) * pitch }
             }
             Self::Square => {
                 let (pitch, half) = (pyramid.side(), pyramid.side() >> level);
-                Place { pitch, right: half, below: half * pitch }
+                DetailPlace { pitch, right: half, below: half * pitch }
             }
         }
     }

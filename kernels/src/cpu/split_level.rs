@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::filter::Filter;
 use super::input::Input;
-use super::level::{Level, Place};
+use super::level::{DetailPlace, Level};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
@@ -20,7 +20,7 @@ struct Written<'a, T> {
     beside: &'a mut [T],
     /// Rows of the lower half: LH, and HH at column `right`.
     below: &'a mut [T],
-    place: Place,
+    place: DetailPlace,
 }
 
 impl<T> Written<'_, T> {
@@ -42,7 +42,7 @@ pub(super) fn split_level<T: Element>(
     from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
-    place: Place,
+    place: DetailPlace,
     scratch: &mut Scratch<T>,
 ) {
     let Scratch { windows, ends } = scratch;
@@ -63,7 +63,7 @@ fn split_segments<T: Element>(
     from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
-    place: Place,
+    place: DetailPlace,
     windows: &mut [Window<T>],
 ) {
     let (low_rows, high_rows) = (level.rows.div_ceil(2), level.rows / 2);

@@ -11,7 +11,7 @@ pub(super) const QUADS: usize = BLOCK_SIDE / 2;
 
 /// A block and where it lies in its plane's compact bands.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct TilePlace {
     /// Channel index.
     pub(super) channel: usize,
     /// What decides the block's code.
@@ -29,7 +29,7 @@ enum Position {
     Table(Vec<u32>),
 }
 
-impl Place {
+impl TilePlace {
     /// Finds a block among the bands of its plane, of which `compact` says where a coefficient (x, y) of the square lies.
     pub(super) fn new(block: &Block, compact: impl Fn(usize, usize) -> Option<usize>) -> Self {
         let rect = block.rect;

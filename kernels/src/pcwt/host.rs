@@ -10,12 +10,12 @@ use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformPar
 
 /// What codes the coefficients.
 #[derive(Clone, Copy, Debug)]
-enum Coder {
+enum TreeCoder {
     Reference,
     Cpu,
 }
 
-impl Coder {
+impl TreeCoder {
     /// The one that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
         if backend.name == "reference" { Self::Reference } else { Self::Cpu }
@@ -69,7 +69,7 @@ impl PcwtEncoder for HostCoder {
         }
         let planes = Values::I32(rct::planes(picture, self.params.chroma)?);
         self.transform.forward_planes_into(&planes, &mut self.squares)?;
-        let coder = Coder::of(self.transform.backend());
+        let coder = TreeCoder::of(self.transform.backend());
         let squares = self.squares.squares::<i32>(&self.pyramids)?;
         let channels = squares.iter().zip(&self.trees).map(|(square, tree)| coder.encode(square, tree, qmin));
         let frame = write(qmin, &channels.collect::<Vec<_>>())?;
@@ -85,7 +85,7 @@ impl PcwtDecoder for HostCoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
         check_target(out, self.params.size, &self.params)?;
         let frame = parse(bytes, &self.trees)?;
-        let coder = Coder::of(self.transform.backend());
+        let coder = TreeCoder::of(self.transform.backend());
         let squares = self.squares.squares_mut::<i32>(&self.pyramids)?;
         let channels = frame.channels.iter().zip(&self.trees).zip(squares);
         for (index, ((channel, tree), square)) in channels.enumerate() {

@@ -13,7 +13,6 @@ pub(crate) mod tree;
 use common::params::StreamParams;
 use common::pyramid::Pyramid;
 
-pub(crate) use self::error::MAX_LENGTH;
 pub use self::error::{PcwtError, QMIN_MAX};
 pub(crate) use self::frame::{CodedChannel, ReceivedChannel, parse, write};
 pub use self::open::{open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};

@@ -42,17 +42,17 @@ weighted!(f64);
 /// The address tables of all row lengths of a transform.
 #[derive(Clone, Debug)]
 pub struct Tables<T> {
-    forward: BTreeMap<usize, Vec<Row<T>>>,
-    inverse: BTreeMap<usize, Vec<Row<T>>>,
+    forward: BTreeMap<usize, Vec<Weights<T>>>,
+    inverse: BTreeMap<usize, Vec<Weights<T>>>,
 }
 
 /// Inputs of an output, with their weights.
-type Row<T> = Vec<(usize, T)>;
+type Weights<T> = Vec<(usize, T)>;
 
 impl<T: Weighted> Tables<T> {
     /// The tables for planes of `pyramid`.
     pub fn new(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Self {
-        let rounded = |rows: Vec<address::Row>| -> Vec<Row<T>> {
+        let rounded = |rows: Vec<address::Row>| -> Vec<Weights<T>> {
             let term = |&(source, weight): &(usize, f64)| (source, T::nearest(weight));
             rows.iter().map(|row| row.terms().iter().map(term).collect()).collect()
         };
@@ -81,7 +81,8 @@ impl<T: Weighted> Tables<T> {
 }
 
 /// The outputs that the table for rows of this length makes of `inputs`; none if there is no such table.
-fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<Row<T>>>, inputs: &[T]) -> Vec<T> {
-    let sum = |row: &Row<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));
+fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<Weights<T>>>, inputs: &[T]) -> Vec<T> {
+    let sum =
+        |row: &Weights<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));
     tables.get(&inputs.len()).map(|rows| rows.iter().map(sum).collect()).unwrap_or_default()
 }

@@ -68,16 +68,6 @@ fn run(command: Command) -> Result<String> {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    use kernels::Error;
-    match error.downcast_ref() {
-        Some(
-            Error::BuiltWithoutOpenCl
-            | Error::NoOpenClPlatform
-            | Error::NoSuchDevice { .. }
-            | Error::OutOfDeviceMemory { .. }
-            | Error::OutOfMemory { .. }
-            | Error::Device { .. },
-        ) => EXIT_DEVICE,
-        _ => EXIT_USAGE,
-    }
+    let of_device = error.downcast_ref().is_some_and(kernels::Error::is_of_device);
+    if of_device { EXIT_DEVICE } else { EXIT_USAGE }
 }

@@ -44,6 +44,6 @@ pub struct PipelineParams {
     pub stripes: usize,
     /// Whether the channels of a frame may overlap.
     pub overlap: bool,
-    /// Whether [`Collected::timeline`] knows every command. Without, launches cost less.
+    /// Whether [`super::pipeline::Collected::timeline`] knows every command. Without, launches cost less.
     pub timed: bool,
 }

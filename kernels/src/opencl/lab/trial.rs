@@ -70,10 +70,10 @@ impl PassTimes {
 }
 
 /// A pass of one channel.
-type Pass = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<(), Error>;
+type PassFn = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<(), Error>;
 
-const FORWARD: Pass = |pipeline, events| pipeline.transform.run_forward(&pipeline.queue, events);
-const INVERSE: Pass = |pipeline, events| pipeline.transform.run_inverse(&pipeline.queue, events);
+const FORWARD: PassFn = |pipeline, events| pipeline.transform.run_forward(&pipeline.queue, events);
+const INVERSE: PassFn = |pipeline, events| pipeline.transform.run_inverse(&pipeline.queue, events);
 
 impl Trial {
     /// Fills the planes with samples and transforms them there and back for the first time. Returns the coefficients
@@ -97,7 +97,7 @@ impl Trial {
         Ok(PassTimes { forward: self.pass(FORWARD)?, inverse: self.pass(INVERSE)? })
     }
 
-    fn pass(&mut self, pass: Pass) -> Result<Duration, Error> {
+    fn pass(&mut self, pass: PassFn) -> Result<Duration, Error> {
         let mut events = Vec::new();
         for pipeline in &self.pipelines {
             pass(pipeline, &mut events)?;

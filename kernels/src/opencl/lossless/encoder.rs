@@ -18,7 +18,7 @@ use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, Pass};
-use crate::opencl::quad::gather::{Gather, Place};
+use crate::opencl::quad::gather::{Gather, SlotPlace};
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 
@@ -95,7 +95,7 @@ impl OpenClLosslessEncoder {
         })?;
         wait(&running)?;
         let lengths: Vec<_> = owners.iter().map(|&(channel, number)| coders[channel].sizes()[number]).collect();
-        let places = owners.iter().map(|&(channel, slot)| Place { channel, slot });
+        let places = owners.iter().map(|&(channel, slot)| SlotPlace { channel, slot });
         let (first, mut recorder) = (&channels[0], Recorder::default());
         let (ends, data) = gather.run(&first.queue, first.channel, places, &lengths, &mut recorder)?;
         // Nothing tells the parts of a frame from one another.

@@ -19,7 +19,7 @@ pub(crate) struct OpenClPcwtDecoder {
     params: StreamParams,
     trees: Vec<pcwt::Tree>,
     channels: Channels,
-    coders: Vec<Coder>,
+    coders: Vec<TreeDecoder>,
     writer: Writer,
     backend: BackendInfo,
 }
@@ -41,7 +41,8 @@ impl OpenClPcwtDecoder {
 
     fn with(device: &Arc<Device>, params: &StreamParams, channels: Channels, reason: String) -> Result<Self, Error> {
         let program = program(device)?;
-        let coders = channels.iter().map(|channel| Coder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
+        let coders =
+            channels.iter().map(|channel| TreeDecoder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
         let writer = Writer::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
         let backend = backend(device, reason);
         Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
@@ -85,7 +86,7 @@ impl PcwtDecoder for OpenClPcwtDecoder {
 }
 
 /// Memory and kernels that decode one channel.
-struct Coder {
+struct TreeDecoder {
     data: Staged<u8>,
     ends: Staged<u32>,
     damaged: Staged<i32>,
@@ -99,7 +100,7 @@ const COUNT: u32 = 5;
 const PEAK: u32 = 7;
 const QMIN: u32 = 8;
 
-impl Coder {
+impl TreeDecoder {
     fn new(channel: &ChannelTree, program: &Program) -> Result<Self, Error> {
         let (plane, groups) = (&channel.plane, channel.tree.groups.len());
         let (queue, transform) = (&plane.queue, &plane.transform);

@@ -21,7 +21,7 @@ pub(crate) struct OpenClPcwtEncoder {
     params: StreamParams,
     channels: Channels,
     reader: Reader,
-    coders: Vec<Coder>,
+    coders: Vec<TreeEncoder>,
     backend: BackendInfo,
 }
 
@@ -44,13 +44,13 @@ impl OpenClPcwtEncoder {
             Staged::<i32>::memory(1, memory);
             Staged::<u32>::memory(groups, memory);
             Staged::<u32>::memory(groups, memory);
-            Staged::<u8>::memory(Coder::capacity(pyramid.plane().pixels()), memory);
+            Staged::<u8>::memory(TreeEncoder::capacity(pyramid.plane().pixels()), memory);
         })?;
         let program = program(&device)?;
         // One work-item after another on a processor, side by side on a graphics card.
         let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
         let joining = joining.unwrap_or(suited);
-        let coders = channels.iter().map(|channel| Coder::new(channel, &program, joining));
+        let coders = channels.iter().map(|channel| TreeEncoder::new(channel, &program, joining));
         Ok(Self {
             params: *params,
             coders: coders.collect::<Result<_, _>>()?,
@@ -90,7 +90,7 @@ impl PcwtEncoder for OpenClPcwtEncoder {
 }
 
 /// Memory and kernels that code one channel.
-struct Coder {
+struct TreeEncoder {
     maxima: Kernel,
     peak: Staged<i32>,
     find_peak: Kernel,
@@ -115,7 +115,7 @@ const MAXIMA_QMIN: u32 = 5;
 const ENCODE_QMIN: u32 = 6;
 const GATHERED: u32 = 3;
 
-impl Coder {
+impl TreeEncoder {
     /// Bytes of all groups of a plane that there is room for at first: a byte a sample. More is allocated when a frame needs it.
     fn capacity(samples: usize) -> usize {
         samples.max(4096)

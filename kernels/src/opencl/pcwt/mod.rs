@@ -14,8 +14,9 @@ use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Buffer;
 use crate::opencl::lossless::channel::{IntegerChannel, LSIZE, Plan};
+use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
-use crate::pcwt::{GROUP_SIDE, Group, MAX_LENGTH, Tree};
+use crate::pcwt::{GROUP_SIDE, Group, Tree};
 use crate::{Error, TransformParams};
 
 /// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as

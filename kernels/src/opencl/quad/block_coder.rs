@@ -10,7 +10,7 @@ use common::coded::{FrameHeader, StepIndex};
 
 use super::blocks::{ChannelBlocks, Square};
 use super::channel_coder::{ChannelCoder, Pass};
-use super::gather::{Gather, Place};
+use super::gather::{Gather, SlotPlace};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::Recorder;
@@ -28,7 +28,7 @@ pub(crate) fn areas(codes_whole_frames: bool) -> usize {
 }
 
 /// The block coder of a frame: all channels.
-pub(crate) struct Coder {
+pub(crate) struct FrameCoder {
     pub(crate) pipelines: Vec<ChannelPipeline>,
     pub(crate) recorder: Recorder,
     pub(crate) overlap: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Coder {
     running: Vec<Event>,
 }
 
-impl Coder {
+impl FrameCoder {
     /// For the blocks of each channel, of which a frame has `blocks` in all.
     pub(crate) fn new(
         pipelines: Vec<ChannelPipeline>,
@@ -135,13 +135,13 @@ impl Coder {
         let Self { pipelines, channels, gather, owners, recorder, .. } = self;
         let places = owners.iter().enumerate().map(|(index, &(channel, number))| {
             let area = areas[usize::from(index >= fine)];
-            Place { channel, slot: area * channels[channel].blocks.indices.len() + number }
+            SlotPlace { channel, slot: area * channels[channel].blocks.indices.len() + number }
         });
         gather.run(&pipelines[0].queue, pipelines[0].channel, places, lengths, recorder)
     }
 }
 
-impl BlockCoder for Coder {
+impl BlockCoder for FrameCoder {
     fn block_count(&self) -> usize {
         self.blocks
     }

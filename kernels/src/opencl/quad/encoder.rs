@@ -7,7 +7,7 @@ use common::coded::CodedFrame;
 use common::params::StreamParams;
 use common::pyramid::BlockLayout;
 
-use super::block_coder::{self, Coder};
+use super::block_coder::{self, FrameCoder};
 use super::blocks::ChannelBlocks;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::{Interval, Sampling, Stage, Timeline};
@@ -22,7 +22,7 @@ use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
 pub struct OpenClEncoder {
     params: StreamParams,
     rate: RateControl,
-    coder: Coder,
+    coder: FrameCoder,
     uploads: Uploads,
     sampling: Sampling,
     timeline: Timeline,
@@ -50,7 +50,7 @@ impl OpenClEncoder {
         Ok(Self {
             params: *params,
             rate: RateControl::new(blocks, chunk),
-            coder: Coder::new(pipelines, channel_blocks, areas)?,
+            coder: FrameCoder::new(pipelines, channel_blocks, areas)?,
             uploads,
             sampling: Sampling::default(),
             timeline: Timeline::default(),
@@ -67,7 +67,7 @@ impl OpenClEncoder {
         let counts = ChannelBlocks::memory(params, &layout, &mut memory);
         let areas = block_coder::areas(codes_whole_frames(device));
         let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
-        Coder::memory(samples, &counts, areas, &mut memory);
+        FrameCoder::memory(samples, &counts, areas, &mut memory);
         Ok(memory)
     }
 

@@ -12,7 +12,7 @@ use crate::opencl::device::timeline::{Recorder, Stage};
 
 /// Where a block's bytes lie.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct SlotPlace {
     pub(crate) channel: usize,
     /// Which of the channel's slots.
     pub(crate) slot: usize,
@@ -65,7 +65,7 @@ impl Gather {
         &mut self,
         queue: &Queue,
         channel: Channel,
-        places: impl Iterator<Item = Place>,
+        places: impl Iterator<Item = SlotPlace>,
         lengths: &[u32],
         recorder: &mut Recorder,
     ) -> Result<(Vec<u32>, Vec<u8>), Error> {

@@ -24,7 +24,7 @@ pub(crate) struct RowColumn<T> {
 }
 
 /// One launch: the squares between which it goes, and the lines.
-struct Pass<'a> {
+struct LinePass<'a> {
     from: Square<'a>,
     to: Square<'a>,
     line: Line,
@@ -40,8 +40,8 @@ impl<T: Tabled> RowColumn<T> {
         Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
-    fn launch(&self, pass: Pass<'_>, direction: Direction) -> Result<Launch, Error> {
-        let Pass { from, to, line, lines } = pass;
+    fn launch(&self, pass: LinePass<'_>, direction: Direction) -> Result<Launch, Error> {
+        let LinePass { from, to, line, lines } = pass;
         let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
         let sizes = [table.outputs, lines].map(Arg::from);
         let args = [&from[..], &to, &sizes, &table.args()].concat();
@@ -81,14 +81,14 @@ impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
         let [rows, columns] = lines(&level.size, Direction::Forward);
         let scratch = address::plain(level.scratch, level.size.in_h);
-        let first = Pass {
+        let first = LinePass {
             from: address::plain(level.fine.buffer, level.fine.pitch),
             to: scratch,
             line: rows,
             lines: level.size.in_h,
         };
         let lines = rows.coefficients();
-        let second = Pass { from: scratch, to: address::split(level), line: columns, lines };
+        let second = LinePass { from: scratch, to: address::split(level), line: columns, lines };
         Ok(vec![self.launch(first, Direction::Forward)?, self.launch(second, Direction::Forward)?])
     }
 
@@ -96,8 +96,8 @@ impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
         let [rows, columns] = lines(&level.size, Direction::Inverse);
         let scratch = address::plain(level.scratch, level.size.in_h);
         let lines = rows.coefficients();
-        let first = Pass { from: address::split(level), to: scratch, line: columns, lines };
-        let second = Pass {
+        let first = LinePass { from: address::split(level), to: scratch, line: columns, lines };
+        let second = LinePass {
             from: scratch,
             to: address::plain(level.fine.buffer, level.fine.pitch),
             line: rows,

@@ -34,20 +34,20 @@ pub(crate) const INVERSE: [&str; 7] = [
 /// Any wavelet in any element; any boundary but periodic ends of odd length.
 pub(crate) struct Separable {
     boundary: Boundary,
-    forward: Pass,
-    inverse: Pass,
+    forward: TilePass,
+    inverse: TilePass,
     /// Rows that a tile reads beyond those of its own pairs.
     reach: usize,
 }
 
 /// One direction.
-struct Pass {
+struct TilePass {
     shape: TileShape,
     options: String,
     program: Program,
 }
 
-impl Pass {
+impl TilePass {
     fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self, Error> {
         let shape = TileShape::from(shape);
         let options = [&options.concat(), params::tile_defines(&shape).as_str()].concat();
@@ -73,8 +73,8 @@ impl Separable {
         let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element), hints];
         Ok(Self {
             boundary,
-            forward: Pass::new(device, tuning.forward_tile, &options, &FORWARD)?,
-            inverse: Pass::new(device, tuning.inverse_tile, &options, &INVERSE)?,
+            forward: TilePass::new(device, tuning.forward_tile, &options, &FORWARD)?,
+            inverse: TilePass::new(device, tuning.inverse_tile, &options, &INVERSE)?,
             reach: lifting.steps.iter().map(|taps| 2 * taps.len() - 1).sum(),
         })
     }

@@ -46,7 +46,7 @@ pub(super) struct Code {
 }
 
 /// Turns steps into code, one after another.
-pub(super) struct Coder {
+pub(super) struct CodeWriter {
     element: Element,
     boundary: Boundary,
     own: [String; 4],
@@ -55,7 +55,7 @@ pub(super) struct Coder {
     code: Code,
 }
 
-impl Coder {
+impl CodeWriter {
     /// For quadruples whose components are in `ll0`, `hl0`, `lh0`, `hh0`.
     pub(super) fn new(element: Element, boundary: Boundary) -> Self {
         Self {
@@ -156,14 +156,14 @@ impl Coder {
 }
 
 /// Value of a component of the quadruple at an offset after so many lifts of the step.
-type Stage = (Component, usize, (i32, i32));
+type CellKey = (Component, usize, (i32, i32));
 
 /// Lifting steps without a barrier between them.
 struct Nest<'a> {
-    coder: &'a mut Coder,
+    coder: &'a mut CodeWriter,
     lifts: &'a [Lift],
     /// Variables of the values computed so far.
-    known: BTreeMap<Stage, String>,
+    known: BTreeMap<CellKey, String>,
 }
 
 impl Nest<'_> {
@@ -174,7 +174,7 @@ impl Nest<'_> {
     }
 
     /// The variable of a value, computed if it is not there.
-    fn value(&mut self, stage: Stage) -> String {
+    fn value(&mut self, stage: CellKey) -> String {
         let (component, done, at) = stage;
         let Some(before) = done.checked_sub(1) else { return self.coder.value(component, at) };
         if let Some(name) = self.known.get(&stage) {

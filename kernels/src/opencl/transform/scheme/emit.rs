@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use common::params::Boundary;
 
-use super::code::{Cell, Code, Coder};
+use super::code::{Cell, Code, CodeWriter};
 use super::matrix::Component;
 use super::step::Step;
 use crate::wavelet::Element;
@@ -37,7 +37,7 @@ pub(super) struct Function {
 /// stored, then comes one barrier. Nobody may still be reading a slot when it is written: it must be neither read in
 /// the step before nor hold what is read later. A cell once read stays in a variable until it changes.
 pub(super) fn function(name: &str, steps: &[Step], element: Element, boundary: Boundary) -> Function {
-    let mut coder = Coder::new(element, boundary);
+    let mut coder = CodeWriter::new(element, boundary);
     let mut codes: Vec<_> = steps.iter().map(|step| coder.code(step)).collect();
     let mut seen = BTreeSet::new();
     let (mut reach, mut step_reach) = (Reach::default(), Reach::default());
