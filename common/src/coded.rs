@@ -139,7 +139,8 @@ pub struct ReceivedFrame {
 enum Slot {
     Missing,
     Zero,
-    Coded(Range<usize>),
+    /// Where its bytes are: 32 bits hold the largest frame, and there are many slots.
+    Coded(Range<u32>),
 }
 
 impl ReceivedFrame {
@@ -165,9 +166,9 @@ impl ReceivedFrame {
         if bytes.is_empty() {
             *slot = Slot::Zero;
         } else {
-            let start = self.data.len();
+            let Ok(end) = u32::try_from(self.data.len() + bytes.len()) else { return false };
+            *slot = Slot::Coded(self.data.len() as u32..end);
             self.data.extend_from_slice(bytes);
-            *slot = Slot::Coded(start..self.data.len());
         }
         self.missing -= 1;
         true
@@ -178,7 +179,7 @@ impl ReceivedFrame {
         match self.slots.get(index) {
             None | Some(Slot::Missing) => BlockState::Missing,
             Some(Slot::Zero) => BlockState::Zero,
-            Some(Slot::Coded(range)) => BlockState::Coded(&self.data[range.clone()]),
+            Some(Slot::Coded(range)) => BlockState::Coded(&self.data[range.start as usize..range.end as usize]),
         }
     }
 }

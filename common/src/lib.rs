@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allowance;
 pub mod clock;
 pub mod coded;
 pub mod config;

@@ -154,6 +154,13 @@ impl Pyramid {
     }
 }
 
+/// Coefficients of the squares of all channels of pictures of `size`: what a decoder sets memory aside for, up to a small
+/// factor, and goes over for every frame, however little of them the picture fills.
+pub fn squares(size: FrameSize, chroma: Chroma) -> u64 {
+    let planes = chroma.channels().iter().map(|&channel| chroma.plane_size(size, channel));
+    planes.map(|plane| (plane.width().max(plane.height()).next_power_of_two() as u64).pow(2)).sum()
+}
+
 /// Counts of possibly non-zero (low, high) coefficients of a row of which the first `extent` samples can be.
 fn split_extent(
     extent: usize,

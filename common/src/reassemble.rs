@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::assembly::{Assembly, Brought, Piece};
+use crate::allowance::Allowance;
 use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
 use crate::protection::prepare;
@@ -20,6 +21,11 @@ pub const WINDOW_FRAMES: usize = 3;
 const AHEAD_FRAMES_MIN: i128 = 64;
 /// Sources without a clock of their own may be this much faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
+/// Frames that may begin at once: those of a line that was dead as long as QUIC lets one be, but not fewer than these.
+const DEAD_LINE: Duration = Duration::from_secs(8);
+/// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more.
+/// Nothing is gained by coding a picture in more bytes than it has.
+const HELD_BYTES_MIN: usize = 8 << 20;
 /// Complete frames that are remembered to tell duplicates from late datagrams.
 const REMEMBERED: usize = 8;
 
@@ -32,7 +38,7 @@ pub enum DatagramOutcome {
     Duplicate,
     /// Its frame, or a newer one, has been released.
     Late,
-    /// Its frame is further ahead than a sender can be.
+    /// Its frame is further ahead than a sender can be, or one of more than a sender can send.
     TooFarAhead,
     /// It is not a datagram of this stream; the text says why.
     Malformed(&'static str),
@@ -78,6 +84,10 @@ impl AssembledFrame {
 pub struct Reassembler {
     blocks: usize,
     interval: Duration,
+    /// Bytes that the frames held may have together.
+    bytes_max: usize,
+    /// Frames that may begin.
+    begins: Allowance,
     /// Oldest first.
     held: VecDeque<Assembly>,
     ready: VecDeque<AssembledFrame>,
@@ -102,9 +112,13 @@ impl Reassembler {
     pub fn new(params: &StreamParams, start_frame: FrameId, now: Timestamp) -> Self {
         prepare();
         let before = FrameId(start_frame.0.wrapping_sub(1));
+        let interval = params.frame_rate.interval();
+        let at_once = (DEAD_LINE.as_micros() / interval.as_micros().max(1)) as u32;
         Self {
             blocks: BlockLayout::new(params).blocks().len(),
-            interval: params.frame_rate.interval(),
+            interval,
+            bytes_max: params.chroma.picture_format().bytes(params.size).max(HELD_BYTES_MIN),
+            begins: Allowance::new(at_once.max(AHEAD_FRAMES_MIN as u32), interval / SPEED_MAX as u32, now),
             held: VecDeque::with_capacity(WINDOW_FRAMES),
             ready: VecDeque::new(),
             released: before,
@@ -174,12 +188,16 @@ impl Reassembler {
         if i128::from(header.frame.ahead_of(self.newest)) > elapsed as i128 * SPEED_MAX + AHEAD_FRAMES_MIN {
             return Ok(DatagramOutcome::TooFarAhead);
         }
-        let Some(at) = self.find_or_open(header, now) else { return Ok(DatagramOutcome::Late) };
+        let at = match self.find_or_open(header, now) {
+            Ok(at) => at,
+            Err(outcome) => return Ok(outcome),
+        };
+        let room = self.bytes_max.saturating_sub(self.held.iter().map(Assembly::bytes).sum());
         let assembly = &mut self.held[at];
         if assembly.frame.frame.header != header.steps || assembly.frame.capture != header.capture {
             return Err("contradicts an earlier datagram of its frame");
         }
-        match assembly.take(piece, header, payload, &mut self.recovered)? {
+        match assembly.take(piece, header, payload, room, &mut self.recovered)? {
             Brought::Nothing => return Ok(DatagramOutcome::Duplicate),
             Brought::Parity => {}
             Brought::Blocks => {
@@ -200,21 +218,27 @@ impl Reassembler {
         Ok(DatagramOutcome::Accepted)
     }
 
-    /// Where the frame is held; `None` if there is no room because three newer ones are.
-    fn find_or_open(&mut self, header: &MediaHeader, now: Timestamp) -> Option<usize> {
+    /// Where the frame is held, or what becomes of the datagram: it is late if three newer ones are held.
+    fn find_or_open(&mut self, header: &MediaHeader, now: Timestamp) -> Result<usize, DatagramOutcome> {
         let older = |assembly: &Assembly| header.frame.is_newer_than(assembly.frame.id);
         let mut at = self.held.iter().take_while(|assembly| older(assembly)).count();
         if self.held.get(at).is_some_and(|assembly| assembly.frame.id == header.frame) {
-            return Some(at);
+            return Ok(at);
         }
-        if self.held.len() == WINDOW_FRAMES {
-            at = at.checked_sub(1)?;
-            let oldest = self.held.front()?.frame.id;
-            let oldest = self.release(oldest);
+        let is_full = self.held.len() == WINDOW_FRAMES;
+        if is_full && at == 0 {
+            return Err(DatagramOutcome::Late);
+        }
+        if !self.begins.take(now) {
+            return Err(DatagramOutcome::TooFarAhead);
+        }
+        if let Some(oldest) = self.held.front().filter(|_| is_full) {
+            let oldest = self.release(oldest.frame.id);
             self.ready.extend(oldest);
+            at -= 1;
         }
         self.held.insert(at, Assembly::new(header, self.blocks, now));
-        Some(at)
+        Ok(at)
     }
 }
 

@@ -200,7 +200,10 @@ fn contradictions_within_a_frame_are_malformed() {
 fn lying_lengths_reserve_no_more_than_a_frame_may_have() {
     let params = StreamParams { size: FrameSize::new(1_280, 720).unwrap(), ..params() };
     let mut reassembler = Reassembler::new(&params, FrameId(0), t(0));
-    let bytes_max = BYTES_PER_BLOCK_MAX * reassembler.blocks;
+    assert!(
+        WINDOW_FRAMES * BYTES_PER_BLOCK_MAX * reassembler.blocks > 2 * reassembler.bytes_max,
+        "the test shows nothing"
+    );
     let mut refused = 0;
     for frame in 0..20 {
         for block in 0..reassembler.blocks as u32 {
@@ -208,10 +211,23 @@ fn lying_lengths_reserve_no_more_than_a_frame_may_have() {
             refused += u32::from(matches!(outcome, DatagramOutcome::Malformed(_)));
             reassembler.poll_frame();
             assert!(reassembler.pending().count() <= WINDOW_FRAMES);
-            assert!(held_bytes(&reassembler) <= WINDOW_FRAMES * bytes_max);
+            assert!(held_bytes(&reassembler) <= reassembler.bytes_max);
         }
     }
     assert!(refused > 10_000, "{refused}");
+}
+
+#[test]
+fn more_frames_than_a_sender_can_send_are_not_begun() {
+    let mut reassembler = reassembler(0);
+    let mut begin = |frame: u32, us: u64| reassembler.on_datagram(&datagrams(frame)[0], t(us)) == ACCEPTED;
+    let at_once = (0..100_000).take_while(|&frame| begin(frame, 0)).count();
+    let (interval, dead) = (params().frame_rate.interval(), DEAD_LINE);
+    assert_eq!(at_once, (dead.as_micros() / interval.as_micros()) as usize);
+    // Twice as fast as they should come is not too fast, be it for ever.
+    let next = at_once as u32;
+    let half = interval.as_micros() as u64 / 2;
+    assert!((1..10_000).all(|number| begin(next + number, half * u64::from(number))));
 }
 
 proptest! {

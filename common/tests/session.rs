@@ -5,10 +5,12 @@ mod world;
 
 use std::time::Duration;
 
+use common::frame::{Chroma, FrameSize};
 use common::netsim::{NetConditions, Random, Scenario};
+use common::params::{Boundary, CodecParams, Padding, StreamParams};
 use common::protection::Protection;
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
-use common::units::{FrameId, SequenceNumber, Timestamp};
+use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::feedback::FeedbackHeader;
@@ -278,19 +280,51 @@ fn the_wrong_peer_is_told_why() {
 
 #[test]
 fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
-    let size = |width, height| common::frame::FrameSize::new(width, height).unwrap();
-    let events = |size_max| {
+    let size = |width, height| FrameSize::new(width, height).unwrap();
+    let events = |params: StreamParams, size_max| {
         let options = ReceiverOptions { size_max: Some(size_max), ..ReceiverOptions::default() };
         let mut receiver = ReceiverSession::new(options);
         receiver.on_connected(t(0));
         receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }, t(0)).unwrap();
-        let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
+        let welcome = ControlMessage::Welcome { params, start_frame: FrameId(0) };
         (receiver.on_control(welcome, t(0)), receiver.poll_event())
     };
     // The stream's pictures are 200x120.
-    assert!(matches!(events(size(120, 200)), (Ok(()), Some(ReceiverEvent::Start(_)))));
-    let (verdict, event) = events(size(200, 119));
-    assert!(event.is_none() && verdict.unwrap_err().to_string().contains("200x120"));
+    assert!(matches!(events(params(), size(120, 200)), (Ok(()), Some(ReceiverEvent::Start(_)))));
+    let refused = |params: StreamParams, size_max: FrameSize| {
+        let (verdict, event) = events(params, size_max);
+        let size = params.size.to_string();
+        assert!(
+            event.is_none() && verdict.unwrap_err().to_string().contains(&size),
+            "{size} where {size_max} are taken"
+        );
+    };
+    refused(params(), size(200, 119));
+    let largest = size(3_840, 2_160);
+    let narrow = CodecParams { boundary: Boundary::Periodic, padding: Padding::Zero, ..CodecParams::default() };
+    for giant in [size(16_384, 1), size(1, 16_384), size(8_192, 1_000), size(16_384, 16_384)] {
+        for (chroma, codec) in [(Chroma::C444, narrow), (Chroma::C420, CodecParams::default())] {
+            refused(StreamParams { size: giant, chroma, codec, ..params() }, largest);
+        }
+    }
+    // What has the same square, or is narrower than it, is taken; a thousand of the largest a second are not.
+    let ultra_hd = StreamParams { size: size(2_160, 3_840), chroma: Chroma::C444, codec: narrow, ..params() };
+    assert!(events(ultra_hd, largest).0.is_ok());
+    assert!(events(StreamParams { size: size(4_096, 1), ..ultra_hd }, largest).0.is_ok());
+    refused(StreamParams { frame_rate: FrameRate::new(1_000, 1).unwrap(), ..ultra_hd }, largest);
+}
+
+#[test]
+fn a_second_welcome_breaks_the_protocol() {
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    receiver.on_connected(t(0));
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+    receiver.on_control(hello, t(0)).unwrap();
+    let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
+    receiver.on_control(welcome.clone(), t(0)).unwrap();
+    assert!(receiver.on_control(welcome.clone(), t(0)).unwrap_err().to_string().contains("second Welcome"));
+    let start = receiver.poll_event();
+    assert!(matches!(start, Some(ReceiverEvent::Start(_))) && receiver.poll_event().is_none());
 }
 
 #[test]

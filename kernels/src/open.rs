@@ -75,9 +75,25 @@ pub fn open_smaller_decoder(
             let transform = TransformParams::without_finest(params, dropped_levels);
             Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?))
         }
-        Resolved::Cpu => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
-        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
+        Resolved::Cpu => {
+            memory::check(decoder_bytes(&layout))?;
+            Box::new(cpu::CpuDecoder::new(params, layout, reason))
+        }
+        Resolved::Reference => {
+            memory::check(decoder_bytes(&layout))?;
+            Box::new(reference::ReferenceDecoder::new(params, layout, reason))
+        }
     })
+}
+
+/// What a decoder of the processor allocates, about: the coefficients, and low bands of a third of their number. A plane
+/// that is not decomposed takes no more than the picture.
+fn decoder_bytes(layout: &BlockLayout) -> u64 {
+    let squares = layout.pyramids().iter().filter(|pyramid| pyramid.levels() > 0).map(|pyramid| {
+        let (columns, rows) = pyramid.transform_extent(1);
+        (columns * rows) as u64
+    });
+    squares.sum::<u64>() * 6
 }
 
 /// Whether this is a stream of the profile `quad`, of samples that its wavelet takes.

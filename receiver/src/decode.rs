@@ -46,11 +46,13 @@ pub enum Job {
     },
 }
 
-/// The decoder of stream `serial` is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The decoder of stream `serial` is there, or cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// From [`Job::Open`].
     pub serial: u64,
+    /// Why this machine cannot decode the stream, if it cannot.
+    pub refused: Option<String>,
 }
 
 /// A stream as the sinks know it.
@@ -165,11 +167,14 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
                 stage.pulse.excuse((stage.now)() + OPEN_MAX);
                 // The old decoder's device memory goes first.
                 let kept = opened.take().and_then(|open| open.keep_for(&params, serial));
-                opened = Some(match kept {
-                    Some(open) => open,
-                    None => Open::new(params, serial, choice, device)?,
-                });
-                (stage.opened)(Opened { serial });
+                let open = kept.map_or_else(|| Open::new(params, serial, choice, device), Ok);
+                let refused = open.as_ref().err().map(|failure| failure.message.clone());
+                if refused.is_some() {
+                    // A device that still decodes the smallest of streams works: it is this stream that is too much for it.
+                    probe(choice, device)?;
+                }
+                opened = open.ok();
+                (stage.opened)(Opened { serial, refused });
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && (stage.now)().since(arrived.released) > STALE;

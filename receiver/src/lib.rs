@@ -55,8 +55,8 @@ const RECORDING_DEPTH: usize = 16;
 /// for what was lost of it.
 const LIVE_DEPTH: usize = 2;
 
-/// Receives until the sender has finished, `frames` pictures are shown, a window is closed or the process is asked to
-/// stop. Call it on the main thread. Returns the last statistics.
+/// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are asked
+/// for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last statistics.
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
     if shared.peers.is_empty() {
@@ -102,7 +102,9 @@ pub fn run_over(
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
     decode::probe(choice, shared.device.as_deref())?;
-    let records = sinks.iter().all(|spec| matches!(spec, SinkSpec::Y4m(_)));
+    let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
+    let records = sinks.iter().all(is_file);
+    let one_stream = frames.is_some() || sinks.iter().any(is_file);
     let opened = sinks.iter().map(|spec| sink::open(spec, config.status_line, records)).collect::<Result<Vec<_>, _>>();
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
@@ -122,7 +124,8 @@ pub fn run_over(
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let network = {
         let jobs = jobs.clone();
-        let link = ReceiverLink::new(session, dials, jobs.clone(), command_queue, Arc::clone(&view), network_pulse);
+        let view = Arc::clone(&view);
+        let link = ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse);
         spawn("network", move || {
             let _closing = Closing(&jobs);
             turn(link)

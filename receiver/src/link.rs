@@ -19,9 +19,9 @@ use crate::decode::{Job, Opened};
 use crate::present::{End, LinkView};
 
 /// What other threads ask of the network thread; each is followed by a wake-up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The decoder is there.
+    /// The decoder is there, or cannot be.
     Opened(Opened),
     /// End the connection and the thread.
     End(End),
@@ -34,6 +34,7 @@ pub struct ReceiverLink {
     commands: Receiver<Command>,
     view: Arc<Mutex<LinkView>>,
     dials: bool,
+    one_stream: bool,
     serial: u64,
     /// Between frames of the last stream.
     interval: Duration,
@@ -43,17 +44,19 @@ pub struct ReceiverLink {
 
 impl ReceiverLink {
     /// A link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this side makes
-    /// the connection. `pulse` shows that the network thread turns.
+    /// the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread turns.
     pub fn new(
         options: ReceiverOptions,
         dials: bool,
+        one_stream: bool,
         jobs: Slot<Job>,
         commands: Receiver<Command>,
         view: Arc<Mutex<LinkView>>,
         pulse: Pulse,
     ) -> Self {
         let session = ReceiverSession::new(options);
-        Self { session, jobs, commands, view, dials, serial: 0, interval: Duration::ZERO, action: None, pulse }
+        let (serial, interval) = (0, Duration::ZERO);
+        Self { session, jobs, commands, view, dials, one_stream, serial, interval, action: None, pulse }
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
@@ -68,22 +71,34 @@ impl ReceiverLink {
                 let clock_offset_us = self.session.clock().offset_us();
                 self.jobs.replace(Job::Frame { arrived, clock_offset_us });
             }
-            ReceiverEvent::Finished => self.action = Some(Action::End),
+            ReceiverEvent::Finished if self.one_stream => self.action = Some(Action::End),
+            ReceiverEvent::Finished => limited!(info, "the sender has finished; waiting for the next call"),
             ReceiverEvent::PeerStopping => {
                 limited!(info, "the sender has stopped; waiting for it to come back");
                 self.action.get_or_insert(Action::Disconnect);
             }
-            ReceiverEvent::PeerReplaced if self.dials => {
-                let message = "another receiver with this machine's key has taken the stream over";
-                self.action = Some(Action::Fail(Failure::network(message)));
-            }
             ReceiverEvent::PeerReplaced => {
-                self.action.get_or_insert(Action::Disconnect);
+                self.part("another receiver with this machine's key has taken the stream over".to_owned());
             }
             ReceiverEvent::PeerRejected(reason) => {
-                let message = format!("the sender ended the connection: {}", Quoted(&reason));
-                self.action = Some(Action::Fail(Failure::network(message)));
+                self.part(format!("the sender ended the connection: {}", Quoted(&reason)));
             }
+        }
+    }
+
+    /// There will be no stream, says `message`: the end of a dialler that is for one; any other daemon goes on.
+    fn part(&mut self, message: String) {
+        if self.dials && self.one_stream {
+            self.action = Some(Action::Fail(Failure::network(message)));
+        } else {
+            limited!(warn, "{message}");
+            self.action.get_or_insert(Action::Disconnect);
+        }
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            self.on_event(event);
         }
     }
 
@@ -114,12 +129,18 @@ impl Link for ReceiverLink {
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         self.session.on_datagram(bytes, now);
+        // At once: many datagrams may come together, and each may bring a frame.
+        self.take_events();
     }
 
     fn on_wake(&mut self, now: Timestamp) {
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Opened(Opened { serial }) if serial == self.serial => self.session.ready(),
+                Command::Opened(Opened { serial, refused: None }) if serial == self.serial => self.session.ready(),
+                Command::Opened(Opened { serial, refused: Some(reason) }) if serial == self.serial => {
+                    self.session.refuse(format!("the stream is too much for the receiver: {reason}"));
+                    self.part(format!("the sender's stream is refused: {reason}"));
+                }
                 // The stream that this decoder was for has gone.
                 Command::Opened(_) => {}
                 Command::End(End::Finish) => {
@@ -156,14 +177,16 @@ impl Link for ReceiverLink {
         if self.session.is_streaming() { streaming_silence(self.interval) } else { IDLE_SILENCE }
     }
 
+    fn is_for_one_stream(&self) -> bool {
+        self.one_stream
+    }
+
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.session.poll_timeout()
     }
 
     fn poll_action(&mut self, _now: Timestamp) -> Option<Action> {
-        while let Some(event) = self.session.poll_event() {
-            self.on_event(event);
-        }
+        self.take_events();
         self.publish();
         let action = self.action.take();
         if action == Some(Action::End) {
@@ -192,8 +215,8 @@ mod tests {
     #[test]
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
-        let mut link =
-            ReceiverLink::new(ReceiverOptions::default(), true, Slot::new(), queue, Arc::default(), Pulse::default());
+        let (slot, view, pulse) = (Slot::new(), Arc::default(), Pulse::default());
+        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse);
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);
@@ -210,7 +233,7 @@ mod tests {
             link.on_control(Role::Sender, message, now).unwrap();
             assert!(link.poll_action(now).is_none());
         }
-        commands.send(Command::Opened(Opened { serial: 1 })).unwrap();
+        commands.send(Command::Opened(Opened { serial: 1, refused: None })).unwrap();
         link.on_wake(now);
         assert_eq!(link.silence_max(), Duration::from_millis(160), "three frames and 100 ms");
         link.on_disconnected(now);

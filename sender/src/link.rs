@@ -36,6 +36,8 @@ pub(crate) struct Parts {
     pub(crate) backend: Arc<BackendInfo>,
     pub(crate) stats: Statistics,
     pub(crate) dials: bool,
+    /// See [`Link::is_for_one_stream`].
+    pub(crate) one_stream: bool,
 }
 
 /// A sending session between the encode thread and the network.
@@ -132,22 +134,32 @@ impl SenderLink {
                 self.follow_target();
                 self.parts.gate.set_open(true);
             }
-            SenderEvent::Finished | SenderEvent::PeerFinished => self.action = Some(Action::End),
+            SenderEvent::Finished => self.action = Some(Action::End),
+            SenderEvent::PeerFinished if self.parts.one_stream => self.action = Some(Action::End),
+            SenderEvent::PeerFinished => {
+                limited!(info, "the receiver has seen all that it wanted; waiting for the next call");
+                self.parts.gate.set_open(false);
+            }
             SenderEvent::PeerStopping => {
                 limited!(info, "the receiver has stopped; waiting for it to come back");
                 self.action.get_or_insert(Action::Disconnect);
             }
-            SenderEvent::PeerReplaced if self.parts.dials => {
-                let message = "another sender with this machine's key has taken the connection over";
-                self.action = Some(Action::Fail(Failure::network(message)));
-            }
             SenderEvent::PeerReplaced => {
-                self.action.get_or_insert(Action::Disconnect);
+                self.part("another sender with this machine's key has taken the connection over".to_owned());
             }
             SenderEvent::PeerRejected(reason) => {
-                let message = format!("the receiver ended the connection: {}", Quoted(&reason));
-                self.action = Some(Action::Fail(Failure::network(message)));
+                self.part(format!("the receiver ended the connection: {}", Quoted(&reason)));
             }
+        }
+    }
+
+    /// The peer wants no stream, says `message`: the end of a dialler that is for one stream; any other daemon goes on.
+    fn part(&mut self, message: String) {
+        if self.parts.dials && self.parts.one_stream {
+            self.action = Some(Action::Fail(Failure::network(message)));
+        } else {
+            limited!(warn, "{message}");
+            self.action.get_or_insert(Action::Disconnect);
         }
     }
 
@@ -258,6 +270,10 @@ impl Link for SenderLink {
         } else {
             IDLE_SILENCE
         }
+    }
+
+    fn is_for_one_stream(&self) -> bool {
+        self.parts.one_stream
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {

@@ -29,7 +29,8 @@ use crate::source::{SourceFrame, SourceInfo, SourceSpec};
 pub(crate) const NO_PEER: &str =
     "no machine may receive: give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there";
 
-/// Streams until the source ends, `frames_max` frames are coded, the receiver is done, or a signal comes.
+/// Streams until the source ends, `frames_max` frames are coded, or a signal comes; if there is such an end, also until
+/// the receiver is done.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
     let mut sending = Sending::start(config, spec, frames_max, &waker)?;
@@ -130,6 +131,7 @@ impl Sending {
             backend,
             stats,
             dials: matches!(shared.mode, LinkMode::Dial(_)),
+            one_stream: frames_max.is_some() || spec.is_finite(),
         });
         let frame_bytes = config.rate.bytes_per_frame(info.frame_rate);
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })

@@ -31,7 +31,8 @@ pub struct CommonFlags {
     /// Part of the OpenCL device's name
     #[arg(long, global = true, value_name = "NAME")]
     pub device: Option<String>,
-    /// End cleanly after this many frames
+    /// End cleanly after this many frames, or when the other side has finished. Without it, and with no file to read or
+    /// write, wait for the next call (or go on dialling) whatever the other side does
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub frames: Option<u64>,
     /// Write statistics there, one JSON object a second

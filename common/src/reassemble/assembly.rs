@@ -94,14 +94,17 @@ impl Assembly {
         Self { frame, parts: BTreeMap::new(), bytes: 0, shards: FrameShards::default() }
     }
 
-    /// Adds a datagram and what its protection group gives with it.
+    /// Adds a datagram and what its protection group gives with it; its blocks may take `room` bytes more.
     pub(super) fn take(
         &mut self,
         piece: Piece<'_>,
         header: &MediaHeader,
         payload: &[u8],
+        room: usize,
         recovered: &mut Recovered,
     ) -> Result<Brought, &'static str> {
+        let room_max = BYTES_PER_BLOCK_MAX * self.frame.frame.block_count();
+        let bytes_max = self.bytes.saturating_add(room).min(room_max);
         let mut brought = match piece {
             Piece::Parity(shard) => {
                 if self.shards.keep_parity(&shard)? {
@@ -111,7 +114,7 @@ impl Assembly {
                 }
             }
             piece => {
-                if self.add(piece)? {
+                if self.add(piece, bytes_max)? {
                     Brought::Blocks
                 } else {
                     Brought::Nothing
@@ -125,7 +128,7 @@ impl Assembly {
         match self.shards.recover(place.group) {
             Ok(shards) => {
                 for shard in shards {
-                    match self.add_rebuilt(&shard, header) {
+                    match self.add_rebuilt(&shard, header, bytes_max) {
                         Ok(true) => {
                             recovered.datagrams += 1;
                             brought = Brought::Blocks;
@@ -141,15 +144,14 @@ impl Assembly {
     }
 
     /// Adds a data shard as if its datagram had come; the rest of its header is that of any datagram of its frame.
-    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader) -> Result<bool, &'static str> {
+    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader, bytes_max: usize) -> Result<bool, &'static str> {
         let (content, payload) = read_shard(shard)?;
         let header = MediaHeader { place: None, content, ..*of_frame };
-        self.add(Piece::check(&header, payload, self.frame.frame.block_count())?)
+        self.add(Piece::check(&header, payload, self.frame.frame.block_count())?, bytes_max)
     }
 
     /// Whether the piece brought something new.
-    fn add(&mut self, piece: Piece<'_>) -> Result<bool, &'static str> {
-        let bytes_max = BYTES_PER_BLOCK_MAX * self.frame.frame.block_count();
+    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, &'static str> {
         match piece {
             Piece::Run { first, blocks } => {
                 let mut is_new = false;

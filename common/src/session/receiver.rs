@@ -7,8 +7,9 @@ use super::inbound::{ArrivedFrame, Inbound};
 use super::outbox::Outbox;
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
-use crate::frame::FrameSize;
+use crate::frame::{Chroma, FrameSize};
 use crate::params::StreamParams;
+use crate::pyramid::squares;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
@@ -17,6 +18,8 @@ use crate::wire::control::{ByeReason, ControlMessage, Role};
 const FIRST_PINGS: u32 = 8;
 const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
 const PING_INTERVAL: Duration = Duration::from_millis(500);
+/// The largest pictures that are taken may come so many times a second, smaller ones more often.
+const RATE_MAX: f64 = 120.0;
 /// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
 
@@ -30,7 +33,8 @@ pub struct ReceiverOptions {
     /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
     /// and a recording does not.
     pub drops_backlog: bool,
-    /// The largest pictures that are taken; none: of any size that there is.
+    /// The largest pictures that are taken, in pixels and in the squares of their transform; none: of any size that there
+    /// is.
     pub size_max: Option<FrameSize>,
 }
 
@@ -163,15 +167,19 @@ impl ReceiverSession {
             }
             (Phase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
-            (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(params.size) => {
-                self.violation(format!("pictures of {}, more than display.size_max there allows", params.size))?;
+            (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(&params) => {
+                self.violation(format!(
+                    "pictures of {} at {} a second are more than display.size_max there allows",
+                    params.size,
+                    params.frame_rate.as_f64()
+                ))?;
             }
-            (_, ControlMessage::Welcome { params, start_frame }) => {
-                self.drop_stream();
+            (Phase::AwaitingWelcome, ControlMessage::Welcome { params, start_frame }) => {
                 self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
                 self.phase = Phase::Preparing;
                 self.events.push_back(ReceiverEvent::Start(params));
             }
+            (_, ControlMessage::Welcome { .. }) => self.violation("a second Welcome".to_owned())?,
             (_, ControlMessage::Pong { id, received, sent, .. }) => {
                 if let Some(at) = self.pings.iter().position(|ping| ping.0 == id)
                     && let Some((_, ping_sent)) = self.pings.remove(at)
@@ -191,6 +199,13 @@ impl ReceiverSession {
         if self.phase == Phase::Preparing {
             self.phase = Phase::Streaming;
             self.control.push(ControlMessage::Ready);
+        }
+    }
+
+    /// No decoder can be made for the last [`ReceiverEvent::Start`]: tells the peer why and ends the stream.
+    pub fn refuse(&mut self, reason: String) {
+        if self.phase == Phase::Preparing {
+            self.bye(ByeReason::Protocol(reason));
         }
     }
 
@@ -275,8 +290,14 @@ impl ReceiverSession {
         &self.clock
     }
 
-    fn is_too_large(&self, size: FrameSize) -> bool {
-        self.options.size_max.is_some_and(|most| size.pixels() > most.pixels())
+    /// Whether the stream's decoder could take more memory, or more of the processor, than one of the largest pictures
+    /// would. A picture that is long and narrow has a square like a large one, and one of a thousand a second is a flood.
+    fn is_too_large(&self, params: &StreamParams) -> bool {
+        self.options.size_max.is_some_and(|most| {
+            let (needed, there) = (squares(params.size, params.chroma), squares(most, Chroma::C444));
+            let is_too_fast = needed as f64 * params.frame_rate.as_f64() > there as f64 * RATE_MAX;
+            params.size.pixels() > most.pixels() || needed > there || is_too_fast
+        })
     }
 
     fn next_feedback(&self) -> Option<Timestamp> {

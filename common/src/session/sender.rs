@@ -3,13 +3,12 @@
 mod ending;
 mod events;
 mod leaving;
-mod pings;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use self::ending::Finishing;
 pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
-use self::pings::{PingAllowance, TOO_MANY};
 use super::budget::Budget;
 use super::loss::{LossEstimate, LossMeter};
 use super::outbox::Outbox;
@@ -17,6 +16,7 @@ use super::pacer::Pacer;
 use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
+use crate::allowance::Allowance;
 use crate::params::StreamParams;
 use crate::protection::{Protection, Protector};
 use crate::pyramid::BlockLayout;
@@ -24,6 +24,12 @@ use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::run::{FRAME_HEADER_BYTES, map_bytes};
+
+/// Pings that may come: for long as many as in a receiver's first moments, 20 a second; at once as many as pile up while
+/// QUIC lets a line be dead, and as many again.
+fn pings_allowed(now: Timestamp) -> Allowance {
+    Allowance::new(64, Duration::from_millis(50), now)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -61,7 +67,7 @@ pub struct SenderSession {
     arrivals: Vec<Arrival>,
     loss_meter: LossMeter,
     control: Outbox,
-    pings: PingAllowance,
+    pings: Allowance,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
     /// Lost and received of earlier connections.
@@ -103,7 +109,7 @@ impl SenderSession {
             arrivals: Vec::new(),
             loss_meter: LossMeter::default(),
             control: Outbox::default(),
-            pings: PingAllowance::new(Timestamp::default()),
+            pings: pings_allowed(Timestamp::default()),
             events: VecDeque::new(),
             counters: SenderCounters::default(),
             reported_before: (0, 0),
@@ -116,7 +122,7 @@ impl SenderSession {
         if self.finishing != Finishing::Done {
             self.set_max_datagram(max_datagram);
             self.phase = Phase::Greeting;
-            self.pings = PingAllowance::new(now);
+            self.pings = pings_allowed(now);
             self.control.push(hello(Role::Sender));
         }
     }
@@ -158,7 +164,7 @@ impl SenderSession {
             }
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
                 if !self.pings.take(now) {
-                    return self.violation(TOO_MANY.to_owned());
+                    return self.violation("more than 64 pings at once or 20 a second".to_owned());
                 }
                 self.control.push(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
             }

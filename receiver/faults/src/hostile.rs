@@ -116,6 +116,13 @@ impl Line {
         Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
     }
 
+    /// The next call of a daemon that dials.
+    pub(crate) async fn accept(endpoint: &quinn::Endpoint, own: Role) -> Result<Self> {
+        let connection = endpoint.accept().await.context("the socket is closed")?.await?;
+        let (send, receive) = connection.accept_bi().await?;
+        Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
+    }
+
     pub(crate) async fn say(&mut self, message: &ControlMessage) -> Result<()> {
         let mut bytes = Vec::new();
         encode(message, self.own, &mut bytes);

@@ -23,6 +23,7 @@ fn stream(loss: f64) -> (Value, Value, Passed) {
     let mut command = pair.sender_that(["--to", &relay.address().to_string()]);
     command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
     Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
+    receiving.terminate();
     receiving.wait().check(0, &[]);
     let last = |name: &str| pair.folder.stats(name).pop().unwrap();
     (last("sender.jsonl"), last("receiver.jsonl"), relay.stop())

@@ -33,6 +33,7 @@ fn a_waiting_receiver_is_measured_and_goes_on_waiting() {
     let mut command = pair.sender();
     command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu", "--frames", "5"]);
     Daemon::start("sender", &mut command).wait().check(0, &[]);
+    receiver.terminate();
     receiver.wait().check(0, &[]);
     assert_eq!(pair.folder.stats("receiver.jsonl").pop().unwrap()["datagrams_malformed"], 0);
 }

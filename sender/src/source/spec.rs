@@ -64,6 +64,11 @@ pub enum Pace {
 }
 
 impl SourceSpec {
+    /// Whether it ends by itself.
+    pub fn is_finite(&self) -> bool {
+        matches!(self, Self::File { repeat: false, .. })
+    }
+
     /// Reads `text`; the failure names what is wrong or all valid forms.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));

@@ -149,6 +149,10 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         self.sending.link.silence_max().min(self.receiving.link.silence_max())
     }
 
+    fn is_for_one_stream(&self) -> bool {
+        self.sending.link.is_for_one_stream() || self.receiving.link.is_for_one_stream()
+    }
+
     fn poll_timeout(&self) -> Option<Timestamp> {
         let sending = self.sending.link.poll_timeout().filter(|_| !self.sending.ended);
         let receiving = self.receiving.link.poll_timeout().filter(|_| !self.receiving.ended);

@@ -48,6 +48,10 @@ impl Link for Half {
     fn poll_datagram(&mut self, _: Timestamp) -> Option<Vec<u8>> {
         self.datagram.take()
     }
+    fn is_for_one_stream(&self) -> bool {
+        false
+    }
+
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.timeout
     }

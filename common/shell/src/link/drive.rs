@@ -147,7 +147,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                         current.drain(link);
                         current.finish(CloseCode::Protocol, &violation).await;
                         link.on_disconnected(now);
-                        if listener.is_none() {
+                        if listener.is_none() && link.is_for_one_stream() {
                             break Err(Failure::network(violation));
                         }
                     }

@@ -56,6 +56,9 @@ pub trait Link {
     fn silence_max(&self) -> Duration {
         IDLE_SILENCE
     }
+    /// Whether this daemon is for one stream and ends with it: one of so many frames, or from or to a file. Any other one
+    /// waits for the next call, or goes on dialling, whatever its peer does.
+    fn is_for_one_stream(&self) -> bool;
     /// When to call [`Link::handle_timeout`].
     fn poll_timeout(&self) -> Option<Timestamp>;
     /// What the loop must do. Called after everything else, until it gives `None`.

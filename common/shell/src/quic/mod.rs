@@ -39,6 +39,8 @@ const HANDSHAKE_TIMEOUT: Duration = longest(Duration::from_secs(2));
 const CONTROL_TIMEOUT: Duration = longest(Duration::from_secs(2));
 /// Handshakes begun that nobody has looked at; those that come beyond them are refused, the right peer's, too.
 const INCOMING_MAX: usize = 1024;
+/// Time for a last packet to leave.
+const LEAVING: Duration = Duration::from_millis(20);
 
 /// Returns how long may be waited for something that normally takes no longer than `normal`. In this crate's own tests
 /// only a hang takes too long, on however busy a machine.
@@ -385,6 +387,8 @@ impl Connection {
         };
         let _ = tokio::time::timeout(limit, deliver).await;
         self.close(code, reason);
+        // The packet that says so must leave before the process does, or the peer waits in vain.
+        tokio::time::sleep(LEAVING).await;
     }
 
     /// Closes at once.

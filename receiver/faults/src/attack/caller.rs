@@ -1,8 +1,11 @@
-//! Somebody who calls a daemon.
+//! Somebody who calls a daemon, or is called by it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use anyhow::Result;
+use quinn::crypto::rustls::QuicServerConfig;
+use shell::tls::{PeerVerifier, Protocol, server_config};
 
 use super::Stage;
 use crate::hostile;
@@ -19,6 +22,25 @@ pub(super) fn call<T>(
     runtime.block_on(async {
         let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
         let result = act(&endpoint).await;
+        endpoint.close(0u32.into(), b"");
+        result
+    })
+}
+
+/// Does `act` with a socket that waits, as the holder of the stage's key `own`, for calls of the holder of `peer`.
+pub(super) fn listen<T>(
+    stage: &Stage,
+    own: &str,
+    peer: &str,
+    act: impl AsyncFnOnce(&quinn::Endpoint, SocketAddr) -> Result<T>,
+) -> Result<T> {
+    let verifier = PeerVerifier::new([stage.identity(peer)?.public_key()]);
+    let tls = server_config(stage.identity(own)?.certified_key()?, verifier, Protocol::Call)?;
+    let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let endpoint = quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
+        let result = act(&endpoint, endpoint.local_addr()?).await;
         endpoint.close(0u32.into(), b"");
         result
     })

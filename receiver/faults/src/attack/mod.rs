@@ -7,10 +7,12 @@
 
 pub(crate) mod beside;
 mod busy;
+mod byes;
 mod caller;
 mod flood_idle;
 mod forged;
 mod full_disk;
+mod giants;
 pub(crate) mod initial;
 mod log_lines;
 mod pings;
@@ -73,6 +75,9 @@ pub const ALL: &[Attack] = &[
     },
     Attack { name: "full-disk", title: "a recording on a full disk", run: full_disk::run },
     Attack { name: "stalled-source", title: "a source that stands still under a watchdog", run: stalled_source::run },
+    Attack { name: "giants", title: "pictures of one row whose squares are giant", run: giants::run },
+    Attack { name: "byes", title: "goodbyes of every kind to daemons for calls", run: byes::run },
+    Attack { name: "hoard", title: "parts of all blocks of three frames, a frame a minute", run: giants::hoard },
 ];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.

@@ -1,0 +1,47 @@
+//! How often something that a peer causes is done for it.
+
+use std::time::Duration;
+
+use crate::units::Timestamp;
+
+/// So many at once, and one more each time that has passed since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    each: Duration,
+    at_once: u32,
+    /// When all of them will be there again.
+    full_at: Timestamp,
+}
+
+impl Allowance {
+    /// All `at_once` are there at `now`; what is taken comes back one by one, `each` later.
+    pub(crate) fn new(at_once: u32, each: Duration, now: Timestamp) -> Self {
+        Self { each, at_once, full_at: now }
+    }
+
+    /// Takes one; whether there was one.
+    pub(crate) fn take(&mut self, now: Timestamp) -> bool {
+        let full_at = self.full_at.max(now) + self.each;
+        let is_there = full_at.since(now) <= self.each * self.at_once;
+        if is_there {
+            self.full_at = full_at;
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_is_allowed_and_a_flood_is_not() {
+        let at = |ms: u64| Timestamp::from_us(1_000 * ms);
+        let mut allowance = Allowance::new(64, Duration::from_millis(50), at(0));
+        assert!((0..64).all(|_| allowance.take(at(0))));
+        assert!(!allowance.take(at(0)) && !allowance.take(at(49)));
+        // Twenty a second go on for ever.
+        assert!((1..100_000).all(|number| allowance.take(at(50 * number))));
+        assert!(!allowance.take(at(50 * 99_999)));
+    }
+}

@@ -1,0 +1,113 @@
+//! Peers that say goodbye in every way there is.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ByeReason, ControlMessage, Role};
+
+use super::caller::{call, listen};
+use super::{Outcome, Stage, Victim};
+use crate::hostile::Line;
+
+/// How long a dialler is watched that is sent away each time.
+const WATCHED: Duration = Duration::from_secs(3);
+/// Longest that a daemon may take to say what it must.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn goodbyes() -> [ByeReason; 3] {
+    let lie = "you have broken the protocol\nand nobody may call you".to_owned();
+    [ByeReason::Finished { last_frame: None }, ByeReason::Protocol(lie), ByeReason::ReplacedByNewer]
+}
+
+/// Says Hello, hears the other's and says goodbye.
+async fn part(line: &mut Line, own: Role, reason: ByeReason) -> Result<()> {
+    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+    line.hear().await?;
+    line.say(&ControlMessage::Bye { reason }).await?;
+    let _ = tokio::time::timeout(Duration::from_millis(300), line.verdict()).await;
+    line.connection.close(0u32.into(), b"");
+    Ok(())
+}
+
+/// Calls a listening daemon, once for each goodbye; whether it still takes calls afterwards.
+fn to_a_listener(
+    stage: &Stage,
+    victim: &mut Victim,
+    name: &str,
+    own: Role,
+    address: std::net::SocketAddr,
+) -> Result<()> {
+    let key = ["receiver", "sender"][usize::from(own == Role::Sender)];
+    call(stage, key, name, async |endpoint| {
+        for reason in goodbyes() {
+            let line = tokio::time::timeout(PATIENCE, Line::open(endpoint, address, own)).await;
+            let mut line = line.context("no answer")?.context("after another goodbye")?;
+            part(&mut line, own, reason).await?;
+            victim.look();
+        }
+        let mut line = Line::open(endpoint, address, own).await.context("after all goodbyes")?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+        line.hear().await.context("after all goodbyes")?;
+        Ok(())
+    })
+}
+
+/// Says goodbye to a listening receiver, to a listening sender, and to a sender that dials.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let mut all = Outcome::default();
+    let address = stage.free_address()?;
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    receiver.begin();
+    let held = to_a_listener(stage, &mut receiver, "receiver", Role::Sender, address);
+    add(&mut all, "listening receiver", held, &mut receiver)?;
+
+    let address = stage.free_address()?;
+    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_until_bound(address, &mut sender)?;
+    sender.begin();
+    let held = to_a_listener(stage, &mut sender, "sender", Role::Receiver, address);
+    add(&mut all, "listening sender", held, &mut sender)?;
+    drop(sender);
+
+    let mut calls = 0;
+    let held = listen(stage, "receiver", "sender", async |endpoint, address| {
+        let mut sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+        let mut reasons = goodbyes().into_iter().cycle();
+        let first =
+            tokio::time::timeout(PATIENCE, Line::accept(endpoint, Role::Receiver)).await.context("no call")??;
+        let mut line = Some(first);
+        sender.begin();
+        let watched = async {
+            loop {
+                if let (Some(line), Some(reason)) = (&mut line, reasons.next()) {
+                    calls += 1;
+                    let _ = part(line, Role::Receiver, reason).await;
+                }
+                line = Line::accept(endpoint, Role::Receiver).await.ok();
+            }
+        };
+        let _: Result<(), _> = tokio::time::timeout(WATCHED, watched).await;
+        sender.look();
+        add(&mut all, "dialling sender", Ok(()), &mut sender)
+    });
+    all.expect(held.is_ok(), format!("{held:?}"));
+    all.note = format!("{calls} calls of a dialler in {} s", WATCHED.as_secs());
+    Ok(all)
+}
+
+/// What the daemon `name` had to bear, beside the others.
+fn add(all: &mut Outcome, name: &str, held: Result<()>, victim: &mut Victim) -> Result<()> {
+    // One that ends takes a moment for it.
+    victim.watch(Duration::from_millis(300));
+    let outcome = victim.outcome()?;
+    all.expect(outcome.exit_code.is_none(), format!("the {name} has ended with {:?}", outcome.exit_code));
+    all.exit_code = all.exit_code.or(outcome.exit_code);
+    if let (Err(error), None) = (held, outcome.exit_code) {
+        all.faults.push(format!("the {name}: {error:#}"));
+    }
+    let lines = outcome.log_lines.unwrap_or_default();
+    all.log_lines = Some(all.log_lines.unwrap_or_default() + lines);
+    Ok(())
+}

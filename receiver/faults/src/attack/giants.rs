@@ -1,0 +1,136 @@
+//! Streams that are far larger than they look.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use common::coded::{FrameHeader, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::params::{Boundary, CodecParams, Padding, StreamParams};
+use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role};
+use common::wire::media::{Content, MediaHeader};
+
+use super::caller::call;
+use super::{Outcome, Stage, Victim};
+use crate::hostile::Line;
+
+/// Small datagrams sent to a receiver that takes the stream.
+const DATAGRAMS: u32 = 2_000;
+/// From one to the next.
+const PAUSE: Duration = Duration::from_millis(1);
+/// What a receiver's memory may grow by above what its decoder takes.
+const GROWTH_MAX: f64 = 64.0;
+/// How long it is watched once all have been sent.
+const AFTER: Duration = Duration::from_millis(500);
+
+/// A stream of `width` x `height` at `rate` whose squares are as large, and as full, as they can be.
+fn params(width: u32, height: u32, rate: (u32, u32)) -> Result<StreamParams> {
+    Ok(StreamParams {
+        size: FrameSize::new(width, height)?,
+        frame_rate: FrameRate::new(rate.0, rate.1).context("a frame rate")?,
+        chroma: Chroma::C444,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams { padding: Padding::Zero, boundary: Boundary::Periodic, ..CodecParams::default() },
+    })
+}
+
+/// A datagram of frame `frame` with the first 40 of `total` bytes of a block.
+fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    MediaHeader {
+        sequence: SequenceNumber(sequence),
+        frame: FrameId(frame),
+        steps: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
+        capture: Timestamp::from_us(1_000_000 + 1_000 * u64::from(frame)),
+        sent_offset_us: 0,
+        is_last: false,
+        place: None,
+        content: Content::Fragment { block, total, offset: 0 },
+    }
+    .write(&mut bytes);
+    bytes.extend([0x55; 40]);
+    bytes
+}
+
+/// Offers the stream: whether the receiver takes it.
+async fn offer(line: &mut Line, params: StreamParams, victim: &mut Victim) -> Result<bool> {
+    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+    line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
+    loop {
+        victim.look();
+        match tokio::time::timeout(Duration::from_millis(10), line.hear()).await {
+            Err(_) => {}
+            Ok(Ok(ControlMessage::Ready)) => return Ok(true),
+            Ok(Ok(ControlMessage::Bye { .. }) | Err(_)) => return Ok(false),
+            Ok(Ok(_)) => {}
+        }
+    }
+}
+
+async fn send(line: &Line, datagrams: impl Iterator<Item = Vec<u8>>, victim: &mut Victim) -> Result<()> {
+    for (number, datagram) in datagrams.enumerate() {
+        line.connection.send_datagram(datagram.into())?;
+        if number % 10 == 9 {
+            victim.look();
+            tokio::time::sleep(10 * PAUSE).await;
+        }
+    }
+    victim.watch(AFTER);
+    Ok(())
+}
+
+/// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many small
+/// datagrams.
+pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    receiver.begin();
+    let mut taken = Vec::new();
+    call(stage, "sender", "receiver", async |endpoint| {
+        for (width, height) in [(1, 16_384), (8_192, 1_000), (16_384, 1)] {
+            let mut line = Line::open(endpoint, address, Role::Sender).await?;
+            if offer(&mut line, params(width, height, (60, 1))?, &mut receiver).await? {
+                taken.push(format!("{width}x{height}"));
+                if height == 1 {
+                    send(&line, (0..DATAGRAMS).map(|number| datagram(number, number, 0, 40)), &mut receiver).await?;
+                }
+            }
+            line.connection.close(0u32.into(), b"");
+        }
+        Ok(())
+    })?;
+    let mut outcome = receiver.outcome()?;
+    outcome.at_most("growth", outcome.growth_mb, GROWTH_MAX);
+    outcome.at_most("processor", outcome.cpu_s, 2.0);
+    outcome.expect(outcome.exit_code.is_none(), "the receiver has ended");
+    outcome.expect(taken.is_empty(), format!("{} taken", taken.join(", ")));
+    Ok(outcome)
+}
+
+/// With a frame a minute, the first parts of all blocks of three large frames.
+pub(super) fn hoard(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    let taken = call(stage, "sender", "receiver", async |endpoint| {
+        let mut line = Line::open(endpoint, address, Role::Sender).await?;
+        receiver.begin();
+        let taken = offer(&mut line, params(1_920, 1_080, (1, 60))?, &mut receiver).await?;
+        receiver.begin();
+        let parts = (0..3).flat_map(|frame| (0..4_000).map(move |block| (frame, block)));
+        send(
+            &line,
+            parts.zip(0..).map(|((frame, block), number)| datagram(number, frame, block, 8_192)),
+            &mut receiver,
+        )
+        .await?;
+        Ok(taken)
+    })?;
+    let mut outcome = receiver.outcome()?;
+    outcome.at_most("growth", outcome.growth_mb, GROWTH_MAX);
+    outcome.expect(outcome.exit_code.is_none(), "the receiver has ended");
+    outcome.expect(taken, "the stream was not taken, so nothing was tried");
+    Ok(outcome)
+}
