@@ -32,6 +32,10 @@ test: ## everything that continuous integration checks
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
 	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p common --test seeds -- --nocapture
 
+.PHONY: hostile-hours
+hostile-hours: ## 24 hours of hostile peers of all kinds in turn before both sessions, in virtual time (HOURS=24, SEED=1)
+	HOURS=$(or $(HOURS),24) SEED=$(or $(SEED),1) cargo test --release --locked -p common --test hostile -- --nocapture
+
 .PHONY: protection
 protection: ## table of what parity is worth against random and bursty loss
 	cargo run --release --locked -p common --example protection

@@ -141,6 +141,11 @@ impl Case {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
     }
 
+    /// Whether the daemons run under a limit of memory.
+    pub(crate) fn limits_memory(&self) -> bool {
+        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
+    }
+
     /// Whether the daemons' wall clocks are changed.
     pub(crate) fn needs_clock(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use shell::identity::Identity;
 
 use crate::cases::{Case, Route};
+use crate::confine::Confinement;
 use crate::device;
 use crate::namespaces::Namespaces;
 use crate::quality::{Original, Quality};
@@ -54,6 +55,8 @@ pub(crate) struct Setup {
     layer: Option<PathBuf>,
     /// OpenCL drivers that can be taken away.
     drivers: Option<PathBuf>,
+    /// Limits of the sender's and the receiver's memory.
+    pub(crate) confined: Option<[Confinement; 2]>,
 }
 
 impl Setup {
@@ -103,6 +106,7 @@ impl Setup {
             fakes_clock,
             layer,
             drivers,
+            confined: case.limits_memory().then(|| ["sender", "receiver"].map(Confinement::new)),
         };
         if fakes_clock {
             faketime()?;
@@ -184,9 +188,10 @@ impl Setup {
     fn command(&self, end: usize, number: usize) -> Result<Command> {
         let name = ["sender", "receiver"][end];
         let program = self.programs.join(name);
-        let mut command = match &self.spaces {
-            Some(spaces) => spaces.command(end, &program),
-            None => Command::new(program),
+        let mut command = match (&self.spaces, &self.confined) {
+            (Some(spaces), _) => spaces.command(end, &program),
+            (None, Some(confined)) => confined[end].command(&program),
+            (None, None) => Command::new(program),
         };
         command.args(["--backend", &self.stream.backend]);
         command.arg("--identity").arg(self.file(&format!("{name}.pem")));

@@ -12,7 +12,7 @@ use common::coded::CodedFrame;
 use common::config::PublicKey;
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::netsim::Random;
-use common::params::{CodecParams, StreamParams};
+use common::params::{Boundary, CodecParams, Padding, StreamParams};
 use common::protection::Protection;
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
@@ -250,7 +250,18 @@ pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let hello = |version, role| ControlMessage::Hello { version, role };
     let right = hello(PROTOCOL_VERSION, own);
     let largest = params(FrameSize::new(FrameSize::MAX_SIDE, FrameSize::MAX_SIDE)?)?;
-    let giant = ControlMessage::Welcome { params: largest, start_frame: FrameId(0) };
+    let welcome = |params| ControlMessage::Welcome { params, start_frame: FrameId(0) };
+    let giant = welcome(largest);
+    // Few pixels in a square as large as there is.
+    let narrow = |width, height| -> Result<ControlMessage> {
+        let codec = CodecParams { padding: Padding::Zero, boundary: Boundary::Periodic, ..CodecParams::default() };
+        Ok(welcome(StreamParams { chroma: Chroma::C444, codec, ..params(FrameSize::new(width, height)?)? }))
+    };
+    let small = welcome(params(FrameSize::new(SIZE.0, SIZE.1)?)?);
+    let pings: Vec<_> = std::iter::once(right.clone())
+        .chain((0..10_000).map(|id| ControlMessage::Ping { id, sent: Timestamp::default() }))
+        .collect();
+    let part = |reason| said(&[right.clone(), ControlMessage::Bye { reason }]);
     let bye = ControlMessage::Bye { reason: ByeReason::Stopping };
     let too_long = (MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
     let (other, first, not_own) = match own {
@@ -264,6 +275,13 @@ pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
         ("two Hellos", said(&[right.clone(), right.clone()])),
         ("a message before Hello", said(&[first])),
         ("a giant picture", said(&[right.clone(), giant])),
+        ("a giant row", said(&[right.clone(), narrow(FrameSize::MAX_SIDE, 1)?])),
+        ("a giant column", said(&[right.clone(), narrow(1, FrameSize::MAX_SIDE)?])),
+        ("a giant band", said(&[right.clone(), narrow(FrameSize::MAX_SIDE / 2, 1_000)?])),
+        ("two Welcomes", said(&[right.clone(), small.clone(), small])),
+        ("a flood of pings", said(&pings)),
+        ("a reproach", part(ByeReason::Protocol("it is your fault".to_owned()))),
+        ("a replacement", part(ByeReason::ReplacedByNewer)),
         ("a message that is too long", too_long),
         ("bytes that are no message", [&4u32.to_le_bytes()[..], &[0xff; 4]].concat()),
         ("goodbye at once", said(&[right, bye])),

@@ -11,6 +11,7 @@ mod bulk;
 mod cases;
 mod checks;
 pub mod cli;
+mod confine;
 pub mod daemons;
 mod device;
 mod flood;

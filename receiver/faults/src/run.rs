@@ -121,6 +121,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         let said = hostile.end()?;
         run.notes.push(said.note);
         run.unanswered = said.unanswered;
+        run.notes.extend(scene.setup.confined.as_ref().map(|[_, receiver]| receiver.kind().to_owned()));
     }
     (0..2).try_for_each(|end| scene.note_backend(end))?;
     let Scene { setup, mut pair, relay, bulk, backends, .. } = scene;
@@ -213,7 +214,6 @@ impl Drop for Load {
 
 /// All that takes part in a run.
 struct Scene {
-    setup: Setup,
     pair: Pair,
     relay: Relay,
     bulk: Option<Bulk>,
@@ -226,6 +226,8 @@ struct Scene {
     devices: [Option<DeviceAct>; 2],
     /// Who went on with which back end after its device had failed, and whether with the right one.
     backends: Vec<(String, bool)>,
+    /// Last, so that its limits of memory end after the daemons under them.
+    setup: Setup,
 }
 
 impl Scene {

@@ -12,6 +12,8 @@ use crate::hostile::Line;
 
 /// How long a dialler is watched that is sent away each time.
 const WATCHED: Duration = Duration::from_secs(3);
+/// Calls of a dialler in that time, at most: one a second, and some that come faster first.
+const CALLS_MAX: usize = 7;
 /// Longest that a daemon may take to say what it must.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -93,6 +95,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
         add(&mut all, "dialling sender", Ok(()), &mut sender)
     });
     all.expect(held.is_ok(), format!("{held:?}"));
+    all.expect(calls <= CALLS_MAX, format!("{calls} calls in {} s", WATCHED.as_secs()));
     all.note = format!("{calls} calls of a dialler in {} s", WATCHED.as_secs());
     Ok(all)
 }
