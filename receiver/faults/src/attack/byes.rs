@@ -13,7 +13,7 @@ use crate::hostile::Line;
 /// How long a dialler is watched that is sent away each time.
 const WATCHED: Duration = Duration::from_secs(3);
 /// Calls of a dialler in that time, at most: one a second, and some that come faster first.
-const CALLS_MAX: usize = 7;
+const CALLS_MAX: usize = 10;
 /// Longest that a daemon may take to say what it must.
 const PATIENCE: Duration = Duration::from_secs(10);
 
