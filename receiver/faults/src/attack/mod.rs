@@ -20,6 +20,7 @@ mod restart;
 mod silent_readers;
 mod stage;
 mod stalled_source;
+mod strangers_idle;
 mod weak_key;
 mod wire;
 
@@ -67,6 +68,11 @@ pub const ALL: &[Attack] = &[
     Attack { name: "restart", title: "a listener is killed in a call and runs again at once", run: restart::run },
     Attack { name: "busy", title: "a listener is dialled that is in a call with another machine", run: busy::run },
     Attack { name: "flood-idle", title: "handshakes are begun, and the peer calls", run: flood_idle::run },
+    Attack {
+        name: "strangers-idle",
+        title: "strangers call without a pause from 16 addresses, and the peer calls",
+        run: strangers_idle::run,
+    },
     Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
     Attack {
         name: "silent-readers",
