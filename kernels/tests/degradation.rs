@@ -1,0 +1,92 @@
+//! The more blocks of a frame are lost, the worse its picture, and equally so on every back end.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pictures;
+
+use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use common::frame::{Chroma, FrameSize, PixelFormat};
+use common::params::CodecParams;
+use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encoder};
+use pictures::{params, picture};
+
+const SIZE: (u32, u32) = (200, 120);
+const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Cpu, BackendChoice::Opencl];
+
+/// What a picture may gain by the loss of one block, decibels: samples are rounded and cut to 0 to 255, and the filters
+/// are not quite orthogonal.
+const GAIN_MAX: f64 = 0.005;
+
+struct Decoders {
+    frame: CodedFrame,
+    /// A frame in which every block says that it is zero, so that no coarse block of the frame before is left.
+    nothing: ReceivedFrame,
+    decoders: Vec<Box<dyn Decoder>>,
+    pictures: Vec<Picture>,
+    source: Picture,
+}
+
+impl Decoders {
+    fn open(seed: u32, step: u8) -> Self {
+        let params = params(SIZE, Chroma::C420, CodecParams::default());
+        let source = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
+        let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+        let frame = encoder.encode(source.as_ref(), Target::Step(StepIndex::new(step).unwrap())).unwrap();
+        let mut nothing = ReceivedFrame::empty(frame.header, frame.block_count());
+        (0..frame.block_count()).for_each(|index| assert!(nothing.insert(index, &[])));
+        let decoders = BACK_ENDS.map(|choice| open_decoder(&params, choice, None).unwrap()).into();
+        let pictures = vec![Picture::for_stream(Chroma::C420, params.size); BACK_ENDS.len()];
+        Self { frame, nothing, decoders, pictures, source }
+    }
+
+    /// PSNR of all samples of the frame without the `lost` blocks, which all back ends decode to the same picture.
+    fn psnr_without(&mut self, lost: &[usize]) -> f64 {
+        let mut received = ReceivedFrame::empty(self.frame.header, self.frame.block_count());
+        for index in (0..self.frame.block_count()).filter(|index| !lost.contains(index)) {
+            received.insert(index, self.frame.block(index));
+        }
+        for (decoder, picture) in self.decoders.iter_mut().zip(&mut self.pictures) {
+            decoder.decode(&self.nothing, picture).unwrap();
+            decoder.decode(&received, picture).unwrap();
+        }
+        assert!(self.pictures[0] == self.pictures[1], "the back ends differ without {lost:?}");
+        let (a, b) = (self.source.data(), self.pictures[0].data());
+        let squares: f64 = a.iter().zip(b).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2)).sum();
+        10.0 * (255.0 * 255.0 * a.len() as f64 / squares).log10()
+    }
+
+    /// Loses the blocks in this order.
+    fn lose(&mut self, order: &[usize]) {
+        let (whole, mut last, mut most) = (self.psnr_without(&[]), f64::INFINITY, 0.0_f64);
+        for count in 0..=order.len() {
+            let psnr = self.psnr_without(&order[..count]);
+            most = most.max(psnr - last);
+            assert!(psnr <= last + GAIN_MAX, "{last:.3} dB became {psnr:.3} dB when {count} blocks were lost");
+            last = psnr;
+        }
+        println!("{whole:.2} dB whole, {last:.2} dB without {} blocks; largest gain {most:.5} dB", order.len());
+        assert!(last < 20.0 && whole > 30.0, "{whole} {last}");
+    }
+}
+
+#[test]
+fn the_picture_gets_worse_with_every_loss_by_rank() {
+    for (seed, step) in [(0, 40), (1, 56)] {
+        let mut decoders = Decoders::open(seed, step);
+        let order: Vec<_> = (0..decoders.frame.block_count()).rev().collect();
+        decoders.lose(&order);
+    }
+}
+
+#[test]
+fn the_picture_gets_worse_with_every_loss_in_any_order() {
+    let mut decoders = Decoders::open(0, 48);
+    let mut random = 1_u64;
+    for _ in 0..8 {
+        let mut order: Vec<_> = (0..decoders.frame.block_count()).collect();
+        for at in (1..order.len()).rev() {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            order.swap(at, (random >> 33) as usize % (at + 1));
+        }
+        decoders.lose(&order);
+    }
+}
