@@ -74,6 +74,9 @@ pub struct DecodeTimes {
     pub device: Duration,
 }
 
+/// Environment variable that keeps [`BackendChoice::Auto`] from OpenCL; its value says why.
+pub const WITHOUT_OPENCL: &str = "DUET_WITHOUT_OPENCL";
+
 /// Which back end to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {

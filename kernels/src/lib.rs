@@ -63,7 +63,7 @@ pub mod wavelet;
 
 pub use codec::{
     BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
-    UnknownBackend,
+    UnknownBackend, WITHOUT_OPENCL,
 };
 pub use error::Error;
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};

@@ -8,6 +8,7 @@ use crate::fallback::{FallbackDecoder, FallbackEncoder};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::{Transform, TransformParams};
 use crate::tune::SettingsInUse;
+use crate::codec::WITHOUT_OPENCL;
 use crate::{BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, Error, cpu, memory, opencl, reference};
 
 /// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
@@ -154,6 +155,9 @@ pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Re
         (BackendChoice::Opencl, _) => Ok((Resolved::Opencl(device.map(str::to_owned)), "asked for".to_owned())),
         (BackendChoice::Auto, Some(name)) => {
             Ok((Resolved::Opencl(Some(name.to_owned())), format!("the device `{name}` was asked for")))
+        }
+        (BackendChoice::Auto, None) if let Some(reason) = std::env::var_os(WITHOUT_OPENCL) => {
+            Ok((Resolved::Cpu, reason.to_string_lossy().into_owned()))
         }
         (BackendChoice::Auto, None) => match opencl::devices() {
             Ok(found) => match found.into_iter().find(|d| d.kind == DeviceKind::Gpu) {

@@ -24,6 +24,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Run => {
             shell::log::init();
             signals::serve();
+            shell::hang::watch("receiver", &resolved.config.shared);
             if resolved.config.shared.share_port {
                 return Err(Failure::usage(ONE_PORT));
             }

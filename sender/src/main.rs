@@ -23,6 +23,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     match cli.command.unwrap_or_default() {
         Command::Run => {
             shell::log::init();
+            shell::hang::watch("sender", &config.shared);
             if let Some(target) = &cli.link_test {
                 return sender::linktest::run(&config, &spec, target);
             }

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod clock;
 pub mod doctor;
 pub mod exit;
+pub mod hang;
 pub mod identity;
 pub mod limit;
 pub mod link;

@@ -17,6 +17,7 @@ use common::pyramid::BlockLayout;
 
 pub use self::device::devices;
 pub(crate) use self::device::found::settings_in_use;
+pub use self::device::hang::on_hang;
 pub use self::device::timeline::{Interval, Stage, Timeline};
 pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;

@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     if !no_tune {
         kernels::tune::use_tuned_settings();
     }
+    kernels::opencl::on_hang(|sentence| {
+        let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
+        std::process::exit(EXIT_DEVICE.into());
+    });
     match run(command) {
         Ok(report) => {
             // Nobody may be reading, which is no failure of ours.

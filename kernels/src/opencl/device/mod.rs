@@ -10,6 +10,7 @@ pub(crate) mod fault;
 mod fault_tests;
 pub(crate) mod found;
 pub(crate) mod handle;
+pub(crate) mod hang;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod memory;
@@ -137,6 +138,8 @@ impl Device {
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
             return Ok(program.clone());
         }
+        // Also the check behind it: some drivers compile there.
+        let _watch = hang::watch(&self.info.name);
         let context = self.context_of(&mut opened)?;
         let text = |string: &str| {
             CString::new(string).map_err(|error| Error::Device { call: "clBuildProgram", reason: error.to_string() })
