@@ -44,15 +44,25 @@ protection: ## table of what parity is worth against random and bursty loss
 home-lines: ## table of the rate on lines and computers of homes, in virtual time (SEEDS=10 TRACES=FOLDER of mahimahi recordings)
 	cargo run --release --locked -p common --example home_lines
 
+.PHONY: agreement
+agreement: ## the codec on every OpenCL implementation here against the processor, Intel's from PyPI included; a table
+	@.ci/setup agreement
+	.ci/agreement
+
 .PHONY: fuzz
-fuzz: ## feed changed and random frames to the decoders for 10 minutes each (SECONDS=600, SEED=1)
+fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10 minutes each (SECONDS=600, SEED=1)
 	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
 	cargo run --release --locked -p kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p faults --example fuzz_parsers -- $(or $(SECONDS),600) $(or $(SEED),1)
 
 .PHONY: fuzz-guided
-fuzz-guided: ## files that reach new code of the decoders, 10 minutes each (SECONDS=600; cargo-fuzz and a nightly toolchain)
+fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes each (SECONDS=600; cargo-fuzz, a nightly toolchain)
 	cd kernels && for profile in quad pcwt; do \
 		mkdir -p fuzz/corpus/$$profile && cargo +nightly fuzz run $$profile fuzz/corpus/$$profile golden -- \
+			-max_total_time=$(or $(SECONDS),600) || exit; \
+	done
+	cd receiver/faults && for parser in $$(ls corpus); do \
+		mkdir -p fuzz/corpus/$$parser && PARSER=$$parser cargo +nightly fuzz run parsers fuzz/corpus/$$parser corpus/$$parser -- \
 			-max_total_time=$(or $(SECONDS),600) || exit; \
 	done
 

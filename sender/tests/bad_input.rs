@@ -147,6 +147,13 @@ fn files() {
     home.check(&with_peer(&format!("mjpeg:{text}"), &[]), 2, "no JPEG picture");
     let wide = home.write("wide.y4m", b"YUV4MPEG2 W16385 H1 F30:1\n");
     home.check(&with_peer(&format!("y4m:{wide}"), &[]), 2, "16384");
+    // A picture of 8x8 that says to be of 16385x1: the place of its size is behind the frame marker.
+    let mut jpeg = Vec::new();
+    image::codecs::jpeg::JpegEncoder::new(&mut jpeg).encode(&[128; 64], 8, 8, image::ExtendedColorType::L8).unwrap();
+    let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
+    jpeg[frame + 5..frame + 9].copy_from_slice(&[0, 1, 0x40, 1]);
+    let wide = home.write("wide.mjpeg", &jpeg);
+    home.check(&with_peer(&format!("mjpeg:{wide}"), &[]), 2, "16385x1");
     let deep = home.write("deep.y4m", b"YUV4MPEG2 W16 H16 F30:1 C420p10\n");
     home.check(&with_peer(&format!("y4m:{deep}"), &[]), 2, "10 bits");
     let fast = home.write("fast.y4m", b"YUV4MPEG2 W16 H16 F1001:1\n");

@@ -126,10 +126,10 @@ impl Call {
     fn answer(mut self, text: &str) -> io::Result<()> {
         let request = self.request()?;
         let (status, body) = match request {
-            Request::Page { .. } => ("200 OK", text),
+            Request::Page { .. } => (OK, text),
             Request::Refused(status) => (status, status),
         };
-        let kind = if status == "200 OK" { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain" };
+        let kind = if status == OK { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain" };
         let allow = if status == NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
         let length = body.len();
         let mut answer = format!(
@@ -187,6 +187,7 @@ impl Call {
     }
 }
 
+const OK: &str = "200 OK";
 const BAD_REQUEST: &str = "400 Bad Request";
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 const NOT_THIS_HOST: &str = "421 Misdirected Request";
@@ -242,6 +243,14 @@ fn is_own(host: &str) -> bool {
     };
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
+/// Returns the status that a request with this head is answered with.
+pub fn status_of(head: &[u8]) -> &'static str {
+    match Request::parse(head) {
+        Request::Page { .. } => OK,
+        Request::Refused(status) => status,
+    }
 }
 
 fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {

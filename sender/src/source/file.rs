@@ -46,11 +46,12 @@ pub(super) fn open(
             Box::new(Y4mFile { reader, repeat, info, player, name: path.display().to_string() })
         }
         Layout::Mjpeg => {
-            let mut pictures = Pictures { reader: Some(MjpegReader::new(input)), damaged: 0, broken: 0 };
+            let mut pictures = Pictures { reader: Some(MjpegReader::new(input)), damaged: 0, broken: 0, why: None };
             let mut data = Vec::new();
             let first = pictures.next(&mut data, path)?;
             let Some((format, size)) = first else {
-                return Err(Failure::usage(format!("{}: there is no JPEG picture in it", path.display())));
+                let why = pictures.why.map_or_else(String::new, |why| format!(" that can be used: {why}"));
+                return Err(Failure::usage(format!("{}: there is no JPEG picture in it{why}", path.display())));
             };
             let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live: false };
             let player = frames_end(info.frame_rate);
@@ -166,6 +167,8 @@ struct Pictures {
     damaged: u64,
     /// Pictures whose structure was broken, in earlier rounds.
     broken: u64,
+    /// What was wrong with the last one that was damaged.
+    why: Option<String>,
 }
 
 impl Pictures {
@@ -181,6 +184,7 @@ impl Pictures {
                 Err(error) => {
                     self.damaged += 1;
                     tracing::debug!("{}: a picture was skipped: {error}", path.display());
+                    self.why = Some(error);
                 }
             }
         }

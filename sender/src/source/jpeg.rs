@@ -15,10 +15,9 @@ const TAIL: [u8; 16] = [0; 16];
 /// Decodes a JPEG into `data`: full-resolution Y Cb Cr, or grey. With `strict`, a picture with damaged data is an
 /// error; otherwise its damaged part may be wrong. The error says what the decoder found.
 pub(super) fn decode(bytes: &[u8], strict: bool, data: &mut Vec<u8>) -> Result<(PixelFormat, FrameSize), String> {
-    let options = DecoderOptions::new_fast()
-        .set_strict_mode(strict)
-        .set_max_width(FrameSize::MAX_SIDE as usize)
-        .set_max_height(FrameSize::MAX_SIDE as usize);
+    // All that a JPEG can say: what is too large gets our sentence below, before memory is set aside for it.
+    let side_max = usize::from(u16::MAX);
+    let options = DecoderOptions::new_fast().set_strict_mode(strict).set_max_width(side_max).set_max_height(side_max);
     let open = |bytes| {
         let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
         decoder.decode_headers().map_err(|error| error.to_string())?;

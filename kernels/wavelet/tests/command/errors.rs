@@ -25,6 +25,13 @@ fn encode_fails(folder: &Folder, name: &str, bytes: &[u8], words: &[&str]) {
     assert!(!Path::new(&output).exists(), "{name} left an output");
 }
 
+/// A grey PNG of 16385x1.
+const WIDE_PNG: &[u8] =
+    b"\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x40\x01\x00\x00\x00\x01\x08\
+    \x00\x00\x00\x00\xec\x36\x82\xba\x00\x00\x00\x27\x49\x44\x41\x54\x78\xda\xed\xc1\x31\x01\x00\x00\x00\
+    \xc2\xa0\xf5\x4f\x6d\x0c\x1f\xa0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\xbf\
+    \x01\x40\x02\x00\x01\x59\xad\x81\xa8\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
+
 #[test]
 fn unusable_pictures_are_named() {
     let folder = Folder::new("unusable");
@@ -33,6 +40,19 @@ fn unusable_pictures_are_named() {
     encode_fails(&folder, "text.png", b"hello", &["cannot be read"]);
     encode_fails(&folder, "short.ppm", &picture[..picture.len() - 1], &["cannot be read"]);
     encode_fails(&folder, "wide.pgm", &[b"P5\n16385 1\n255\n".as_slice(), &[0; 16385]].concat(), &["16385x1", "16384"]);
+    encode_fails(&folder, "wide.png", WIDE_PNG, &["16385x1", "16384"]);
+    encode_fails(
+        &folder,
+        "high.ppm",
+        &[b"P6\n1 16385\n255\n".as_slice(), &[0; 3 * 16385]].concat(),
+        &["1x16385", "16384"],
+    );
+    encode_fails(
+        &folder,
+        "deep.pgm",
+        &[b"P5\n16385 1\n1023\n".as_slice(), &[0; 2 * 16385]].concat(),
+        &["16385x1", "16384"],
+    );
     encode_fails(&folder, "huge.pgm", b"P5\n4000000000 4000000000\n255\n", &[]);
     encode_fails(&folder, "a.jpg", b"", &[".png", ".y4m"]);
     encode_fails(&folder, "a", b"", &[".png"]);
@@ -305,4 +325,15 @@ fn a_picture_too_large_for_the_device_is_refused_with_numbers() {
     let numbers: Vec<u64> = stderr.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
     assert!(matches!(numbers[..], [needed, 1_073_741_824] if needed > 1_073_741_824), "{stderr}");
     assert!(!Path::new(&folder.path("out.duet")).exists());
+}
+
+#[test]
+fn a_duet_file_of_too_large_pictures_is_named() {
+    let folder = Folder::new("wide-duet");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/grey_64x64.duet");
+    let mut bytes = fs::read(golden).unwrap();
+    // The width stands behind the magic number and the version.
+    bytes[6..10].copy_from_slice(&16385_u32.to_le_bytes());
+    let (input, output) = (folder.file("wide.duet", &bytes), folder.path("out.png"));
+    fail(&["decode", &input, &output], 2, &["wide.duet", "16385x64", "16384"]);
 }

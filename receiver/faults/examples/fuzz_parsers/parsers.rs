@@ -1,0 +1,339 @@
+//! Everything that reads bytes or text from outside, each as a function that takes any bytes and must come back.
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use common::coded::{CodedFrame, FrameHeader, StepIndex};
+use common::config::{
+    PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
+};
+use common::container::ContainerReader;
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::linktest::{Answerer, Tester};
+use common::params::{CodecParams, StreamParams};
+use common::protection::Protection;
+use common::pyramid::BlockLayout;
+use common::reassemble::Reassembler;
+use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
+use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::wire::control::{ControlMessage, ControlReader, Role, encode};
+use common::wire::feedback::FeedbackHeader;
+use common::wire::media::{Content, MediaHeader};
+use common::wire::params::PARAMS_BYTES;
+use common::wire::probe::Probe;
+use common::wire::run::Run;
+use common::y4m::Y4mReader;
+use kernels::bank::FilterBank;
+use receiver::sink::SinkSpec;
+use sender::source::{MjpegReader, SourceSpec};
+
+/// Frames or pictures of a file that are read.
+const FRAMES: usize = 4;
+/// What a session may hold of a small stream, bytes.
+const HELD_BYTES_MAX: usize = 64 << 20;
+
+/// Something that reads what others wrote.
+pub(crate) struct Parser {
+    /// Its name, and that of its folder in the corpus.
+    pub(crate) name: &'static str,
+    /// Whether it reads text.
+    pub(crate) is_text: bool,
+    /// Reads any bytes.
+    pub(crate) read: fn(&[u8]),
+}
+
+const fn bytes(name: &'static str, read: fn(&[u8])) -> Parser {
+    Parser { name, is_text: false, read }
+}
+
+const fn text(name: &'static str, read: fn(&[u8])) -> Parser {
+    Parser { name, is_text: true, read }
+}
+
+/// All of them.
+pub(crate) const ALL: &[Parser] = &[
+    bytes("media", media),
+    bytes("run", run),
+    bytes("feedback", feedback),
+    bytes("probe", probe),
+    bytes("control", control),
+    bytes("params", params),
+    bytes("reassembly", reassembly),
+    bytes("receiver-session", receiver_session),
+    bytes("sender-session", sender_session),
+    bytes("container", container),
+    bytes("y4m", y4m),
+    bytes("mjpeg", mjpeg),
+    text("config", config),
+    text("spec", spec),
+    text("public-key", public_key),
+    text("filter-bank", filter_bank),
+    text("http", http),
+];
+
+fn media(input: &[u8]) {
+    let Ok((header, payload)) = MediaHeader::parse(input) else { return };
+    let mut again = Vec::new();
+    header.write(&mut again);
+    again.extend_from_slice(payload);
+    assert_eq!(MediaHeader::parse(&again), Ok((header, payload)));
+    if let Content::Blocks { count, .. } = header.content {
+        read_run(payload, count.into());
+    }
+}
+
+/// Two bytes of how many blocks there are, and the run.
+fn run(input: &[u8]) {
+    if let Some((count, rest)) = input.split_first_chunk() {
+        read_run(rest, u16::from_le_bytes(*count).into());
+    }
+}
+
+fn read_run(bytes: &[u8], count: usize) {
+    if let Ok(run) = Run::parse(bytes, count) {
+        let lens: Vec<_> = run.map(<[u8]>::len).collect();
+        assert!(lens.len() == count && lens.iter().sum::<usize>() <= bytes.len());
+    }
+}
+
+fn feedback(input: &[u8]) {
+    if let Ok((header, ages)) = FeedbackHeader::parse(input) {
+        assert_eq!(ages.arrivals().count(), ages.len());
+        assert!(ages.arrivals().all(|(_, arrival)| arrival.is_none_or(|arrival| arrival <= header.time)));
+    }
+}
+
+fn probe(input: &[u8]) {
+    if let Ok(probe) = Probe::from_bytes(input) {
+        assert_eq!(Probe::from_bytes(&probe.to_bytes(input.len())), Ok(probe));
+    }
+    let (mut answerer, mut tester) = (Answerer::default(), Tester::new(1200, Timestamp::default()));
+    let mut now = Timestamp::default();
+    for (_, datagram) in records(input) {
+        now = now + Duration::from_millis(3);
+        while let Some(question) = tester.poll_datagram(now) {
+            answerer.on_datagram(&question, now);
+        }
+        answerer.on_datagram(datagram, now);
+        tester.on_datagram(datagram, now);
+    }
+}
+
+fn control(input: &[u8]) {
+    let mut reader = ControlReader::default();
+    for piece in input.chunks(7) {
+        reader.push(piece);
+        while let Ok(Some((speaker, message))) = reader.next() {
+            let (mut again, mut other) = (Vec::new(), ControlReader::default());
+            encode(&message, speaker, &mut again);
+            other.push(&again);
+            assert_eq!(other.next(), Ok(Some((speaker, message))));
+        }
+    }
+}
+
+fn params(input: &[u8]) {
+    if let Ok(params) = StreamParams::from_bytes(input) {
+        assert_eq!(StreamParams::from_bytes(&params.to_bytes()), Ok(params));
+    }
+}
+
+/// Of the streams below.
+pub(crate) fn small() -> StreamParams {
+    let (Ok(size), Some(frame_rate)) = (FrameSize::new(96, 64), FrameRate::new(30, 1)) else { unreachable!() };
+    StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec: CodecParams::default() }
+}
+
+/// A frame of the small stream; every block has some bytes.
+pub(crate) fn frame(params: &StreamParams) -> CodedFrame {
+    let (mut ends, mut data) = (Vec::new(), Vec::new());
+    for block in 0..BlockLayout::new(params).blocks().len() {
+        data.extend((0..40 + 60 * (block % 3)).map(|at| (at * 7 + block) as u8));
+        ends.push(data.len() as u32);
+    }
+    CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends, data }
+}
+
+/// A record of an input: its kind, and its bytes.
+fn records(mut input: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (&[kind, low, high], rest) = input.split_first_chunk()?;
+        let (bytes, rest) = rest.split_at(usize::from(u16::from_le_bytes([low, high])).min(rest.len()));
+        input = rest;
+        Some((kind, bytes))
+    })
+}
+
+/// Appends what [`records`] reads.
+pub(crate) fn record(kind: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(kind);
+    out.extend((bytes.len() as u16).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// A control message.
+pub(crate) const CONTROL: u8 = 0;
+/// A datagram.
+pub(crate) const DATAGRAM: u8 = 1;
+/// Time goes on by so many milliseconds as the record has bytes, and what is due is done.
+pub(crate) const TIME: u8 = 2;
+/// The decoder is there, or a frame to send.
+pub(crate) const OWN: u8 = 3;
+
+fn reassembly(input: &[u8]) {
+    let mut now = Timestamp::default();
+    let mut reassembler = Reassembler::new(&small(), FrameId(0), now);
+    for (kind, bytes) in records(input) {
+        match kind % 4 {
+            DATAGRAM => {
+                reassembler.on_datagram(bytes, now);
+            }
+            TIME => now = now + Duration::from_millis(bytes.len() as u64),
+            _ => {
+                let oldest = reassembler.pending().next().map(|frame| frame.id);
+                oldest.map(|id| reassembler.release(id));
+            }
+        }
+        while reassembler.poll_frame().is_some() {}
+        assert!(reassembler.held_bytes() < HELD_BYTES_MAX);
+    }
+}
+
+/// The messages in `bytes`, up to what is none.
+fn messages(reader: &mut ControlReader, bytes: &[u8]) -> Vec<ControlMessage> {
+    reader.push(bytes);
+    std::iter::from_fn(|| reader.next().ok().flatten().map(|(_, message)| message)).collect()
+}
+
+fn receiver_session(input: &[u8]) {
+    let (mut now, mut reader) = (Timestamp::from_us(1_000_000), ControlReader::default());
+    let options = ReceiverOptions { size_max: FrameSize::new(256, 256).ok(), ..ReceiverOptions::default() };
+    let mut session = ReceiverSession::new(options);
+    session.on_connected(now);
+    for (kind, bytes) in records(input) {
+        match kind % 4 {
+            CONTROL => {
+                for message in messages(&mut reader, bytes) {
+                    if session.on_control(message, now).is_err() {
+                        return;
+                    }
+                }
+            }
+            DATAGRAM => {
+                session.on_datagram(bytes, now);
+            }
+            TIME => {
+                now = now + Duration::from_millis(bytes.len() as u64);
+                session.handle_timeout(now);
+            }
+            _ => session.ready(),
+        }
+        while session.poll_event().is_some() {}
+        while session.poll_control().is_some() {}
+        while session.poll_datagram(now).is_some() {}
+        assert!(session.held_bytes() < HELD_BYTES_MAX);
+    }
+}
+
+fn sender_session(input: &[u8]) {
+    let (params, mut now, mut reader) = (small(), Timestamp::from_us(1_000_000), ControlReader::default());
+    let frame = frame(&params);
+    let mut session = SenderSession::new(params, Bitrate::from_bps(5_000_000), Protection::Auto);
+    session.on_connected(now, 1200);
+    for (kind, bytes) in records(input) {
+        match kind % 4 {
+            CONTROL => {
+                for message in messages(&mut reader, bytes) {
+                    if session.on_control(message, now).is_err() {
+                        return;
+                    }
+                }
+            }
+            DATAGRAM => {
+                session.on_datagram(bytes, now);
+            }
+            TIME => {
+                now = now + Duration::from_millis(bytes.len() as u64);
+                session.handle_timeout(now);
+            }
+            _ => session.on_frame(frame.clone(), FrameTimes { capture: now, coded: now }, now),
+        }
+        while session.poll_event().is_some() {}
+        while session.poll_control().is_some() {}
+        while session.poll_datagram(now).is_some() {}
+        assert!(session.rate_target().as_bps() <= 5_000_000 && session.budget_bytes() < 1 << 20);
+    }
+}
+
+fn container(input: &[u8]) {
+    // The blocks of large pictures are many.
+    let params = input.get(6..6 + PARAMS_BYTES).and_then(|bytes| StreamParams::from_bytes(bytes).ok());
+    if params.is_some_and(|params| params.size.pixels() > 1 << 20) {
+        return;
+    }
+    let Ok(mut reader) = ContainerReader::new(input) else { return };
+    let mut bytes = reader.clone();
+    for _ in 0..FRAMES {
+        let frame = bytes.next_frame_bytes();
+        assert!(frame.is_ok() || reader.clone().next_frame().is_err());
+        if let Ok(Some(frame)) = reader.next_frame() {
+            assert!(frame.data.len() <= input.len());
+        }
+    }
+}
+
+fn y4m(input: &[u8]) {
+    let Ok(mut reader) = Y4mReader::new(Cursor::new(input)) else { return };
+    let mut data = Vec::new();
+    for _ in 0..FRAMES {
+        match reader.read(&mut data) {
+            Ok(true) => assert_eq!(data.len(), reader.header().picture_bytes()),
+            Ok(false) | Err(_) => return,
+        }
+    }
+}
+
+fn mjpeg(input: &[u8]) {
+    let (mut reader, mut total) = (MjpegReader::new(input), 0);
+    while let Ok(Some(picture)) = reader.next_picture() {
+        assert!(picture.starts_with(&[0xff, 0xd8]) && picture.ends_with(&[0xff, 0xd9]));
+        total += picture.len();
+    }
+    assert!(total <= input.len());
+}
+
+fn config(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let _ = parse_sender(&text).and_then(|file| resolve_sender(&file));
+    let _ = parse_receiver(&text).and_then(|file| resolve_receiver(&file));
+}
+
+fn spec(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let _ = SourceSpec::parse(&text);
+    let _ = text.parse::<SinkSpec>();
+    let _ = parse_frame_rate(&text);
+    let _ = text.parse::<Bitrate>();
+    if let Ok(size) = parse_size(&text) {
+        let sides = 1..=FrameSize::MAX_SIDE as usize;
+        assert!(sides.contains(&size.width()) && sides.contains(&size.height()));
+    }
+}
+
+fn public_key(input: &[u8]) {
+    if let Ok(key) = String::from_utf8_lossy(input).parse::<PublicKey>() {
+        assert_eq!(key.to_string().parse(), Ok(key));
+    }
+}
+
+fn filter_bank(input: &[u8]) {
+    let _ = FilterBank::from_toml(&String::from_utf8_lossy(input));
+}
+
+fn http(input: &[u8]) {
+    let status = shell::metrics::status_of(input);
+    assert!(status.starts_with(['2', '4', '5']));
+}
+
+/// Which end says the messages that a session of the other one hears.
+pub(crate) const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];

@@ -1,0 +1,144 @@
+//! Inputs made by the encoders, so that changes begin at what is right.
+
+use common::coded::StepIndex;
+use common::container::{write_frame, write_header};
+use common::frame::FrameSize;
+use common::protection::Protection;
+use common::session::{FrameTimes, SenderSession};
+use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ByeReason, ControlMessage, encode};
+use common::wire::feedback::FeedbackHeader;
+use common::wire::probe::{Arrived, Probe};
+use common::wire::run::write_run;
+
+use crate::corpus::folder;
+use crate::parsers::{CONTROL, DATAGRAM, OWN, ROLES, TIME, frame, record, small};
+
+/// Writes all.
+pub(crate) fn write() -> anyhow::Result<()> {
+    let put = |parser: &str, name: &str, bytes: &[u8]| {
+        std::fs::create_dir_all(folder(parser))?;
+        std::fs::write(folder(parser).join(name), bytes)
+    };
+    let params = small();
+    let frame = frame(&params);
+    let now = Timestamp::from_us(1_000_000);
+
+    let reasons = [
+        ByeReason::Finished { last_frame: Some(FrameId(7)) },
+        ByeReason::Stopping,
+        ByeReason::Protocol("a sentence".to_owned()),
+        ByeReason::ReplacedByNewer,
+    ];
+    let hello = |role| ControlMessage::Hello { version: PROTOCOL_VERSION, role };
+    let welcome = ControlMessage::Welcome { params, start_frame: FrameId(0) };
+    let pong = ControlMessage::Pong { id: 0, ping_sent: now, received: now, sent: now };
+    let message = |message: &ControlMessage, speaker| {
+        let mut bytes = Vec::new();
+        encode(message, speaker, &mut bytes);
+        bytes
+    };
+    let [sender, receiver] = ROLES;
+    let mut call = Vec::new();
+    for one in [hello(sender), welcome.clone(), pong.clone()] {
+        call.extend(message(&one, sender));
+    }
+    put("control", "call", &call)?;
+    call.clear();
+    for one in [hello(receiver), ControlMessage::Ready, ControlMessage::Ping { id: 3, sent: now }] {
+        call.extend(message(&one, receiver));
+    }
+    put("control", "answers", &call)?;
+    for (number, reason) in reasons.iter().enumerate() {
+        put("control", &format!("bye-{number}"), &message(&ControlMessage::Bye { reason: reason.clone() }, receiver))?;
+    }
+
+    let mut session = SenderSession::new(params, Bitrate::from_bps(5_000_000), Protection::Auto);
+    session.on_connected(now, 400);
+    for one in [hello(receiver), ControlMessage::Ready] {
+        let _ = session.on_control(one, now);
+    }
+    let mut datagrams = Vec::new();
+    for number in 0..2 {
+        let now = Timestamp::from_us(1_000_000 + 33_333 * number);
+        session.on_frame(frame.clone(), FrameTimes { capture: now, coded: now }, now);
+        while let Some(at) = session.poll_timeout().filter(|at| at.as_us() < 1_000_000 + 33_333 * (number + 1)) {
+            session.handle_timeout(at);
+            let before = datagrams.len();
+            while let Some(datagram) = session.poll_datagram(at) {
+                datagrams.push(datagram);
+            }
+            if datagrams.len() == before {
+                break;
+            }
+        }
+    }
+    anyhow::ensure!(datagrams.len() > 8, "only {} datagrams were made", datagrams.len());
+    let (mut reassembly, mut receiving) = (Vec::new(), Vec::new());
+    record(CONTROL, &message(&hello(sender), sender), &mut receiving);
+    record(CONTROL, &message(&welcome, sender), &mut receiving);
+    record(OWN, &[], &mut receiving);
+    for (number, datagram) in datagrams.iter().enumerate() {
+        put("media", &format!("datagram-{number:02}"), datagram)?;
+        // Every fifth is lost, so that parity has something to do.
+        if number % 5 != 2 {
+            record(DATAGRAM, datagram, &mut reassembly);
+            record(DATAGRAM, datagram, &mut receiving);
+        }
+        record(TIME, &[0; 4], &mut receiving);
+    }
+    record(OWN, &[], &mut reassembly);
+    record(CONTROL, &message(&pong, sender), &mut receiving);
+    record(CONTROL, &message(&ControlMessage::Bye { reason: reasons[0].clone() }, sender), &mut receiving);
+    put("reassembly", "two-frames", &reassembly)?;
+    put("receiver-session", "two-frames", &receiving)?;
+
+    let report = FeedbackHeader { number: 1, received: 6, missing: 1, base: SequenceNumber(0), time: now };
+    let feedback = report.encode((0..8).map(|number| (number != 2).then_some(Timestamp::from_us(990_000 + number))));
+    put("feedback", "eight", &feedback)?;
+    put("feedback", "none", &report.encode(std::iter::empty()))?;
+    let mut sending = Vec::new();
+    record(CONTROL, &message(&hello(receiver), receiver), &mut sending);
+    record(CONTROL, &message(&ControlMessage::Ready, receiver), &mut sending);
+    for _ in 0..2 {
+        record(OWN, &[], &mut sending);
+        record(TIME, &[0; 30], &mut sending);
+        record(DATAGRAM, &feedback, &mut sending);
+    }
+    record(CONTROL, &message(&ControlMessage::Ping { id: 1, sent: now }, receiver), &mut sending);
+    record(CONTROL, &message(&ControlMessage::Bye { reason: reasons[1].clone() }, receiver), &mut sending);
+    put("sender-session", "two-frames", &sending)?;
+
+    let probes = [
+        Probe::Ping { number: 1, sent: now },
+        Probe::Pong { number: 1, sent: now, received: now },
+        Probe::Load { train: 1, sent: now },
+        Probe::Ask { train: 1 },
+        Probe::Tell { train: 1, arrived: Arrived::default() },
+    ];
+    let mut talk = Vec::new();
+    for (number, probe) in probes.iter().enumerate() {
+        put("probe", &format!("probe-{number}"), &probe.to_bytes(40))?;
+        record(DATAGRAM, &probe.to_bytes(40), &mut talk);
+    }
+    put("probe", "talk", &talk)?;
+
+    put("params", "small", &params.to_bytes())?;
+    let mut largest = params;
+    largest.size = FrameSize::new(FrameSize::MAX_SIDE, FrameSize::MAX_SIDE)?;
+    put("params", "largest", &largest.to_bytes())?;
+    let blocks = frame.ends.len();
+    let mut run = (blocks as u16).to_le_bytes().to_vec();
+    write_run(&frame, 0..blocks, &mut run);
+    put("run", "whole", &run)?;
+    let mut file = Vec::new();
+    write_header(&params, &mut file)?;
+    for step in [StepIndex::MIN, StepIndex::MAX] {
+        let mut frame = frame.clone();
+        frame.header.step = step;
+        write_frame(&frame, &mut file)?;
+    }
+    put("container", "two-frames", &file)?;
+    Ok(())
+}
