@@ -170,6 +170,7 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
                 missing: number(random) as u32,
                 base: SequenceNumber(number(random) as u32),
                 time: time(random),
+                unsure: Duration::from_millis(random.below(600)),
             };
             let arrivals: Vec<_> = (0..random.below(40)).map(|_| random.chance(0.8).then(|| time(random))).collect();
             Act::Send(header.encode(arrivals.into_iter()))

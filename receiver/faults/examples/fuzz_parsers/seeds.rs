@@ -1,5 +1,7 @@
 //! Inputs made by the encoders, so that changes begin at what is right.
 
+use std::time::Duration;
+
 use common::coded::StepIndex;
 use common::container::{write_frame, write_header};
 use common::frame::FrameSize;
@@ -94,7 +96,14 @@ pub(crate) fn write() -> anyhow::Result<()> {
     put("reassembly", "two-frames", &reassembly)?;
     put("receiver-session", "two-frames", &receiving)?;
 
-    let report = FeedbackHeader { number: 1, received: 6, missing: 1, base: SequenceNumber(0), time: now };
+    let report = FeedbackHeader {
+        number: 1,
+        received: 6,
+        missing: 1,
+        base: SequenceNumber(0),
+        time: now,
+        unsure: Duration::from_millis(40),
+    };
     let feedback = report.encode((0..8).map(|number| (number != 2).then_some(Timestamp::from_us(990_000 + number))));
     put("feedback", "eight", &feedback)?;
     put("feedback", "none", &report.encode(std::iter::empty()))?;
