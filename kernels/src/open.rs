@@ -4,11 +4,11 @@ use common::frame::BitDepth;
 use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
+use crate::codec::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::{Transform, TransformParams};
 use crate::tune::SettingsInUse;
-use crate::codec::WITHOUT_OPENCL;
 use crate::{BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, Error, cpu, memory, opencl, reference};
 
 /// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
