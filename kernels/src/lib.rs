@@ -67,5 +67,6 @@ pub use codec::{
 };
 pub use error::Error;
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
+pub use opencl::on_hang;
 pub use picture::{Picture, PictureRef};
 pub use transform::{Transform, TransformParams, Values};

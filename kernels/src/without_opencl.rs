@@ -27,3 +27,6 @@ absent! {
     open_pcwt_encoder(&StreamParams, Option<&str>, String, Option<Joining>) -> Box<dyn PcwtEncoder>;
     open_pcwt_decoder(&StreamParams, Option<&str>, String) -> Box<dyn PcwtDecoder>;
 }
+
+/// Without OpenCL no driver hangs: `_hook` is never called.
+pub fn on_hang(_hook: impl Fn(&str) + Send + Sync + 'static) {}

@@ -13,7 +13,7 @@ use crate::log;
 /// anew without: as the same process, which is the one way to be rid of a thread that is inside the driver.
 pub fn watch(program: &'static str, shared: &SharedConfig) {
     let is_own_choice = shared.backend == "auto" && shared.device.is_none();
-    kernels::opencl::on_hang(move |sentence| {
+    kernels::on_hang(move |sentence| {
         let mut failure = Failure::device(sentence);
         if is_own_choice {
             tracing::warn!("{sentence}; starting anew with the processor");

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     if !no_tune {
         kernels::tune::use_tuned_settings();
     }
-    kernels::opencl::on_hang(|sentence| {
+    kernels::on_hang(|sentence| {
         let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
         std::process::exit(EXIT_DEVICE.into());
     });
