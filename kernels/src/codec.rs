@@ -1,5 +1,6 @@
 //! The encoder and decoder that a daemon uses, whatever computes them.
 
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -128,6 +129,18 @@ pub struct BackendInfo {
     pub device: String,
     /// Why it was chosen, one sentence.
     pub reason: String,
+}
+
+impl BackendInfo {
+    /// Whether it computes on a device, in calls of a driver that may fail, or not return.
+    pub fn is_device(&self) -> bool {
+        self.name == "opencl"
+    }
+
+    /// The reason for the processor to take over from it, when its device cannot go on because of `why`.
+    pub fn given_up(&self, why: &dyn Display) -> String {
+        format!("`{}` was given up: {why}", self.device)
+    }
 }
 
 /// Kind of a device.

@@ -1,7 +1,8 @@
 //! What a running call does when its OpenCL device is lost: it goes on with the processor.
 //!
 //! The frame that failed is coded or decoded again. Only opening fails for good, so that a device asked for by name is
-//! not replaced silently; [`BackendInfo`] names the processor and the failure from then on.
+//! not replaced silently; [`BackendInfo`] names the processor and the failure from then on. A device whose calls do not return
+//! is for the caller to notice, who opens the processor's with [`encoder_instead`].
 
 use common::coded::{CodedFrame, ReceivedFrame};
 use common::params::{StreamParams, Wavelet};
@@ -31,13 +32,7 @@ impl Encoder for FallbackEncoder {
         let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.encoder.backend())) else {
             return result;
         };
-        self.encoder = match self.params.codec.wavelet {
-            Wavelet::Cdf97 => Box::new(cpu::CpuEncoder::new(&self.params, reason)),
-            Wavelet::Cdf53 => {
-                let transform = cpu::open_transform(&TransformParams::from(&self.params), reason)?;
-                Box::new(LosslessEncoder::new(&self.params, transform))
-            }
-        };
+        self.encoder = encoder_instead(&self.params, reason)?;
         self.encoder.encode(picture, target)
     }
 
@@ -74,14 +69,7 @@ impl Decoder for FallbackDecoder {
             return result;
         };
         self.damaged_before += self.decoder.damaged_blocks();
-        let (params, layout) = (&self.params, self.layout.clone());
-        self.decoder = match params.codec.wavelet {
-            Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
-            Wavelet::Cdf53 => {
-                let transform = TransformParams::without_finest(params, layout.dropped_levels());
-                Box::new(LosslessDecoder::new(params, layout, cpu::open_transform(&transform, reason)?))
-            }
-        };
+        self.decoder = smaller_decoder_instead(&self.params, self.layout.clone(), reason)?;
         self.decoder.decode(frame, out)
     }
 
@@ -100,6 +88,35 @@ impl Decoder for FallbackDecoder {
 
 /// Why the processor takes over from `backend`, if this error says that its device cannot go on.
 fn lost(error: &Error, backend: &BackendInfo) -> Option<String> {
-    matches!(error, Error::Device { .. } | Error::OutOfDeviceMemory { .. })
-        .then(|| format!("`{}` was given up: {error}", backend.device))
+    matches!(error, Error::Device { .. } | Error::OutOfDeviceMemory { .. }).then(|| backend.given_up(error))
+}
+
+/// Opens the processor's encoder in place of one whose device cannot go on; [`BackendInfo::given_up`] makes the reason.
+pub fn encoder_instead(params: &StreamParams, reason: String) -> Result<Box<dyn Encoder>, Error> {
+    Ok(match params.codec.wavelet {
+        Wavelet::Cdf97 => Box::new(cpu::CpuEncoder::new(params, reason)),
+        Wavelet::Cdf53 => {
+            let transform = cpu::open_transform(&TransformParams::from(params), reason)?;
+            Box::new(LosslessEncoder::new(params, transform))
+        }
+    })
+}
+
+/// Opens the processor's decoder; as [`encoder_instead`].
+pub fn decoder_instead(params: &StreamParams, reason: String) -> Result<Box<dyn Decoder>, Error> {
+    smaller_decoder_instead(params, BlockLayout::new(params), reason)
+}
+
+fn smaller_decoder_instead(
+    params: &StreamParams,
+    layout: BlockLayout,
+    reason: String,
+) -> Result<Box<dyn Decoder>, Error> {
+    Ok(match params.codec.wavelet {
+        Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
+        Wavelet::Cdf53 => {
+            let transform = TransformParams::without_finest(params, layout.dropped_levels());
+            Box::new(LosslessDecoder::new(params, layout, cpu::open_transform(&transform, reason)?))
+        }
+    })
 }

@@ -66,6 +66,7 @@ pub use codec::{
     UnknownBackend, WITHOUT_OPENCL,
 };
 pub use error::Error;
+pub use fallback::{decoder_instead, encoder_instead};
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
 pub use opencl::on_hang;
 pub use picture::{Picture, PictureRef};

@@ -11,7 +11,8 @@ use common::pyramid::BlockLayout;
 use common::session::ArrivedFrame;
 use common::units::{FrameId, FrameRate, Timestamp};
 use kernels::Picture;
-use kernels::{BackendChoice, BackendInfo, Decoder, open_decoder};
+use kernels::{BackendChoice, BackendInfo, Decoder, Error, decoder_instead, open_decoder};
+use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::limited;
 use shell::sd::Pulse;
@@ -21,8 +22,6 @@ use shell::slot::{Put, Slot, Taken};
 const PICTURES: usize = 3;
 /// Longest wait before the thread shows that it turns.
 const WAIT: Duration = Duration::from_millis(250);
-/// Longest time for a decoder to open: some drivers compile their kernels then.
-const OPEN_MAX: Duration = Duration::from_secs(120);
 /// A frame or picture that has waited this long has waited through a standstill of the process, and newer ones are on
 /// their way: it is not shown.
 pub(crate) const STALE: Duration = Duration::from_secs(1);
@@ -149,8 +148,12 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
     let frame_rate = FrameRate::new(30, 1).ok_or_else(|| Failure::device("30 frames a second are not possible"))?;
     let codec = CodecParams::default();
     let params = StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec };
-    let decoder = open_decoder(&params, choice, device).map_err(|error| Failure::codec(&error))?;
-    Ok(decoder.backend().clone())
+    let device = device.map(str::to_owned);
+    let open = move || open_decoder(&params, choice, device.as_deref()).map(|decoder| decoder.backend().clone());
+    let opened = apart::once("open", Patience::OPEN, open);
+    opened
+        .map_err(|lost| Failure::device(format!("no decoder can be opened: {lost}")))?
+        .map_err(|error| Failure::codec(&error))
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.
@@ -158,18 +161,26 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
     // Also on a failure and on a panic: the other threads must not wait for ever.
     let _closing = Closing(&stage.jobs, &stage.pictures);
     let mut opened: Option<Open> = None;
+    let mut wanted = Wanted { choice, device: device.map(str::to_owned), given_up: None };
     loop {
         stage.pulse.beat();
         match stage.jobs.take_timeout(WAIT) {
             Taken::Timeout => {}
             Taken::Closed => return Ok(()),
             Taken::Item(Job::Open { params, serial }) => {
-                stage.pulse.excuse((stage.now)() + OPEN_MAX);
-                // The old decoder's device memory goes first.
-                let kept = opened.take().and_then(|open| open.keep_for(&params, serial));
-                let open = kept.map_or_else(|| Open::new(params, serial, choice, device), Ok);
+                stage.pulse.excuse((stage.now)() + Patience::OPEN.longest());
+                let open = match opened.take() {
+                    Some(open) if open.stream.params == params => Ok(open.keep_for(serial)),
+                    other => {
+                        // The old decoder's device memory goes first.
+                        if let Some(open) = other {
+                            open.decoder.end(Patience::WORK);
+                        }
+                        Open::new(params, serial, &mut wanted)
+                    }
+                };
                 let refused = open.as_ref().err().map(|failure| failure.message.clone());
-                if refused.is_some() {
+                if refused.is_some() && wanted.given_up.is_none() {
                     // A device that still decodes the smallest of streams works: it is this stream that is too much for it.
                     probe(choice, device)?;
                 }
@@ -181,10 +192,38 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
                 // A decoder that does not keep up shows the newest.
                 let is_overtaken = |open: &Open| !stage.records && open.is_slow() && stage.jobs.has_item();
                 if let Some(open) = opened.as_mut().filter(|open| !is_stale && !is_overtaken(open)) {
-                    open.decode(arrived, clock_offset_us, stage)?;
+                    open.decode(arrived, clock_offset_us, &mut wanted, stage)?;
                 }
             }
         }
+    }
+}
+
+/// What to open decoders with.
+#[derive(Clone)]
+struct Wanted {
+    choice: BackendChoice,
+    device: Option<String>,
+    /// Why there is only the processor, once a device has not answered: its driver is not asked again.
+    given_up: Option<String>,
+}
+
+impl Wanted {
+    /// A decoder, and its first pictures.
+    fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Error> {
+        let mut decoder = match &self.given_up {
+            Some(reason) => decoder_instead(params, reason.clone())?,
+            None => open_decoder(params, self.choice, self.device.as_deref())?,
+        };
+        let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
+        // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
+        // Missing blocks leave no trace in the decoder.
+        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+        let nothing = ReceivedFrame::empty(header, BlockLayout::new(params).blocks().len());
+        for picture in &mut spare {
+            decoder.decode(&nothing, picture)?;
+        }
+        Ok((decoder, spare))
     }
 }
 
@@ -192,24 +231,20 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &S
 struct Open {
     stream: Arc<Stream>,
     coarse_blocks: usize,
-    decoder: Box<dyn Decoder>,
+    decoder: Place<Box<dyn Decoder>>,
     spare: Vec<Picture>,
     /// What decoding took of late: an average in which the last frame counts an eighth.
     took: Duration,
 }
 
 impl Open {
-    fn new(params: StreamParams, serial: u64, choice: BackendChoice, device: Option<&str>) -> Result<Self, Failure> {
-        let mut decoder = open_decoder(&params, choice, device).map_err(|error| Failure::codec(&error))?;
-        let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
-        // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
-        // Missing blocks leave no trace in the decoder.
-        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
-        let layout = BlockLayout::new(&params);
-        let nothing = ReceivedFrame::empty(header, layout.blocks().len());
-        for picture in &mut spare {
-            decoder.decode(&nothing, picture).map_err(|error| Failure::codec(&error))?;
-        }
+    fn new(params: StreamParams, serial: u64, wanted: &mut Wanted) -> Result<Self, Failure> {
+        let asked = wanted.clone();
+        let opened = apart::once("open", Patience::OPEN, move || asked.open(&params)).unwrap_or_else(|lost| {
+            wanted.given_up = Some(format!("the device was given up: {lost}"));
+            wanted.open(&params)
+        });
+        let (decoder, spare) = opened.map_err(|error| Failure::codec(&error))?;
         let backend = decoder.backend().clone();
         limited!(
             info,
@@ -220,17 +255,32 @@ impl Open {
             backend.device,
             backend.reason
         );
+        // A driver may hold a thread for ever: not the one that watches the slots.
+        let decoder = if backend.is_device() {
+            Place::apart("device", decoder).map_err(Failure::device)?
+        } else {
+            Place::Here(decoder)
+        };
         let stream = Arc::new(Stream { serial, params, backend });
-        Ok(Self { stream, coarse_blocks: layout.coarse_blocks(), decoder, spare, took: Duration::ZERO })
+        Ok(Self {
+            stream,
+            coarse_blocks: BlockLayout::new(&params).coarse_blocks(),
+            decoder,
+            spare,
+            took: Duration::ZERO,
+        })
     }
 
     /// The same decoder for a sender that came back with the same stream.
-    fn keep_for(mut self, params: &StreamParams, serial: u64) -> Option<Self> {
-        if self.stream.params != *params {
-            return None;
-        }
+    fn keep_for(mut self, serial: u64) -> Self {
         self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
-        Some(self)
+        self
+    }
+
+    /// Another back end has taken over.
+    fn go_on_with(&mut self, backend: BackendInfo) {
+        limited!(warn, "{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+        self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
     }
 
     /// Whether two frames take longer than one comes after the other.
@@ -242,34 +292,56 @@ impl Open {
         &mut self,
         arrived: ArrivedFrame,
         clock_offset_us: Option<i64>,
+        wanted: &mut Wanted,
         stage: &Stage<R>,
     ) -> Result<(), Failure> {
-        let params = &self.stream.params;
+        let params = self.stream.params;
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
         let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
         let missing = Missing { blocks: arrived.frame.missing(), coarse: coarse.count() };
         let began = (stage.now)();
-        self.decoder.decode(&arrived.frame, &mut picture).map_err(|error| Failure::codec(&error))?;
+        let ArrivedFrame { id, frame, capture, sent, last_received, released, stalled, .. } = arrived;
+        let before = Arc::clone(&self.stream);
+        let work = move |decoder: &mut Box<dyn Decoder>| {
+            decoder.decode(&frame, &mut picture)?;
+            let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
+            Ok((picture, decoder.times().inverse, backend))
+        };
+        // From a processor that took over from a device that failed there is nothing else to go on with.
+        let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
+        let (picture, inverse) = match self.decoder.run(patience, work) {
+            Ok(result) => {
+                let (picture, inverse, backend) = result.map_err(|error: Error| Failure::codec(&error))?;
+                if let Some(backend) = backend {
+                    self.go_on_with(backend);
+                }
+                (picture, inverse)
+            }
+            Err(lost) => {
+                // The frame and the picture that the driver keeps are lost with it.
+                let reason = self.stream.backend.given_up(&lost);
+                let decoder = decoder_instead(&params, reason.clone()).map_err(|error| Failure::codec(&error))?;
+                wanted.given_up = Some(reason);
+                self.go_on_with(decoder.backend().clone());
+                self.decoder = Place::Here(decoder);
+                return Ok(());
+            }
+        };
         self.took = (7 * self.took + (stage.now)().since(began)) / 8;
-        if self.stream.backend != *self.decoder.backend() {
-            let backend = self.decoder.backend().clone();
-            limited!(warn, "{} on {} from now on: {}", backend.name, backend.device, backend.reason);
-            self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
-        }
         let passed = Passed {
-            capture: arrived.capture,
-            sent: arrived.sent,
-            received: arrived.last_received,
-            released: arrived.released,
+            capture,
+            sent,
+            received: last_received,
+            released,
             decoded: (stage.now)(),
-            inverse: self.decoder.times().inverse,
-            stalled: arrived.stalled,
+            inverse,
+            stalled,
             clock_offset_us,
             missing,
         };
-        let decoded = Decoded { stream: Arc::clone(&self.stream), id: arrived.id, picture, passed };
+        let decoded = Decoded { stream: Arc::clone(&self.stream), id, picture, passed };
         let not_shown = if stage.records { stage.put(decoded) } else { stage.pictures.replace(decoded) };
         self.spare.extend(not_shown.map(|decoded| decoded.picture));
         Ok(())

@@ -6,9 +6,12 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use common::coded::CodedFrame;
+use common::frame::PixelFormat;
+use common::params::StreamParams;
 use common::session::FrameTimes;
 use common::units::Timestamp;
-use kernels::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+use kernels::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target, encoder_instead};
+use shell::apart::{Patience, Place};
 use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
@@ -33,7 +36,12 @@ pub(crate) struct Encoded {
 
 /// What the encode thread works with.
 pub(crate) struct Encode {
-    pub(crate) encoder: Box<dyn Encoder>,
+    pub(crate) encoder: Place<Box<dyn Encoder>>,
+    /// What the encoder computes with.
+    pub(crate) backend: Arc<BackendInfo>,
+    /// Of which format a picture has been coded.
+    pub(crate) known: PixelFormat,
+    pub(crate) params: StreamParams,
     pub(crate) info: SourceInfo,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
@@ -75,7 +83,6 @@ impl Encode {
 
     fn pump(&mut self) -> Result<(), Failure> {
         let mut count = 0;
-        let mut backend = Arc::new(self.encoder.backend().clone());
         let mut stall = Stall::new(self.info.frame_rate.interval());
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
@@ -98,20 +105,14 @@ impl Encode {
                 continue;
             }
             let began = clock::now();
-            let target = Target::Bytes(self.gate.budget_bytes());
-            let frame = PictureRef::new(picture.format, self.info.size, &picture.data)
-                .and_then(|borrowed| self.encoder.encode(borrowed, target))
-                .map_err(|error| failure(&error))?;
-            let times = FrameTimes { capture: picture.capture, coded: clock::now() };
-            if *backend != *self.encoder.backend() {
-                backend = Arc::new(self.encoder.backend().clone());
-                tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
-            }
-            let waited = began.since(picture.capture);
-            let backend = Arc::clone(&backend);
-            let encoded = Encoded { frame, times, waited, stages: self.encoder.times(), backend };
+            let capture = picture.capture;
+            // The picture that a driver keeps is lost with it.
+            let Some(Coded { frame, stages, data }) = self.code(picture)? else { continue };
+            let times = FrameTimes { capture, coded: clock::now() };
+            let waited = began.since(capture);
+            let encoded = Encoded { frame, times, waited, stages, backend: Arc::clone(&self.backend) };
             // Without a capture thread there is nobody to use the memory again.
-            let _ = self.used.send(picture.data);
+            let _ = self.used.send(data);
             count += 1;
             if self.info.is_live {
                 self.coded.replace(encoded);
@@ -125,6 +126,54 @@ impl Encode {
         }
         Ok(())
     }
+
+    /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
+    fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
+        let target = Target::Bytes(self.gate.budget_bytes());
+        let patience = if !self.backend.is_device() {
+            // A processor that took over from a device that failed: there is nothing else to go on with.
+            Patience::OPEN
+        } else if self.known != picture.format {
+            self.pulse.excuse(clock::now() + Patience::OPEN.longest());
+            Patience::OPEN
+        } else {
+            Patience::WORK
+        };
+        self.known = picture.format;
+        let (size, before) = (self.info.size, Arc::clone(&self.backend));
+        let work = move |encoder: &mut Box<dyn Encoder>| {
+            let borrowed = PictureRef::new(picture.format, size, &picture.data);
+            let frame = borrowed.and_then(|borrowed| encoder.encode(borrowed, target))?;
+            let backend = (*before != *encoder.backend()).then(|| encoder.backend().clone());
+            Ok((Coded { frame, stages: encoder.times(), data: picture.data }, backend))
+        };
+        let (coded, backend) = match self.encoder.run(patience, work) {
+            Ok(result) => {
+                let (coded, backend) = result.map_err(|error: Error| failure(&error))?;
+                (Some(coded), backend)
+            }
+            Err(lost) => {
+                let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
+                let encoder = encoder.map_err(|error| failure(&error))?;
+                let backend = encoder.backend().clone();
+                self.encoder = Place::Here(encoder);
+                (None, Some(backend))
+            }
+        };
+        if let Some(backend) = backend {
+            tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+            self.backend = Arc::new(backend);
+        }
+        Ok(coded)
+    }
+}
+
+/// A picture that has been coded.
+struct Coded {
+    frame: CodedFrame,
+    stages: EncodeTimes,
+    /// The memory of the picture.
+    data: Vec<u8>,
 }
 
 /// Tells when a source gives nothing while somebody watches.

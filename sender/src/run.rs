@@ -9,6 +9,7 @@ use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::session::SenderSession;
 use kernels::{BackendChoice, Encoder, PictureRef, Target, open_encoder};
+use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, Waker};
@@ -101,15 +102,29 @@ impl Sending {
         };
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
-        let mut encoder =
-            open_encoder(&params, choice, shared.device.as_deref()).map_err(|error| encode::failure(&error))?;
-        warm_up(encoder.as_mut(), &info, config.rate.bytes_per_frame(params.frame_rate))?;
+        let (device, frame_bytes) = (shared.device.clone(), config.rate.bytes_per_frame(params.frame_rate));
+        let open = move || {
+            let encoder = open_encoder(&params, choice, device.as_deref());
+            let mut encoder = encoder.map_err(|error| encode::failure(&error))?;
+            warm_up(encoder.as_mut(), &info, frame_bytes).map(|()| encoder)
+        };
+        let opened = apart::once("open", Patience::OPEN, open);
+        let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
         let backend = Arc::new(encoder.backend().clone());
         tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
 
         let pulse = Pulse::default();
+        // A driver may hold a thread for ever: not the one that watches the source and the link.
+        let encoder = if backend.is_device() {
+            Place::apart("device", encoder).map_err(Failure::device)?
+        } else {
+            Place::Here(encoder)
+        };
         let encode = Encode {
             encoder,
+            backend: Arc::clone(&backend),
+            known: WARM_UP,
+            params,
             info,
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
@@ -133,7 +148,6 @@ impl Sending {
             dials: matches!(shared.mode, LinkMode::Dial(_)),
             one_stream: frames_max.is_some() || spec.is_finite(),
         });
-        let frame_bytes = config.rate.bytes_per_frame(info.frame_rate);
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 
@@ -172,11 +186,14 @@ impl Threads {
 fn warm_up(encoder: &mut dyn Encoder, info: &SourceInfo, budget_bytes: usize) -> Result<(), Failure> {
     let mut data = Vec::new();
     Pattern::new(info.size, info.frame_rate).draw(0, 0, &mut data);
-    PictureRef::new(PixelFormat::I420, info.size, &data)
+    PictureRef::new(WARM_UP, info.size, &data)
         .and_then(|picture| encoder.encode(picture, Target::Bytes(budget_bytes)))
         .map(drop)
         .map_err(|error| encode::failure(&error))
 }
+
+/// Format of the picture that an encoder codes first.
+const WARM_UP: PixelFormat = PixelFormat::I420;
 
 type Ending = JoinHandle<Result<(), Failure>>;
 

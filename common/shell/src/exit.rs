@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use common::config::ConfigError;
 
-use crate::log;
+use crate::{apart, log};
 
 /// Why a daemon cannot go on, by exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,21 +72,26 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Prints the failure, if there is one, as one line on standard error and gives the exit code.
+/// Prints the failure, if there is one, as one line on standard error and gives the exit code. If a driver still holds a thread,
+/// the process ends here.
 pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
-    match result {
+    let code = match result {
         Ok(()) => {
             log::flush();
-            ExitCode::SUCCESS
+            0
         }
         Err(failure) => {
             log::last_words(&format!(
                 "{program}: {}",
                 failure.message.split_whitespace().collect::<Vec<_>>().join(" ")
             ));
-            ExitCode::from(failure.code())
+            failure.code()
         }
+    };
+    if apart::has_left() {
+        now(i32::from(code));
     }
+    ExitCode::from(code)
 }
 
 /// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since some

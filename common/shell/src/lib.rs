@@ -1,8 +1,9 @@
 //! What both daemons do alike with the world outside: command line, identity, QUIC, the link's event loop, link tests,
-//! slots between threads, limits on log lines, statistics file, metrics page, signals, service manager.
+//! slots between threads, threads that drivers may hold, limits on log lines, statistics file, metrics page, signals, service manager.
 
 #![deny(unsafe_code)]
 
+pub mod apart;
 pub mod cli;
 pub mod clock;
 pub mod doctor;
