@@ -44,6 +44,21 @@ fn the_start_is_quick() {
 }
 
 #[test]
+fn a_frame_leaves_at_once_where_the_line_is_fast() {
+    for max in [2, 20, 50] {
+        let mut call = Call::new(mbit(max), way(1), way(1));
+        call.run(s(5));
+        let slowest = call.between(s(1), s(5)).map(|seen| seen.pace).max().unwrap();
+        assert!(slowest < ms(1), "at most {max} Mbit/s: {slowest:?}");
+    }
+    // A frame of 20 Mbit/s takes 3.3 ms on a line of 100.
+    let mut call = Call::new(mbit(20), way(10).limited(mbit(100), ms(500)), way(10));
+    call.run(s(5));
+    let slowest = call.between(s(1), s(5)).map(|seen| seen.pace).max().unwrap();
+    assert!(slowest < ms(4), "{slowest:?}");
+}
+
+#[test]
 fn a_step_of_the_link_down_and_up() {
     let line = |rate| way(10).limited(mbit(rate), ms(500));
     // At different times within a frame interval and between two feedbacks.

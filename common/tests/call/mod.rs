@@ -70,6 +70,8 @@ pub(crate) struct Seen {
     pub(crate) target: Bitrate,
     /// Longest wait of a media datagram in the queue since the last line.
     pub(crate) wait: Duration,
+    /// How long the last frame took to leave.
+    pub(crate) pace: Duration,
     /// Bytes of media that arrived since the last line, with what is around them.
     pub(crate) bytes: usize,
     /// Bytes of the TCP flow that arrived since the last line.
@@ -161,6 +163,7 @@ impl Call {
                 at: self.now.since(self.start),
                 target: self.sender.rate_target(),
                 wait: std::mem::take(&mut self.wait),
+                pace: self.sender.stats().last_pace,
                 bytes: std::mem::take(&mut self.bytes),
                 tcp_bytes: self.tcp.as_mut().map_or(0, Tcp::take_arrived),
             };

@@ -93,8 +93,8 @@ const PACE: f64 = 1.25;
 const SEARCH_PACE: f64 = 2.0;
 /// Small frames leave at once, or they would show nothing of the line, bits a second.
 const PACE_LEAST: f64 = 4e6;
-/// Of more than this many times the highest target nothing need be known.
-const SHOWN_MAX: f64 = 2.0;
+/// Of a line this many times faster than the highest target nothing more need be known: a frame leaves at once.
+const SHOWN_MAX: f64 = 64.0;
 
 /// What is used of the target is counted over this.
 const USED_SPAN: Duration = Duration::from_millis(100);
