@@ -177,8 +177,8 @@ fn decode_as(params: &[u8], frame: &ReceivedFrame) -> anyhow::Result<bool> {
     let Ok(params) = StreamParams::from_bytes(params) else { return Ok(false) };
     let [a, b] = [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| {
         let mut picture = Picture::decoded_from(&params);
-        let mut decoder = open_decoder(&params, choice, None)?;
-        decoder.decode(frame, &mut picture).map(|()| picture)
+        let mut decoder = open_decoder(&params, choice, None).map_err(|error| error.to_string())?;
+        decoder.decode(frame, &mut picture).map(|()| picture).map_err(|error| error.to_string())
     });
     ensure!(a == b, "{params:?}: {:?}, {:?}, {frame:?}", a.err(), b.err());
     Ok(true)

@@ -12,7 +12,7 @@ use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
 use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use common::units::FrameRate;
 use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{BackendChoice, Error, Picture};
+use kernels::{BackendChoice, DecodeError, Picture};
 use noise::Random;
 
 mod noise;
@@ -63,13 +63,13 @@ fn run() -> anyhow::Result<()> {
         let at = (sizes.start + random.next(sizes.len())) * kinds.len() + random.next(kinds.len());
         let stream = &mut streams[at];
         let bytes = mutate(stream, &mut random)?;
-        let mut results: Vec<Result<(), Error>> = Vec::new();
+        let mut results: Vec<Result<(), DecodeError>> = Vec::new();
         let used = if frames.is_multiple_of(OPENCL_EVERY) { BACK_ENDS.len() } else { BACK_ENDS.len() - 1 };
         for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures).take(used) {
             results.push(decoder.decode(&bytes, picture));
         }
         let first = &results[0];
-        ensure!(matches!(first, Ok(()) | Err(Error::Pcwt(_))), "seed {seed}, frame {frames}: {first:?}");
+        ensure!(matches!(first, Ok(()) | Err(DecodeError::Pcwt(_))), "seed {seed}, frame {frames}: {first:?}");
         let pictures = &stream.pictures[..used];
         let same = results.iter().all(|result| result == first)
             && (first.is_err() || pictures.iter().all(|picture| *picture == pictures[0]));

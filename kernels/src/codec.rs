@@ -1,19 +1,19 @@
 //! The encoder and decoder that a daemon uses, whatever computes them.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 
-use crate::{Error, Picture, PictureRef};
+use crate::{DecodeError, EncodeError, Picture, PictureRef};
 
 /// Turns pictures into coded frames.
 pub trait Encoder: Send {
     /// Codes one picture of the stream's size, in any pixel format.
     ///
     /// The same pictures in the same order give the same bytes on every back end.
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error>;
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError>;
 
     /// How long the stages of the last frame took.
     fn times(&self) -> EncodeTimes;
@@ -28,7 +28,7 @@ pub trait Decoder: Send {
     ///
     /// A missing or damaged coarse block (one of the first [`common::pyramid::BlockLayout::coarse_blocks`])
     /// keeps the coefficients of the frame before; any other is zero.
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error>;
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError>;
 
     /// How long the stages of the last frame took.
     fn times(&self) -> DecodeTimes;
@@ -120,11 +120,39 @@ impl FromStr for BackendChoice {
     }
 }
 
+/// What computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// An OpenCL device.
+    Opencl,
+    /// The processor: vectorised, several threads.
+    Cpu,
+    /// The processor: plain, slow, the specification.
+    Reference,
+}
+
+impl Backend {
+    /// Returns the name that the command line and the statistics have for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Opencl => "opencl",
+            Self::Cpu => "cpu",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+impl Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// What computes, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendInfo {
-    /// `opencl`, `cpu` or `reference`.
-    pub name: &'static str,
+    /// The back end.
+    pub kind: Backend,
     /// The device's own name, or the processor's threads and instruction set.
     pub device: String,
     /// Why it was chosen, one sentence.
@@ -134,7 +162,7 @@ pub struct BackendInfo {
 impl BackendInfo {
     /// Whether it computes on a device, in calls of a driver that may fail, or not return.
     pub fn is_device(&self) -> bool {
-        self.name == "opencl"
+        self.kind == Backend::Opencl
     }
 
     /// The reason for the processor to take over from it, when its device cannot go on because of `why`.
@@ -157,8 +185,8 @@ pub enum DeviceKind {
 /// A device that a back end can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// `opencl` or `cpu`.
-    pub backend: &'static str,
+    /// The back end, never the reference.
+    pub backend: Backend,
     /// The device's name, as `--device` takes it.
     pub name: String,
     /// The OpenCL platform's name; empty for the `cpu` back end.

@@ -1,195 +1,56 @@
-//! What can go wrong in this crate, one variant per cause.
+//! What can go wrong in this crate: an enum for each question, a variant for each cause.
+//!
+//! Opening, encoding, decoding and transforming each have the errors that their caller can meet. What a device does in
+//! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other way
+//! round.
 
 use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
+use crate::codec::Backend;
 use crate::pcwt::error::PcwtError;
 use crate::wavelet::{Element, Scheme};
 
-/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
-/// no step does.
-pub const MAX_DB: f64 = 100.0;
+/// An error of the codec or of the transform.
+pub trait CodecError: std::error::Error {
+    /// Returns true if the device or the machine is at fault, false if what was asked of it is.
+    fn is_of_device(&self) -> bool;
+}
 
-/// Why a picture could not be coded, decoded or transformed.
+/// Why a device cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The device's memory does not hold the buffers.
+    #[error(
+        "a picture of this size needs {needed_bytes} bytes of device memory {extent}, the device gives {there_bytes}"
+    )]
+    OutOfMemory {
+        /// `altogether` or `in one piece`.
+        extent: &'static str,
+        /// Size of all buffers or of the largest one.
+        needed_bytes: u64,
+        /// What the device offers.
+        there_bytes: u64,
+    },
+    /// An OpenCL call failed.
+    #[error("the OpenCL device failed in {call}: {reason}")]
+    Failed {
+        /// The call that reported it.
+        call: &'static str,
+        /// The driver's name or text for the failure.
+        reason: String,
+    },
+}
+
+/// Why an encoder, a decoder or a transform cannot be opened.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
-    /// A frame of the profile `pcwt` that cannot be made or read.
-    #[error("pcwt: {0}")]
-    Pcwt(#[from] PcwtError),
-    /// A stream of another profile than this coder's.
-    #[error("this coder is for streams of the profile {wanted}")]
-    WrongProfile {
-        /// The profile.
-        wanted: &'static str,
-    },
-    /// A filter bank that cannot be used.
-    #[error("filter bank: {0}")]
-    FilterBank(#[from] BankError),
-    /// Not even an all-zero frame fits.
-    #[error(
-        "a budget of {asked_bytes} bytes a frame is too small: the smallest frame of this size takes {smallest_bytes}"
-    )]
-    BudgetTooSmall {
-        /// The budget.
-        asked_bytes: usize,
-        /// The size of a frame without any detail.
-        smallest_bytes: usize,
-    },
-    /// The bytes of a picture do not match its format and size.
-    #[error("a {format:?} picture of {size} pixels takes {wanted_bytes} bytes, not {given_bytes}")]
-    PictureLength {
-        /// Order of the samples.
-        format: PixelFormat,
-        /// Size in pixels.
-        size: FrameSize,
-        /// What the format and size take.
-        wanted_bytes: usize,
-        /// What was given.
-        given_bytes: usize,
-    },
-    /// A picture of another size than the stream's.
-    #[error("the stream has pictures of {wanted} pixels, this one has {given}")]
-    PictureSize {
-        /// Size of the stream's pictures.
-        wanted: FrameSize,
-        /// Size of the picture given.
-        given: FrameSize,
-    },
-    /// The picture to decode into has another format than the stream.
-    #[error("this stream decodes to {wanted:?} pictures, not to {given:?}")]
-    PictureFormat {
-        /// The planar format of the stream's chroma sampling.
-        wanted: PixelFormat,
-        /// Format of the picture given.
-        given: PixelFormat,
-    },
-    /// A picture of another depth than the stream's, or than the transform's, which is 8 bits.
-    #[error("samples of {wanted} bits are wanted here, these have {given}", wanted = wanted.bits(), given = given.bits())]
-    PictureDepth {
-        /// Bits of the stream's samples.
-        wanted: BitDepth,
-        /// Bits of the samples given.
-        given: BitDepth,
-    },
-    /// Samples of more than 8 bits in a stream that quantises.
-    #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
-    DepthNotLossy {
-        /// Their depth.
-        depth: BitDepth,
-    },
-    /// A sample that its depth does not have.
-    #[error("a sample is {found}: with {bits} bits it can be at most {max}", bits = depth.bits(), max = depth.max())]
-    SampleTooLarge {
-        /// The largest sample of the picture.
-        found: u16,
-        /// Depth of the picture.
-        depth: BitDepth,
-    },
-    /// A picture of a lossless stream whose samples the stream's chroma sampling does not keep.
-    #[error("a {format:?} picture cannot be kept exactly as {chroma:?}")]
-    NotExact {
-        /// Format of the picture.
-        format: PixelFormat,
-        /// The stream's sampling.
-        chroma: Chroma,
-    },
-    /// A quality that is no number of decibels that a picture can have.
-    #[error("a luma PSNR of {asked_db} dB is not possible: ask for more than 0 and less than {max} dB", max = MAX_DB)]
-    ImpossibleQuality {
-        /// What was asked for.
-        asked_db: f64,
-    },
-    /// A quality that not even the finest step reaches.
-    #[error(
-        "a luma PSNR of {asked_db} dB is out of reach: the finest step gives this picture {best_db:.2} dB; only a lossless stream is better"
-    )]
-    QualityOutOfReach {
-        /// What was asked for.
-        asked_db: f64,
-        /// What the finest step gives.
-        best_db: f64,
-    },
-    /// A size or quality asked of a lossless stream, or the other way round.
-    #[error("this stream is {stream}: ask for what such a stream can have")]
-    WrongTarget {
-        /// `lossless` or `lossy`.
-        stream: &'static str,
-    },
-    /// A received frame that was cut into another number of blocks.
-    #[error("a frame of this stream has {wanted} blocks, not {given}")]
-    BlockCount {
-        /// Blocks of the stream's layout.
-        wanted: usize,
-        /// Blocks of the frame given.
-        given: usize,
-    },
-    /// More levels dropped than every plane of the stream has.
+pub enum OpenError {
+    /// The device failed.
     #[error(transparent)]
-    TooManyLevels(#[from] TooManyLevels),
-    /// Coefficients or planes of another number or size than the stream's.
-    #[error("the {what} of channel {channel} must have {wanted} values, not {given}")]
-    ValueCount {
-        /// `coefficients` or `samples`.
-        what: &'static str,
-        /// Position of the channel; the number of channels if that is what differs.
-        channel: usize,
-        /// Values the stream's geometry has.
-        wanted: usize,
-        /// Values given.
-        given: usize,
-    },
-    /// Arithmetic that a filter does not have.
-    #[error(
-        "{filter} cannot be computed in {element}: cdf53 is reversible and needs i32, all other filters need f32 or f64"
-    )]
-    WrongElement {
-        /// The wavelet, or `a filter bank`.
-        filter: String,
-        /// The arithmetic asked for.
-        element: Element,
-    },
-    /// Values of another element than the transform's.
-    #[error("this transform takes {wanted} values, not {given}")]
-    WrongValues {
-        /// The transform's.
-        wanted: Element,
-        /// What was given.
-        given: Element,
-    },
-    /// A scheme that does not compute this filter.
-    #[error("scheme {scheme} does not compute {filter} in {element}: use scheme {instead}")]
-    SchemeNotFor {
-        /// The scheme asked for.
-        scheme: Scheme,
-        /// The wavelet, or `a filter bank`.
-        filter: String,
-        /// The arithmetic.
-        element: Element,
-        /// A scheme that does.
-        instead: Scheme,
-    },
-    /// A back end that does not compute what was asked for.
-    #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
-    NotOnThisBackend {
-        /// The back end asked for.
-        backend: &'static str,
-        /// The filter, scheme or arithmetic.
-        what: String,
-        /// A back end that does.
-        instead: &'static str,
-    },
-    /// A device was named for a back end that has none to choose from.
-    #[error(
-        "the {backend} back end runs on the processor: leave the device `{name}` out or choose the backend `opencl`"
-    )]
-    DeviceNotApplicable {
-        /// The back end.
-        backend: &'static str,
-        /// The device asked for.
-        name: String,
-    },
+    Device(#[from] DeviceError),
     /// A build without the feature `opencl`.
     #[error("this program was built without OpenCL: build it with the feature `opencl`, or use the backend `cpu`")]
     BuiltWithoutOpenCl,
@@ -214,68 +75,287 @@ pub enum Error {
         /// What the machine has left.
         there_bytes: u64,
     },
-    /// The device's memory does not hold the buffers.
+    /// A device was named for a back end that has none to choose from.
     #[error(
-        "a picture of this size needs {needed_bytes} bytes of device memory {extent}, the device gives {there_bytes}"
+        "the {backend} back end runs on the processor: leave the device `{name}` out or choose the backend `opencl`"
     )]
-    OutOfDeviceMemory {
-        /// `altogether` or `in one piece`.
-        extent: &'static str,
-        /// Size of all buffers or of the largest one.
-        needed_bytes: u64,
-        /// What the device offers.
-        there_bytes: u64,
+    DeviceNotApplicable {
+        /// The back end.
+        backend: Backend,
+        /// The device asked for.
+        name: String,
     },
-    /// A frame was submitted while as many as the pipeline holds were still to be collected.
-    #[error("the pipeline is full: {depth} frames are in flight, collect one first")]
-    PipelineFull {
-        /// Most frames in flight.
-        depth: usize,
+    /// A back end that does not compute what was asked for.
+    #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
+    NotOnThisBackend {
+        /// The back end asked for.
+        backend: Backend,
+        /// The filter, scheme or arithmetic.
+        what: String,
+        /// A back end that does.
+        instead: Backend,
     },
-    /// An OpenCL call failed.
-    #[error("the OpenCL device failed in {call}: {reason}")]
-    Device {
-        /// The call that reported it.
-        call: &'static str,
-        /// The driver's name or text for the failure.
-        reason: String,
+    /// A stream of another profile than this coder's.
+    #[error("this coder is for streams of the profile {wanted}")]
+    WrongProfile {
+        /// The profile.
+        wanted: &'static str,
+    },
+    /// Samples of more than 8 bits in a stream that quantises.
+    #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
+    DepthNotLossy {
+        /// Their depth.
+        depth: BitDepth,
+    },
+    /// A filter bank that cannot be used.
+    #[error("filter bank: {0}")]
+    FilterBank(#[from] BankError),
+    /// More levels dropped than every plane of the stream has.
+    #[error(transparent)]
+    TooManyLevels(#[from] TooManyLevels),
+    /// Arithmetic that a filter does not have.
+    #[error(
+        "{filter} cannot be computed in {element}: cdf53 is reversible and needs i32, all other filters need f32 or f64"
+    )]
+    WrongElement {
+        /// The wavelet, or `a filter bank`.
+        filter: String,
+        /// The arithmetic asked for.
+        element: Element,
+    },
+    /// A scheme that does not compute this filter.
+    #[error("scheme {scheme} does not compute {filter} in {element}: use scheme {instead}")]
+    SchemeNotFor {
+        /// The scheme asked for.
+        scheme: Scheme,
+        /// The wavelet, or `a filter bank`.
+        filter: String,
+        /// The arithmetic.
+        element: Element,
+        /// A scheme that does.
+        instead: Scheme,
     },
 }
 
-impl Error {
-    /// Returns true if the device or the machine is at fault, false if what was asked of it is. Every variant is decided
-    /// here, so that no caller takes one that it does not know for a failure of the device.
-    pub fn is_of_device(&self) -> bool {
+/// Why a picture cannot be taken or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// The bytes of a picture do not match its format and size.
+    #[error("a {format:?} picture of {size} pixels takes {wanted_bytes} bytes, not {given_bytes}")]
+    Length {
+        /// Order of the samples.
+        format: PixelFormat,
+        /// Size in pixels.
+        size: FrameSize,
+        /// What the format and size take.
+        wanted_bytes: usize,
+        /// What was given.
+        given_bytes: usize,
+    },
+    /// A picture of another size than the stream's.
+    #[error("the stream has pictures of {wanted} pixels, this one has {given}")]
+    Size {
+        /// Size of the stream's pictures.
+        wanted: FrameSize,
+        /// Size of the picture given.
+        given: FrameSize,
+    },
+    /// The picture to decode into has another format than the stream.
+    #[error("this stream decodes to {wanted:?} pictures, not to {given:?}")]
+    Format {
+        /// The planar format of the stream's chroma sampling.
+        wanted: PixelFormat,
+        /// Format of the picture given.
+        given: PixelFormat,
+    },
+    /// A picture of another depth than the stream's, or than the transform's, which is 8 bits.
+    #[error("samples of {wanted} bits are wanted here, these have {given}", wanted = wanted.bits(), given = given.bits())]
+    Depth {
+        /// Bits of the stream's samples.
+        wanted: BitDepth,
+        /// Bits of the samples given.
+        given: BitDepth,
+    },
+    /// A sample that its depth does not have.
+    #[error("a sample is {found}: with {bits} bits it can be at most {max}", bits = depth.bits(), max = depth.max())]
+    SampleTooLarge {
+        /// The largest sample of the picture.
+        found: u16,
+        /// Depth of the picture.
+        depth: BitDepth,
+    },
+    /// A picture of a lossless stream whose samples the stream's chroma sampling does not keep.
+    #[error("a {format:?} picture cannot be kept exactly as {chroma:?}")]
+    NotExact {
+        /// Format of the picture.
+        format: PixelFormat,
+        /// The stream's sampling.
+        chroma: Chroma,
+    },
+}
+
+/// Why planes or squares of values cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValuesError {
+    /// Values of another element than the transform's.
+    #[error("this transform takes {wanted} values, not {given}")]
+    WrongElement {
+        /// The transform's.
+        wanted: Element,
+        /// What was given.
+        given: Element,
+    },
+    /// Coefficients or planes of another number or size than the stream's.
+    #[error("the {what} of channel {channel} must have {wanted} values, not {given}")]
+    Count {
+        /// `coefficients` or `samples`.
+        what: &'static str,
+        /// Position of the channel; the number of channels if that is what differs.
+        channel: usize,
+        /// Values the stream's geometry has.
+        wanted: usize,
+        /// Values given.
+        given: usize,
+    },
+}
+
+/// Why a picture or its coefficients cannot be transformed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransformError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A picture that does not fit.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    /// Values that do not fit.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+}
+
+/// Why a picture cannot be coded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A picture that does not fit.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    /// Values that do not fit.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+    /// Not even an all-zero frame fits.
+    #[error(
+        "a budget of {asked_bytes} bytes a frame is too small: the smallest frame of this size takes {smallest_bytes}"
+    )]
+    BudgetTooSmall {
+        /// The budget.
+        asked_bytes: usize,
+        /// The size of a frame without any detail.
+        smallest_bytes: usize,
+    },
+    /// A size or quality asked of a lossless stream, or the other way round.
+    #[error("this stream is {stream}: ask for what such a stream can have")]
+    WrongTarget {
+        /// `lossless` or `lossy`.
+        stream: &'static str,
+    },
+    /// A frame of the profile `pcwt` that cannot be made.
+    #[error("pcwt: {0}")]
+    Pcwt(#[from] PcwtError),
+}
+
+/// Why a frame cannot be decoded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A picture that does not fit.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    /// Values that do not fit.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+    /// A received frame that was cut into another number of blocks.
+    #[error("a frame of this stream has {wanted} blocks, not {given}")]
+    BlockCount {
+        /// Blocks of the stream's layout.
+        wanted: usize,
+        /// Blocks of the frame given.
+        given: usize,
+    },
+    /// A frame of the profile `pcwt` that cannot be read.
+    #[error("pcwt: {0}")]
+    Pcwt(#[from] PcwtError),
+}
+
+impl From<TransformError> for EncodeError {
+    fn from(error: TransformError) -> Self {
+        match error {
+            TransformError::Device(error) => Self::Device(error),
+            TransformError::Picture(error) => Self::Picture(error),
+            TransformError::Values(error) => Self::Values(error),
+        }
+    }
+}
+
+impl From<TransformError> for DecodeError {
+    fn from(error: TransformError) -> Self {
+        match error {
+            TransformError::Device(error) => Self::Device(error),
+            TransformError::Picture(error) => Self::Picture(error),
+            TransformError::Values(error) => Self::Values(error),
+        }
+    }
+}
+
+impl CodecError for DeviceError {
+    fn is_of_device(&self) -> bool {
+        true
+    }
+}
+
+impl CodecError for OpenError {
+    fn is_of_device(&self) -> bool {
         match self {
-            Self::BuiltWithoutOpenCl
+            Self::Device(_)
+            | Self::BuiltWithoutOpenCl
             | Self::NoOpenClPlatform
             | Self::NoSuchDevice { .. }
-            | Self::OutOfMemory { .. }
-            | Self::OutOfDeviceMemory { .. }
-            | Self::Device { .. } => true,
-            Self::Pcwt(_)
-            | Self::WrongProfile { .. }
-            | Self::FilterBank(_)
-            | Self::BudgetTooSmall { .. }
-            | Self::PictureLength { .. }
-            | Self::PictureSize { .. }
-            | Self::PictureFormat { .. }
-            | Self::PictureDepth { .. }
-            | Self::DepthNotLossy { .. }
-            | Self::SampleTooLarge { .. }
-            | Self::NotExact { .. }
-            | Self::ImpossibleQuality { .. }
-            | Self::QualityOutOfReach { .. }
-            | Self::WrongTarget { .. }
-            | Self::BlockCount { .. }
-            | Self::TooManyLevels(_)
-            | Self::ValueCount { .. }
-            | Self::WrongElement { .. }
-            | Self::WrongValues { .. }
-            | Self::SchemeNotFor { .. }
+            | Self::OutOfMemory { .. } => true,
+            Self::DeviceNotApplicable { .. }
             | Self::NotOnThisBackend { .. }
-            | Self::DeviceNotApplicable { .. }
-            | Self::PipelineFull { .. } => false,
+            | Self::WrongProfile { .. }
+            | Self::DepthNotLossy { .. }
+            | Self::FilterBank(_)
+            | Self::TooManyLevels(_)
+            | Self::WrongElement { .. }
+            | Self::SchemeNotFor { .. } => false,
         }
+    }
+}
+
+impl CodecError for TransformError {
+    fn is_of_device(&self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+}
+
+impl CodecError for EncodeError {
+    fn is_of_device(&self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+}
+
+impl CodecError for DecodeError {
+    fn is_of_device(&self) -> bool {
+        matches!(self, Self::Device(_))
     }
 }

@@ -10,7 +10,8 @@ use common::pyramid::BlockLayout;
 
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::{
-    BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, TransformParams, cpu,
+    BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef,
+    Target, TransformParams, cpu,
 };
 
 /// An encoder that falls back. Its rate control starts anew then: frames stay in their budgets.
@@ -27,12 +28,12 @@ impl FallbackEncoder {
 }
 
 impl Encoder for FallbackEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let result = self.encoder.encode(picture, target);
         let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.encoder.backend())) else {
             return result;
         };
-        self.encoder = encoder_instead(&self.params, reason)?;
+        self.encoder = encoder_instead(&self.params, reason);
         self.encoder.encode(picture, target)
     }
 
@@ -63,13 +64,13 @@ impl FallbackDecoder {
 }
 
 impl Decoder for FallbackDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let result = self.decoder.decode(frame, out);
         let Some(reason) = result.as_ref().err().and_then(|error| lost(error, self.decoder.backend())) else {
             return result;
         };
         self.damaged_before += self.decoder.damaged_blocks();
-        self.decoder = smaller_decoder_instead(&self.params, self.layout.clone(), reason)?;
+        self.decoder = smaller_decoder_instead(&self.params, self.layout.clone(), reason);
         self.decoder.decode(frame, out)
     }
 
@@ -87,36 +88,34 @@ impl Decoder for FallbackDecoder {
 }
 
 /// Why the processor takes over from `backend`, if this error says that its device cannot go on.
-fn lost(error: &Error, backend: &BackendInfo) -> Option<String> {
-    matches!(error, Error::Device { .. } | Error::OutOfDeviceMemory { .. }).then(|| backend.given_up(error))
+fn lost(error: &impl CodecError, backend: &BackendInfo) -> Option<String> {
+    error.is_of_device().then(|| backend.given_up(error))
 }
 
 /// Opens the processor's encoder in place of one whose device cannot go on; [`BackendInfo::given_up`] makes the reason.
-pub fn encoder_instead(params: &StreamParams, reason: String) -> Result<Box<dyn Encoder>, Error> {
-    Ok(match params.codec.wavelet {
+pub fn encoder_instead(params: &StreamParams, reason: String) -> Box<dyn Encoder> {
+    match params.codec.wavelet {
         Wavelet::Cdf97 => Box::new(cpu::CpuEncoder::new(params, reason)),
         Wavelet::Cdf53 => {
-            let transform = cpu::open_transform(&TransformParams::from(params), reason)?;
+            let transform = cpu::integer_transform(&TransformParams::from(params), reason);
             Box::new(LosslessEncoder::new(params, transform))
         }
-    })
+    }
 }
 
 /// Opens the processor's decoder; as [`encoder_instead`].
-pub fn decoder_instead(params: &StreamParams, reason: String) -> Result<Box<dyn Decoder>, Error> {
+pub fn decoder_instead(params: &StreamParams, reason: String) -> Box<dyn Decoder> {
     smaller_decoder_instead(params, BlockLayout::new(params), reason)
 }
 
-fn smaller_decoder_instead(
-    params: &StreamParams,
-    layout: BlockLayout,
-    reason: String,
-) -> Result<Box<dyn Decoder>, Error> {
-    Ok(match params.codec.wavelet {
+/// [`decoder_instead`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+pub(crate) fn smaller_decoder_instead(params: &StreamParams, layout: BlockLayout, reason: String) -> Box<dyn Decoder> {
+    match params.codec.wavelet {
         Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
         Wavelet::Cdf53 => {
             let transform = TransformParams::without_finest(params, layout.dropped_levels());
-            Box::new(LosslessDecoder::new(params, layout, cpu::open_transform(&transform, reason)?))
+            let transform = cpu::integer_transform(&transform, reason);
+            Box::new(LosslessDecoder::new(params, layout, transform))
         }
-    })
+    }
 }

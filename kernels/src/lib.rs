@@ -62,10 +62,12 @@ pub mod tune;
 pub mod wavelet;
 
 pub use codec::{
-    BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
+    Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
     UnknownBackend, WITHOUT_OPENCL,
 };
-pub use error::Error;
+pub use error::{
+    CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,
+};
 pub use fallback::{decoder_instead, encoder_instead};
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
 pub use opencl::on_hang;

@@ -14,7 +14,8 @@ use crate::cpu::IntegerCoder;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::{check_decode, check_size, rct, rows, store};
 use crate::{
-    BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target, Transform, Values,
+    Backend, BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef,
+    Target, Transform, Values,
 };
 
 /// Blocks that a thread takes at a time.
@@ -29,7 +30,10 @@ enum LosslessCoder {
 impl LosslessCoder {
     /// The one that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
-        if backend.name == "reference" { Self::Reference } else { Self::Cpu(Box::new(IntegerCoder::new())) }
+        match backend.kind {
+            Backend::Reference => Self::Reference,
+            Backend::Cpu | Backend::Opencl => Self::Cpu(Box::new(IntegerCoder::new())),
+        }
     }
 
     fn encode(&mut self, values: &[i32], shape: Shape, out: &mut Vec<u8>) {
@@ -72,9 +76,9 @@ impl LosslessEncoder {
 }
 
 impl Encoder for LosslessEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         if target != Target::Lossless {
-            return Err(Error::WrongTarget { stream: "lossless" });
+            return Err(EncodeError::WrongTarget { stream: "lossless" });
         }
         check_size(picture, self.params.size, self.params.codec.depth)?;
         let start = Instant::now();
@@ -156,7 +160,7 @@ impl LosslessDecoder {
 }
 
 impl Decoder for LosslessDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let start = Instant::now();
         check_decode(frame, out, &self.params, &self.layout)?;
         self.damaged += self.decode_blocks(frame);

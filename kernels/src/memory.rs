@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use crate::Error;
+use crate::OpenError;
 
-/// [`Error::OutOfMemory`] unless this machine has `needed_bytes` left. A machine that does not tell has.
-pub(crate) fn check(needed_bytes: u64) -> Result<(), Error> {
+/// [`OpenError::OutOfMemory`] unless this machine has `needed_bytes` left. A machine that does not tell has.
+pub(crate) fn check(needed_bytes: u64) -> Result<(), OpenError> {
     available_bytes().map_or(Ok(()), |there_bytes| fits(needed_bytes, there_bytes))
 }
 
@@ -23,8 +23,8 @@ fn meminfo_bytes(text: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn fits(needed_bytes: u64, there_bytes: u64) -> Result<(), Error> {
-    if needed_bytes <= there_bytes { Ok(()) } else { Err(Error::OutOfMemory { needed_bytes, there_bytes }) }
+fn fits(needed_bytes: u64, there_bytes: u64) -> Result<(), OpenError> {
+    if needed_bytes <= there_bytes { Ok(()) } else { Err(OpenError::OutOfMemory { needed_bytes, there_bytes }) }
 }
 
 #[cfg(test)]
@@ -35,8 +35,8 @@ mod tests {
     fn what_does_not_fit_is_refused_with_both_numbers() {
         assert!(available_bytes().is_some_and(|bytes| bytes > 1 << 20));
         assert_eq!(check(1 << 20), Ok(()));
-        assert!(matches!(check(1 << 62), Err(Error::OutOfMemory { needed_bytes: 0x4000_0000_0000_0000, .. })));
-        assert_eq!(fits(8, 7), Err(Error::OutOfMemory { needed_bytes: 8, there_bytes: 7 }));
+        assert!(matches!(check(1 << 62), Err(OpenError::OutOfMemory { needed_bytes: 0x4000_0000_0000_0000, .. })));
+        assert_eq!(fits(8, 7), Err(OpenError::OutOfMemory { needed_bytes: 8, there_bytes: 7 }));
     }
 
     #[test]

@@ -5,11 +5,14 @@ use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use common::pyramid::BlockLayout;
 
 use crate::codec::WITHOUT_OPENCL;
-use crate::fallback::{FallbackDecoder, FallbackEncoder};
+use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
+use crate::reference::ReferenceTransform;
 use crate::transform::{Transform, TransformParams};
 use crate::tune::SettingsInUse;
-use crate::{BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, Error, cpu, memory, opencl, reference};
+use crate::{
+    Backend, BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, OpenError, cpu, memory, opencl, reference,
+};
 
 /// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
 pub fn devices() -> Vec<DeviceInfo> {
@@ -25,19 +28,22 @@ pub fn open_encoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Encoder>, Error> {
+) -> Result<Box<dyn Encoder>, OpenError> {
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
+    let (is_lossless, transform) = (params.codec.wavelet == Wavelet::Cdf53, TransformParams::from(params));
+    if is_lossless && !matches!(backend, Resolved::Opencl(_)) {
+        memory::check(transform.host_bytes())?;
+    }
     Ok(match backend {
         Resolved::Opencl(device) => {
             let encoder = opencl::open_encoder(params, device.as_deref(), reason)?;
             Box::new(FallbackEncoder::new(params, encoder))
         }
-        _ if params.codec.wavelet == Wavelet::Cdf53 => {
-            let transform = open_transform(&TransformParams::from(params), choice, device)?;
-            Box::new(LosslessEncoder::new(params, transform))
+        Resolved::Cpu => encoder_instead(params, reason),
+        Resolved::Reference if is_lossless => {
+            Box::new(LosslessEncoder::new(params, Box::new(ReferenceTransform::new(&transform, reason)?)))
         }
-        Resolved::Cpu => Box::new(cpu::CpuEncoder::new(params, reason)),
         Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
     })
 }
@@ -49,7 +55,7 @@ pub fn open_decoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Decoder>, Error> {
+) -> Result<Box<dyn Decoder>, OpenError> {
     open_smaller_decoder(params, 0, choice, device)
 }
 
@@ -57,33 +63,32 @@ pub fn open_decoder(
 /// ([`common::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
 ///
 /// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
-/// [`Error::TooManyLevels`] if a plane has fewer levels.
+/// [`OpenError::TooManyLevels`] if a plane has fewer levels.
 pub fn open_smaller_decoder(
     params: &StreamParams,
     dropped_levels: usize,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Decoder>, Error> {
+) -> Result<Box<dyn Decoder>, OpenError> {
     check(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     let (backend, reason) = resolve(choice, device)?;
+    let is_lossless = params.codec.wavelet == Wavelet::Cdf53;
+    let transform = TransformParams::without_finest(params, dropped_levels);
+    if !matches!(backend, Resolved::Opencl(_)) {
+        memory::check(if is_lossless { transform.host_bytes() } else { decoder_bytes(&layout) })?;
+    }
     Ok(match backend {
         Resolved::Opencl(device) => {
             let decoder = opencl::open_decoder(params, layout.clone(), device.as_deref(), reason)?;
             Box::new(FallbackDecoder::new(params, layout, decoder))
         }
-        _ if params.codec.wavelet == Wavelet::Cdf53 => {
-            let transform = TransformParams::without_finest(params, dropped_levels);
-            Box::new(LosslessDecoder::new(params, layout, open_transform(&transform, choice, device)?))
+        Resolved::Cpu => smaller_decoder_instead(params, layout, reason),
+        Resolved::Reference if is_lossless => {
+            let transform = Box::new(ReferenceTransform::new(&transform, reason)?);
+            Box::new(LosslessDecoder::new(params, layout, transform))
         }
-        Resolved::Cpu => {
-            memory::check(decoder_bytes(&layout))?;
-            Box::new(cpu::CpuDecoder::new(params, layout, reason))
-        }
-        Resolved::Reference => {
-            memory::check(decoder_bytes(&layout))?;
-            Box::new(reference::ReferenceDecoder::new(params, layout, reason))
-        }
+        Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
     })
 }
 
@@ -98,11 +103,11 @@ fn decoder_bytes(layout: &BlockLayout) -> u64 {
 }
 
 /// Whether this is a stream of the profile `quad`, of samples that its wavelet takes.
-fn check(params: &StreamParams) -> Result<(), Error> {
+fn check(params: &StreamParams) -> Result<(), OpenError> {
     let CodecParams { profile, wavelet, depth, .. } = params.codec;
     match (profile, wavelet, depth) {
-        (Profile::Pcwt, ..) => Err(Error::WrongProfile { wanted: "quad" }),
-        (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(Error::DepthNotLossy { depth }),
+        (Profile::Pcwt, ..) => Err(OpenError::WrongProfile { wanted: "quad" }),
+        (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(OpenError::DepthNotLossy { depth }),
         (Profile::Quad, ..) => Ok(()),
     }
 }
@@ -112,7 +117,7 @@ pub fn open_transform(
     params: &TransformParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Transform>, Error> {
+) -> Result<Box<dyn Transform>, OpenError> {
     params.check()?;
     memory::check(params.host_bytes())?;
     let (backend, reason) = match (choice, params.scheme) {
@@ -124,7 +129,7 @@ pub fn open_transform(
     Ok(match backend {
         Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
         Resolved::Cpu => cpu::open_transform(params, reason)?,
-        Resolved::Reference => Box::new(reference::ReferenceTransform::new(params, reason)?),
+        Resolved::Reference => Box::new(ReferenceTransform::new(params, reason)?),
     })
 }
 
@@ -144,14 +149,14 @@ pub(crate) enum Resolved {
 }
 
 /// The back end for `choice`, and the sentence that says why.
-pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), Error> {
+pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), OpenError> {
     let no_device = |backend| match device {
-        Some(name) => Err(Error::DeviceNotApplicable { backend, name: name.to_owned() }),
+        Some(name) => Err(OpenError::DeviceNotApplicable { backend, name: name.to_owned() }),
         None => Ok("asked for".to_owned()),
     };
     match (choice, device) {
-        (BackendChoice::Cpu, _) => Ok((Resolved::Cpu, no_device("cpu")?)),
-        (BackendChoice::Reference, _) => Ok((Resolved::Reference, no_device("reference")?)),
+        (BackendChoice::Cpu, _) => Ok((Resolved::Cpu, no_device(Backend::Cpu)?)),
+        (BackendChoice::Reference, _) => Ok((Resolved::Reference, no_device(Backend::Reference)?)),
         (BackendChoice::Opencl, _) => Ok((Resolved::Opencl(device.map(str::to_owned)), "asked for".to_owned())),
         (BackendChoice::Auto, Some(name)) => {
             Ok((Resolved::Opencl(Some(name.to_owned())), format!("the device `{name}` was asked for")))
@@ -185,6 +190,6 @@ mod tests {
 
     #[test]
     fn there_is_always_a_device() {
-        assert!(devices().iter().any(|d| d.backend == "cpu" && d.compute_units > 0));
+        assert!(devices().iter().any(|d| d.backend == Backend::Cpu && d.compute_units > 0));
     }
 }

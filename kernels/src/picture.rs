@@ -3,7 +3,7 @@
 use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::params::StreamParams;
 
-use crate::Error;
+use crate::PictureError;
 
 /// A picture to encode, borrowed from whoever captured it.
 #[derive(Clone, Copy, Debug)]
@@ -15,17 +15,22 @@ pub struct PictureRef<'a> {
 }
 
 impl<'a> PictureRef<'a> {
-    /// A picture whose samples of 8 bits are `data`; [`Error::PictureLength`] unless it has exactly the bytes that
+    /// A picture whose samples of 8 bits are `data`; [`PictureError::Length`] unless it has exactly the bytes that
     /// `format` and `size` take.
-    pub fn new(format: PixelFormat, size: FrameSize, data: &'a [u8]) -> Result<Self, Error> {
+    pub fn new(format: PixelFormat, size: FrameSize, data: &'a [u8]) -> Result<Self, PictureError> {
         Self::with_depth(format, BitDepth::Eight, size, data)
     }
 
     /// A picture of samples of `depth`; errors as [`Self::new`].
-    pub fn with_depth(format: PixelFormat, depth: BitDepth, size: FrameSize, data: &'a [u8]) -> Result<Self, Error> {
+    pub fn with_depth(
+        format: PixelFormat,
+        depth: BitDepth,
+        size: FrameSize,
+        data: &'a [u8],
+    ) -> Result<Self, PictureError> {
         let wanted_bytes = depth.bytes() * format.bytes(size);
         if data.len() != wanted_bytes {
-            return Err(Error::PictureLength { format, size, wanted_bytes, given_bytes: data.len() });
+            return Err(PictureError::Length { format, size, wanted_bytes, given_bytes: data.len() });
         }
         Ok(Self { format, depth, size, data })
     }
@@ -89,7 +94,7 @@ impl Picture {
     }
 
     /// A picture whose samples of 8 bits are `data`; errors as [`PictureRef::new`].
-    pub fn from_data(format: PixelFormat, size: FrameSize, data: Vec<u8>) -> Result<Self, Error> {
+    pub fn from_data(format: PixelFormat, size: FrameSize, data: Vec<u8>) -> Result<Self, PictureError> {
         PictureRef::new(format, size, &data)?;
         Ok(Self { format, depth: BitDepth::Eight, size, data })
     }

@@ -9,11 +9,11 @@ use common::frame::Chroma;
 use common::params::StreamParams;
 use common::wire::run::coded_size;
 
-pub use crate::error::MAX_DB;
 use crate::reference::colour;
 use crate::reference::sample::Sample;
 use crate::{
-    BackendChoice, BackendInfo, Decoder, Encoder, Error, Picture, PictureRef, Target, open_decoder, open_encoder,
+    BackendChoice, BackendInfo, CodecError, DecodeError, Decoder, EncodeError, Encoder, OpenError, Picture, PictureRef,
+    Target, open_decoder, open_encoder,
 };
 
 /// How far above the target a result may be, decibels, before smaller sizes are tried no more.
@@ -22,6 +22,48 @@ pub const TOLERANCE_DB: f64 = 0.1;
 const SIZES: usize = 8;
 /// Where the first picture's search starts: a step of 8.
 const FIRST_GUESS: StepIndex = StepIndex::ONE.coarser_by(24);
+
+/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
+/// no step does.
+pub const MAX_DB: f64 = 100.0;
+
+/// Why a picture cannot be coded to a quality.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QualityError {
+    /// A quality that is no number of decibels that a picture can have.
+    #[error("a luma PSNR of {asked_db} dB is not possible: ask for more than 0 and less than {max} dB", max = MAX_DB)]
+    Impossible {
+        /// What was asked for.
+        asked_db: f64,
+    },
+    /// A quality that not even the finest step reaches.
+    #[error(
+        "a luma PSNR of {asked_db} dB is out of reach: the finest step gives this picture {best_db:.2} dB; only a lossless stream is better"
+    )]
+    OutOfReach {
+        /// What was asked for.
+        asked_db: f64,
+        /// What the finest step gives.
+        best_db: f64,
+    },
+    /// The picture cannot be coded.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// Its code cannot be decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+impl CodecError for QualityError {
+    fn is_of_device(&self) -> bool {
+        match self {
+            Self::Impossible { .. } | Self::OutOfReach { .. } => false,
+            Self::Encode(error) => error.is_of_device(),
+            Self::Decode(error) => error.is_of_device(),
+        }
+    }
+}
 
 /// A picture coded to a quality.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +84,7 @@ pub struct QualityEncoder {
 
 impl QualityEncoder {
     /// With an encoder and a decoder of the back end that [`open_encoder`] takes for these arguments.
-    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, Error> {
+    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
         Ok(Self {
             encoder: open_encoder(params, choice, device)?,
             decoder: open_decoder(params, choice, device)?,
@@ -54,11 +96,11 @@ impl QualityEncoder {
     /// Codes a picture so that its luma is at least `target_db` from the source's by PSNR, and no more than
     /// [`TOLERANCE_DB`] above where the picture has blocks enough.
     ///
-    /// [`Error::ImpossibleQuality`] unless the target is above 0 and below [`MAX_DB`]; [`Error::QualityOutOfReach`] if the
+    /// [`QualityError::Impossible`] unless the target is above 0 and below [`MAX_DB`]; [`QualityError::OutOfReach`] if the
     /// finest step misses it. What the coarsest step reaches may be far above.
-    pub fn encode(&mut self, picture: PictureRef<'_>, target_db: f64) -> Result<Reached, Error> {
+    pub fn encode(&mut self, picture: PictureRef<'_>, target_db: f64) -> Result<Reached, QualityError> {
         if !(target_db > 0.0 && target_db < MAX_DB) {
-            return Err(Error::ImpossibleQuality { asked_db: target_db });
+            return Err(QualityError::Impossible { asked_db: target_db });
         }
         let luma = colour::planes(picture, Chroma::Grey).concat();
         let luma: Vec<u8> = luma.into_iter().map(f32::to_byte).collect();
@@ -88,7 +130,7 @@ impl QualityEncoder {
         self.encoder.backend()
     }
 
-    fn code(&mut self, picture: PictureRef<'_>, luma: &[u8], target: Target) -> Result<Reached, Error> {
+    fn code(&mut self, picture: PictureRef<'_>, luma: &[u8], target: Target) -> Result<Reached, QualityError> {
         let frame = self.encoder.encode(picture, target)?;
         self.decoder.decode(&ReceivedFrame::from(&frame), &mut self.decoded)?;
         Ok(Reached { frame, psnr_db: psnr_db(luma, self.decoded.data()) })
@@ -100,8 +142,8 @@ impl QualityEncoder {
 fn search_steps(
     guess: StepIndex,
     target_db: f64,
-    mut code: impl FnMut(StepIndex) -> Result<Reached, Error>,
-) -> Result<(StepIndex, Reached, Option<Reached>), Error> {
+    mut code: impl FnMut(StepIndex) -> Result<Reached, QualityError>,
+) -> Result<(StepIndex, Reached, Option<Reached>), QualityError> {
     let (mut good, mut bad) = (None, None);
     let (mut step, mut stride) = (guess, 1);
     loop {
@@ -118,7 +160,7 @@ fn search_steps(
             (Some((fine, _)), None) if *fine < StepIndex::MAX => fine.coarser_by(stride),
             (None, Some((coarse, reached))) => {
                 if *coarse == StepIndex::MIN {
-                    return Err(Error::QualityOutOfReach { asked_db: target_db, best_db: reached.psnr_db });
+                    return Err(QualityError::OutOfReach { asked_db: target_db, best_db: reached.psnr_db });
                 }
                 StepIndex::new(coarse.index().saturating_sub(stride)).unwrap_or(StepIndex::MIN)
             }
@@ -126,7 +168,7 @@ fn search_steps(
         };
         stride = stride.saturating_mul(2);
     }
-    let (step, best) = good.ok_or(Error::ImpossibleQuality { asked_db: target_db })?;
+    let (step, best) = good.ok_or(QualityError::Impossible { asked_db: target_db })?;
     Ok((step, best, bad.map(|(_, reached)| reached)))
 }
 
@@ -173,7 +215,7 @@ mod tests {
     #[test]
     fn the_best_possible_is_named() {
         let error = search_steps(FIRST_GUESS, 71.0, |step| Ok(quality_of(step))).unwrap_err();
-        assert_eq!(error, Error::QualityOutOfReach { asked_db: 71.0, best_db: 70.0 });
+        assert_eq!(error, QualityError::OutOfReach { asked_db: 71.0, best_db: 70.0 });
         assert!(error.to_string().contains("70.00 dB"), "{error}");
     }
 }

@@ -11,7 +11,7 @@ use std::ops::Range;
 use common::coded::{FrameHeader, StepIndex};
 use common::wire::run::{FRAME_HEADER_BYTES, directory_bytes, map_bytes};
 
-use crate::{Error, Target};
+use crate::{DeviceError, EncodeError, Target};
 
 /// Codes blocks of the current frame at a given step.
 pub trait BlockCoder {
@@ -20,7 +20,7 @@ pub trait BlockCoder {
 
     /// Codes the blocks `range` at `step`, replacing what was coded for them before, and writes the number of
     /// bytes of each to `lengths` (as long as `range`).
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error>;
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError>;
 }
 
 /// Where a stream without a frame yet starts its search: a step of 8.
@@ -66,7 +66,7 @@ impl RateControl {
 
     /// Codes a frame. When it returns, the coder's last code of every block is the one that belongs to the header
     /// returned and to [`Self::lengths`].
-    pub fn code(&mut self, coder: &mut impl BlockCoder, target: Target) -> Result<FrameHeader, Error> {
+    pub fn code(&mut self, coder: &mut impl BlockCoder, target: Target) -> Result<FrameHeader, EncodeError> {
         let blocks = coder.block_count();
         let budget = match target {
             Target::Step(step) => {
@@ -75,11 +75,11 @@ impl RateControl {
                 return Ok(self.last);
             }
             Target::Bytes(bytes) => bytes,
-            Target::Lossless => return Err(Error::WrongTarget { stream: "lossy" }),
+            Target::Lossless => return Err(EncodeError::WrongTarget { stream: "lossy" }),
         };
         let smallest_bytes = smallest_bytes(blocks);
         if budget < smallest_bytes {
-            return Err(Error::BudgetTooSmall { asked_bytes: budget, smallest_bytes });
+            return Err(EncodeError::BudgetTooSmall { asked_bytes: budget, smallest_bytes });
         }
         self.last = self.search(coder, budget - smallest_bytes)?;
         Ok(self.last)
@@ -110,7 +110,7 @@ impl RateControl {
     }
 
     /// Finds the steps for `budget` bytes of blocks and their directory.
-    fn search(&mut self, coder: &mut impl BlockCoder, budget: usize) -> Result<FrameHeader, Error> {
+    fn search(&mut self, coder: &mut impl BlockCoder, budget: usize) -> Result<FrameHeader, EncodeError> {
         let blocks = coder.block_count();
         let FrameHeader { mut step, fine_blocks } = self.beginning(budget);
         let fine = fine_blocks as usize;
@@ -148,7 +148,7 @@ impl RateControl {
         coder: &mut impl BlockCoder,
         mut step: StepIndex,
         budget: usize,
-    ) -> Result<StepIndex, Error> {
+    ) -> Result<StepIndex, EncodeError> {
         let blocks = coder.block_count();
         // Steps known to be too fine and to fit.
         let (mut too_fine, mut fits) = (None, None);
@@ -186,7 +186,7 @@ impl RateControl {
         finer: StepIndex,
         mut start: usize,
         budget: usize,
-    ) -> Result<FrameHeader, Error> {
+    ) -> Result<FrameHeader, EncodeError> {
         let (blocks, step) = (coder.block_count(), finer.coarser());
         let mut total = cost(&self.lengths);
         while start < blocks {
@@ -216,7 +216,7 @@ impl RateControl {
         step: StepIndex,
         mut end: usize,
         budget: usize,
-    ) -> Result<FrameHeader, Error> {
+    ) -> Result<FrameHeader, EncodeError> {
         let mut total = cost(&self.lengths);
         let coarser = step.coarser();
         while end > 0 {

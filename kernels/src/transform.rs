@@ -8,7 +8,7 @@ use crate::address;
 pub use crate::filter::Filter;
 pub use crate::reference::sample::Values;
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{BackendInfo, Error, PictureRef};
+use crate::{Backend, BackendInfo, OpenError, PictureRef, TransformError};
 
 /// Which transform of which planes.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,22 +43,22 @@ impl TransformParams {
         self.chroma.channels().iter().map(pyramid).collect()
     }
 
-    /// [`Error::WrongElement`] unless the arithmetic is one that the filter has, [`Error::SchemeNotFor`] if a filter bank
-    /// is to be lifted, [`Error::FilterBank`] if it does not reconstruct all rows and columns.
-    pub fn check(&self) -> Result<(), Error> {
+    /// [`OpenError::WrongElement`] unless the arithmetic is one that the filter has, [`OpenError::SchemeNotFor`] if a filter bank
+    /// is to be lifted, [`OpenError::FilterBank`] if it does not reconstruct all rows and columns.
+    pub fn check(&self) -> Result<(), OpenError> {
         let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
         if reversible != (self.element == Element::I32) {
             return Err(self.wrong_element(self.element));
         }
         if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
             let (filter, element, instead) = (self.filter.to_string(), self.element, Scheme::Rowcolumn);
-            return Err(Error::SchemeNotFor { scheme, filter, element, instead });
+            return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
         }
         Ok(address::check(self)?)
     }
 
-    pub(crate) fn wrong_element(&self, element: Element) -> Error {
-        Error::WrongElement { filter: self.filter.to_string(), element }
+    pub(crate) fn wrong_element(&self, element: Element) -> OpenError {
+        OpenError::WrongElement { filter: self.filter.to_string(), element }
     }
 
     /// Bytes that a call takes at most on this machine: the planes as colour conversion makes them and as they are
@@ -80,12 +80,14 @@ impl TransformParams {
         self.scheme.is_some_and(|scheme| scheme != Scheme::Separable)
     }
 
-    /// [`Error::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
-    pub(crate) fn check_scheme(&self, backend: &'static str) -> Result<(), Error> {
+    /// [`OpenError::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
+    pub(crate) fn check_scheme(&self, backend: Backend) -> Result<(), OpenError> {
         match self.scheme {
-            Some(scheme) if self.scheme_needs_opencl() => {
-                Err(Error::NotOnThisBackend { backend, what: format!("the scheme {scheme}"), instead: "opencl" })
-            }
+            Some(scheme) if self.scheme_needs_opencl() => Err(OpenError::NotOnThisBackend {
+                backend,
+                what: format!("the scheme {scheme}"),
+                instead: Backend::Opencl,
+            }),
             _ => Ok(()),
         }
     }
@@ -126,22 +128,22 @@ impl From<&StreamParams> for TransformParams {
 pub trait Transform: Send {
     /// Colour conversion, padding and forward transform of a picture of [`TransformParams::size`], in any pixel format: one square of coefficients per channel, row by row in
     /// Mallat layout, side [`common::pyramid::Pyramid::side`].
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error>;
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError>;
 
     /// The same of planes of samples centred at 0, one per channel, of the channel's size, row by row.
-    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error>;
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError>;
 
     /// [`Self::forward_planes`] into memory that is there: as many values as it returns.
-    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), Error> {
+    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), TransformError> {
         *squares = self.forward_planes(planes)?;
         Ok(())
     }
 
     /// Inverse transform of such squares: one plane per channel, row by row, samples centred at 0 (-128 to 127).
-    fn inverse(&mut self, squares: &Values) -> Result<Values, Error>;
+    fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError>;
 
     /// [`Self::inverse`] into memory that is there: as many values as it returns.
-    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), Error> {
+    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), TransformError> {
         *planes = self.inverse(squares)?;
         Ok(())
     }

@@ -6,13 +6,13 @@ use common::pyramid::BlockLayout;
 use crate::measure::{Measure, Scene};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::tune::SettingsInUse;
-use crate::{Decoder, DeviceInfo, Encoder, Error, Transform, TransformParams};
+use crate::{Decoder, DeviceInfo, Encoder, OpenError, Transform, TransformParams};
 
-/// Defines functions of these arguments that return [`Error::BuiltWithoutOpenCl`].
+/// Defines functions of these arguments that return [`OpenError::BuiltWithoutOpenCl`].
 macro_rules! absent {
     ($($name:ident($($argument:ty),*) -> $result:ty;)+) => {
-        $(pub(crate) fn $name($(_: $argument),*) -> Result<$result, Error> {
-            Err(Error::BuiltWithoutOpenCl)
+        $(pub(crate) fn $name($(_: $argument),*) -> Result<$result, OpenError> {
+            Err(OpenError::BuiltWithoutOpenCl)
         })+
     };
 }

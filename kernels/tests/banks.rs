@@ -9,7 +9,7 @@ use common::params::{Boundary, Levels, Padding};
 use kernels::bank::{BankError, FilterBank};
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
-use kernels::{BackendChoice, Error, Transform, TransformParams, Values, open_transform};
+use kernels::{BackendChoice, OpenError, Transform, TransformParams, Values, open_transform};
 
 const SIZES: [(u32, u32); 5] = [(1, 1), (1, 7), (2, 2), (17, 31), (64, 40)];
 const BACKENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
@@ -97,7 +97,7 @@ fn every_bank_reconstructs_where_it_is_accepted_and_is_refused_elsewhere() {
                     assert_eq!(accepted, Ok(()));
                     continue;
                 }
-                let Err(Error::FilterBank(BankError::NotPerfectAtEnds { residual, instead, .. })) = accepted else {
+                let Err(OpenError::FilterBank(BankError::NotPerfectAtEnds { residual, instead, .. })) = accepted else {
                     panic!("{name} {boundary:?} {padding:?}: {accepted:?}");
                 };
                 assert!(residual > 0.01, "{name} {boundary:?} {padding:?}: {residual}");
@@ -194,9 +194,9 @@ fn a_bank_is_not_lifted_and_has_no_integers() {
     for (scheme, _) in Scheme::NAMES.into_iter().filter(|(scheme, _)| scheme.lifts()) {
         let params = TransformParams { scheme: Some(scheme), ..good.clone() };
         let error = open_transform(&params, BackendChoice::Opencl, None).map(|_| ()).unwrap_err();
-        assert!(matches!(error, Error::SchemeNotFor { instead: Scheme::Rowcolumn, .. }), "{scheme}: {error}");
+        assert!(matches!(error, OpenError::SchemeNotFor { instead: Scheme::Rowcolumn, .. }), "{scheme}: {error}");
     }
     let integers = TransformParams { element: Element::I32, ..good };
     let error = open_transform(&integers, BackendChoice::Reference, None).map(|_| ()).unwrap_err();
-    assert!(matches!(error, Error::WrongElement { .. }), "{error}");
+    assert!(matches!(error, OpenError::WrongElement { .. }), "{error}");
 }

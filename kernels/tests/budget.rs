@@ -7,7 +7,7 @@ use common::coded::StepIndex;
 use common::frame::{Chroma, PixelFormat};
 use common::params::CodecParams;
 use common::wire::run::coded_size;
-use kernels::{BackendChoice, Error, Target, open_encoder};
+use kernels::{BackendChoice, EncodeError, Target, open_encoder};
 use pictures::{params, picture};
 use proptest::prelude::*;
 
@@ -41,7 +41,8 @@ fn small_frames_stay_within_any_budget() {
         let params = params(size, Chroma::C420, CodecParams::default());
         let picture = picture(PixelFormat::I420, params.size, 3);
         let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
-        let Err(Error::BudgetTooSmall { smallest_bytes, .. }) = encoder.encode(picture.as_ref(), Target::Bytes(0))
+        let Err(EncodeError::BudgetTooSmall { smallest_bytes, .. }) =
+            encoder.encode(picture.as_ref(), Target::Bytes(0))
         else {
             panic!("a frame of no bytes");
         };

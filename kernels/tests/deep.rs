@@ -9,7 +9,10 @@ use common::container::{ContainerReader, write_frame, write_frame_bytes, write_h
 use common::frame::{BitDepth, Chroma, PixelFormat};
 use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use kernels::pcwt::{open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{BackendChoice, Error, Picture, PictureRef, Target, open_decoder, open_encoder, open_smaller_decoder};
+use kernels::{
+    BackendChoice, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_decoder, open_encoder,
+    open_smaller_decoder,
+};
 use pictures::{deep_picture, params, picture};
 
 mod pictures;
@@ -34,17 +37,17 @@ fn there_and_back(
     params: &StreamParams,
     picture: PictureRef<'_>,
     choice: BackendChoice,
-) -> Result<(Vec<u8>, Picture), Error> {
+) -> Result<(Vec<u8>, Picture), EncodeError> {
     let (mut file, mut out) = (Vec::new(), Picture::decoded_from(params));
     write_header(params, &mut file).unwrap();
     if params.codec.profile == Profile::Pcwt {
-        let frame = open_pcwt_encoder(params, choice, None)?.encode(picture, 0)?;
+        let frame = open_pcwt_encoder(params, choice, None).unwrap().encode(picture, 0)?;
         write_frame_bytes(&frame, &mut file).unwrap();
-        open_pcwt_decoder(params, choice, None)?.decode(&frame, &mut out)?;
+        open_pcwt_decoder(params, choice, None).unwrap().decode(&frame, &mut out).unwrap();
     } else {
-        let frame = open_encoder(params, choice, None)?.encode(picture, Target::Lossless)?;
+        let frame = open_encoder(params, choice, None).unwrap().encode(picture, Target::Lossless)?;
         write_frame(&frame, &mut file).unwrap();
-        open_decoder(params, choice, None)?.decode(&ReceivedFrame::from(&frame), &mut out)?;
+        open_decoder(params, choice, None).unwrap().decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
     }
     Ok((file, out))
 }
@@ -106,27 +109,33 @@ fn what_cannot_be_coded_is_refused() {
     let plain = StreamParams { codec: CodecParams::default(), ..deep };
     let (shallow, picture) =
         (picture(PixelFormat::Grey8, deep.size, 1), deep_picture(PixelFormat::Grey8, deep.size, 1));
-    let wrong_depth = |wanted, given| Some(Error::PictureDepth { wanted, given });
+    let wrong_depth = |wanted, given| PictureError::Depth { wanted, given };
     for choice in BACK_ENDS {
-        let refused = Some(Error::DepthNotLossy { depth: BitDepth::Ten });
+        let refused = Some(OpenError::DepthNotLossy { depth: BitDepth::Ten });
         assert_eq!(open_encoder(&lossy, choice, None).err(), refused);
         assert_eq!(open_decoder(&lossy, choice, None).err(), refused);
         let mut encoder = open_encoder(&plain, choice, None).unwrap();
         let step = Target::Step(StepIndex::ONE);
-        assert_eq!(encoder.encode(picture.as_ref(), step).err(), wrong_depth(BitDepth::Eight, BitDepth::Ten));
+        assert_eq!(encoder.encode(picture.as_ref(), step), Err(wrong_depth(BitDepth::Eight, BitDepth::Ten).into()));
         let frame = encoder.encode(shallow.as_ref(), step).unwrap();
         let into_deep =
             open_decoder(&plain, choice, None).unwrap().decode(&(&frame).into(), &mut Picture::decoded_from(&deep));
-        assert_eq!(into_deep.err(), wrong_depth(BitDepth::Eight, BitDepth::Ten));
+        assert_eq!(into_deep, Err(wrong_depth(BitDepth::Eight, BitDepth::Ten).into()));
         for profile in PROFILES {
             let params = stream((8, 8), Chroma::Grey, profile);
             let given = |picture: PictureRef<'_>| there_and_back(&params, picture, choice).map(|_| ());
-            assert_eq!(given(shallow.as_ref()).err(), wrong_depth(BitDepth::Ten, BitDepth::Eight));
+            assert_eq!(given(shallow.as_ref()), Err(wrong_depth(BitDepth::Ten, BitDepth::Eight).into()));
             let mut large = picture.clone();
             large.data_mut()[21] = 4;
-            assert!(matches!(given(large.as_ref()), Err(Error::SampleTooLarge { found: 1024.., .. })), "{profile:?}");
+            assert!(
+                matches!(
+                    given(large.as_ref()),
+                    Err(EncodeError::Picture(PictureError::SampleTooLarge { found: 1024.., .. }))
+                ),
+                "{profile:?}"
+            );
             let colour = Picture::with_depth(PixelFormat::I420, BitDepth::Ten, params.size);
-            assert!(matches!(given(colour.as_ref()), Err(Error::NotExact { .. })));
+            assert!(matches!(given(colour.as_ref()), Err(EncodeError::Picture(PictureError::NotExact { .. }))));
         }
     }
 }

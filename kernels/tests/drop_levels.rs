@@ -8,7 +8,7 @@ use common::frame::{Chroma, FrameSize, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use common::pyramid::{BlockLayout, Orientation, Pyramid};
 use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
-use kernels::{BackendChoice, Error, Picture, Target, open_encoder, open_smaller_decoder};
+use kernels::{BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
@@ -105,7 +105,7 @@ fn check(size: (u32, u32), chroma: Chroma, codec: CodecParams) {
     }
     for choice in BACK_ENDS {
         let error = open_smaller_decoder(&params, deepest + 1, choice, None).err().unwrap();
-        assert!(matches!(error, Error::TooManyLevels(_)), "{error}");
+        assert!(matches!(error, OpenError::TooManyLevels(_)), "{error}");
         assert!(error.to_string().contains(&format!("has {deepest}")), "{error}");
     }
 }

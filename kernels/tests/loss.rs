@@ -7,7 +7,9 @@ use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, FrameSize, PixelFormat};
 use common::params::CodecParams;
 use common::pyramid::BlockLayout;
-use kernels::{BackendChoice, Decoder, Encoder, Error, Picture, Target, open_decoder, open_encoder};
+use kernels::{
+    BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target, open_decoder, open_encoder,
+};
 use pictures::{params, picture};
 use proptest::prelude::*;
 
@@ -133,11 +135,11 @@ fn frames_and_pictures_of_another_stream_are_refused() {
         let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
         let blocks = BlockLayout::new(&params(SIZE, Chroma::C420, CodecParams::default())).blocks().len();
         let error = decoder.decode(&ReceivedFrame::empty(header, blocks + 1), &mut out).unwrap_err();
-        assert_eq!(error, Error::BlockCount { wanted: blocks, given: blocks + 1 });
+        assert_eq!(error, DecodeError::BlockCount { wanted: blocks, given: blocks + 1 });
         let mut wrong = Picture::new(PixelFormat::I444, out.size());
         assert!(matches!(
             decoder.decode(&ReceivedFrame::empty(header, blocks), &mut wrong),
-            Err(Error::PictureFormat { .. })
+            Err(DecodeError::Picture(PictureError::Format { .. }))
         ));
     }
 }

@@ -6,7 +6,7 @@ mod pictures;
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
-use kernels::{BackendChoice, Error, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
@@ -124,8 +124,8 @@ fn lossless_and_lossy_are_not_mixed_up() {
     let picture = picture(PixelFormat::Grey8, lossless.size, 1);
     let encode =
         |params, target| open_encoder(params, BackendChoice::Cpu, None).unwrap().encode(picture.as_ref(), target);
-    assert_eq!(encode(&lossy, Target::Lossless), Err(Error::WrongTarget { stream: "lossy" }));
+    assert_eq!(encode(&lossy, Target::Lossless), Err(EncodeError::WrongTarget { stream: "lossy" }));
     for target in [Target::Bytes(1000), Target::Step(StepIndex::ONE)] {
-        assert_eq!(encode(&lossless, target), Err(Error::WrongTarget { stream: "lossless" }));
+        assert_eq!(encode(&lossless, target), Err(EncodeError::WrongTarget { stream: "lossless" }));
     }
 }

@@ -274,7 +274,7 @@ fn a_block_longer_than_any_code_is_damaged() {
 fn an_unknown_device_is_named_with_those_there_are() {
     let params = params(8, 8, Chroma::Grey, CodecParams::default());
     let error = open_encoder(&params, BackendChoice::Opencl, Some("no such device")).err().unwrap().to_string();
-    let there = kernels::devices().into_iter().find(|device| device.backend == "opencl").unwrap().name;
+    let there = kernels::devices().into_iter().find(|device| device.backend == kernels::Backend::Opencl).unwrap().name;
     assert!(error.contains("`no such device`") && error.contains(&there), "{error}");
     let part = there[..there.len() / 2].to_uppercase();
     assert_eq!(open_encoder(&params, BackendChoice::Opencl, Some(&part)).unwrap().backend().device, there);

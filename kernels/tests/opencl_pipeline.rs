@@ -6,9 +6,9 @@ use common::coded::StepIndex;
 use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::params::{CodecParams, StreamParams};
 use common::units::FrameRate;
-use kernels::opencl::{Flow, OpenClPipeline, PipelineParams};
+use kernels::opencl::{Flow, OpenClPipeline, PipelineError, PipelineParams};
 use kernels::reference::quantise::Quantiser;
-use kernels::{BackendChoice, Error, PictureRef, Values, open_transform};
+use kernels::{BackendChoice, DeviceError, OpenError, PictureError, PictureRef, Values, open_transform};
 
 const FRAMES: usize = 5;
 
@@ -134,17 +134,17 @@ fn a_full_pipeline_and_a_wrong_picture_are_refused() {
     let size = params.stream.size;
     let data = picture(PixelFormat::I444, size, 0);
     let wrong = PictureRef::new(PixelFormat::I444, size, &data).unwrap();
-    assert!(matches!(pipeline.submit_picture(wrong), Err(Error::PictureFormat { .. })));
+    assert!(matches!(pipeline.submit_picture(wrong), Err(PipelineError::Picture(PictureError::Format { .. }))));
     assert!(pipeline.collect().unwrap().is_none());
     pipeline.submit().unwrap();
     pipeline.submit().unwrap();
-    assert_eq!(pipeline.submit(), Err(Error::PipelineFull { depth: 2 }));
+    assert_eq!(pipeline.submit(), Err(PipelineError::Full { depth: 2 }));
     assert!(pipeline.collect().unwrap().is_some());
     pipeline.submit().unwrap();
     let large = PipelineParams { depth: 1 << 20, ..params };
     let huge = StreamParams { size: FrameSize::new(16384, 16384).unwrap(), ..large.stream };
     let refused = OpenClPipeline::open(&PipelineParams { stream: huge, ..large }, None).err();
-    assert!(matches!(refused, Some(Error::OutOfDeviceMemory { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(OpenError::Device(DeviceError::OutOfMemory { .. }))), "{refused:?}");
 }
 
 #[test]

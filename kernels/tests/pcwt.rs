@@ -9,7 +9,7 @@ use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
 use common::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
 use common::units::FrameRate;
 use kernels::pcwt::{PcwtError, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{BackendChoice, Error, Picture, Target};
+use kernels::{BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, Target};
 
 use pictures::picture;
 
@@ -42,7 +42,7 @@ fn encode(params: &StreamParams, choice: BackendChoice, picture: &Picture, qmin:
     open_pcwt_encoder(params, choice, None).unwrap().encode(picture.as_ref(), qmin).unwrap()
 }
 
-fn decode(params: &StreamParams, choice: BackendChoice, bytes: &[u8]) -> Result<Picture, Error> {
+fn decode(params: &StreamParams, choice: BackendChoice, bytes: &[u8]) -> Result<Picture, DecodeError> {
     let mut out = Picture::for_stream(params.chroma, params.size);
     open_pcwt_decoder(params, choice, None).unwrap().decode(bytes, &mut out)?;
     Ok(out)
@@ -146,7 +146,7 @@ fn damaged_frames_are_the_same_errors_everywhere() {
     for bytes in &frames {
         let [wanted, others @ ..] = BACK_ENDS.map(|choice| decode(&params, choice, bytes));
         assert!(others.iter().all(|other| *other == wanted), "{:?}, {:?}", wanted.err(), others.map(Result::err));
-        damaged += usize::from(matches!(wanted, Err(Error::Pcwt(PcwtError::Group { .. }))));
+        damaged += usize::from(matches!(wanted, Err(DecodeError::Pcwt(PcwtError::Group { .. }))));
     }
     // Most bits of a group are magnitudes, of which any is possible.
     assert!(damaged > 3, "{damaged} of {}", frames.len());
@@ -161,16 +161,16 @@ fn what_cannot_be_is_refused() {
         let refused = encoder.encode(picture.as_ref(), QMIN_MAX + 1);
         assert_eq!(refused, Err(PcwtError::Qmin { found: QMIN_MAX + 1 }.into()));
         let other = Picture::new(PixelFormat::Grey8, FrameSize::new(9, 8).unwrap());
-        assert!(matches!(encoder.encode(other.as_ref(), 0), Err(Error::PictureSize { .. })));
+        assert!(matches!(encoder.encode(other.as_ref(), 0), Err(EncodeError::Picture(PictureError::Size { .. }))));
         let colour = Picture::new(PixelFormat::Rgb8, params.size);
-        assert!(matches!(encoder.encode(colour.as_ref(), 0), Err(Error::NotExact { .. })));
+        assert!(matches!(encoder.encode(colour.as_ref(), 0), Err(EncodeError::Picture(PictureError::NotExact { .. }))));
         let lossy = CodecParams { wavelet: Wavelet::Cdf97, ..codec() };
         let wrong = open_pcwt_encoder(&stream((8, 8), Chroma::Grey, lossy), choice, None);
-        assert!(matches!(wrong.err(), Some(Error::WrongProfile { .. })));
+        assert!(matches!(wrong.err(), Some(OpenError::WrongProfile { .. })));
         let mut quad =
             kernels::open_encoder(&StreamParams { codec: CodecParams::default(), ..params }, choice, None).unwrap();
         assert!(quad.encode(picture.as_ref(), Target::Bytes(500)).is_ok());
-        assert!(matches!(kernels::open_encoder(&params, choice, None).err(), Some(Error::WrongProfile { .. })));
+        assert!(matches!(kernels::open_encoder(&params, choice, None).err(), Some(OpenError::WrongProfile { .. })));
     }
 }
 

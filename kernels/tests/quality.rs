@@ -7,8 +7,8 @@ use common::coded::ReceivedFrame;
 use common::frame::{Chroma, PixelFormat};
 use common::params::CodecParams;
 use common::wire::run::coded_size;
-use kernels::quality::{QualityEncoder, TOLERANCE_DB};
-use kernels::{BackendChoice, Error, Picture, open_decoder};
+use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB};
+use kernels::{BackendChoice, Picture, open_decoder};
 use pictures::{params, picture};
 
 const SIZE: (u32, u32) = (401, 299);
@@ -57,7 +57,7 @@ fn what_cannot_be_is_refused_with_what_can() {
     let mut encoder = QualityEncoder::open(&params, BackendChoice::Cpu, None).unwrap();
     for asked in [0.0, -3.0, 100.0, f64::NAN, f64::INFINITY] {
         let error = encoder.encode(source.as_ref(), asked).unwrap_err();
-        assert!(matches!(error, Error::ImpossibleQuality { .. }), "{error}");
+        assert!(matches!(error, QualityError::Impossible { .. }), "{error}");
     }
     // A grey picture is reached by any step.
     let grey = Picture::new(PixelFormat::Grey8, params.size);

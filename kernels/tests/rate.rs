@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use common::coded::StepIndex;
 use kernels::rate::{BlockCoder, RateControl};
-use kernels::{Error, Target};
+use kernels::{DeviceError, Target};
 
 const BLOCKS: usize = 1_000;
 const BYTES: usize = 400_000;
@@ -20,7 +20,7 @@ impl BlockCoder for Model {
         BLOCKS
     }
 
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
         self.coded += range.len();
         for (index, length) in range.zip(lengths) {
             let finest = 1e5 * (1.0 + (index % 7) as f64) / (1.0 + index as f64 / 100.0);

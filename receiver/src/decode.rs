@@ -11,7 +11,7 @@ use common::pyramid::BlockLayout;
 use common::session::ArrivedFrame;
 use common::units::{FrameId, FrameRate, Timestamp};
 use kernels::Picture;
-use kernels::{BackendChoice, BackendInfo, Decoder, Error, decoder_instead, open_decoder};
+use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead, open_decoder};
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::limited;
@@ -210,10 +210,12 @@ struct Wanted {
 
 impl Wanted {
     /// A decoder, and its first pictures.
-    fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Error> {
+    fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Failure> {
         let mut decoder = match &self.given_up {
-            Some(reason) => decoder_instead(params, reason.clone())?,
-            None => open_decoder(params, self.choice, self.device.as_deref())?,
+            Some(reason) => decoder_instead(params, reason.clone()),
+            None => {
+                open_decoder(params, self.choice, self.device.as_deref()).map_err(|error| Failure::codec(&error))?
+            }
         };
         let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
         // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
@@ -221,7 +223,7 @@ impl Wanted {
         let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(params).blocks().len());
         for picture in &mut spare {
-            decoder.decode(&nothing, picture)?;
+            decoder.decode(&nothing, picture).map_err(|error| Failure::codec(&error))?;
         }
         Ok((decoder, spare))
     }
@@ -244,14 +246,14 @@ impl Open {
             wanted.given_up = Some(format!("the device was given up: {lost}"));
             wanted.open(&params)
         });
-        let (decoder, spare) = opened.map_err(|error| Failure::codec(&error))?;
+        let (decoder, spare) = opened?;
         let backend = decoder.backend().clone();
         limited!(
             info,
             "decoder ready: {} at {} frames a second, {} on {}: {}",
             params.size,
             params.frame_rate.as_f64(),
-            backend.name,
+            backend.kind,
             backend.device,
             backend.reason
         );
@@ -279,7 +281,7 @@ impl Open {
 
     /// Another back end has taken over.
     fn go_on_with(&mut self, backend: BackendInfo) {
-        limited!(warn, "{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+        limited!(warn, "{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
         self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
     }
 
@@ -313,7 +315,7 @@ impl Open {
         let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
         let (picture, inverse) = match self.decoder.run(patience, work) {
             Ok(result) => {
-                let (picture, inverse, backend) = result.map_err(|error: Error| Failure::codec(&error))?;
+                let (picture, inverse, backend) = result.map_err(|error: DecodeError| Failure::codec(&error))?;
                 if let Some(backend) = backend {
                     self.go_on_with(backend);
                 }
@@ -322,7 +324,7 @@ impl Open {
             Err(lost) => {
                 // The frame and the picture that the driver keeps are lost with it.
                 let reason = self.stream.backend.given_up(&lost);
-                let decoder = decoder_instead(&params, reason.clone()).map_err(|error| Failure::codec(&error))?;
+                let decoder = decoder_instead(&params, reason.clone());
                 wanted.given_up = Some(reason);
                 self.go_on_with(decoder.backend().clone());
                 self.decoder = Place::Here(decoder);

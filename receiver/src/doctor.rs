@@ -26,7 +26,7 @@ pub fn print_devices(as_json: bool) -> Result<(), Failure> {
 
 fn device_json(device: &DeviceInfo) -> Value {
     json!({
-        "backend": device.backend,
+        "backend": device.backend.name(),
         "name": device.name,
         "platform": device.platform,
         "driver": device.driver,
@@ -83,7 +83,7 @@ fn peers(config: &ReceiverConfig) -> Result<String, Failure> {
 fn backend(config: &ReceiverConfig) -> Result<String, Failure> {
     let choice = config.shared.backend.parse().map_err(Failure::usage)?;
     let backend = decode::probe(choice, config.shared.device.as_deref())?;
-    Ok(format!("{} on {}: {}", backend.name, backend.device, backend.reason))
+    Ok(format!("{} on {}: {}", backend.kind, backend.device, backend.reason))
 }
 
 /// Only a window is opened: opening a file would empty it.

@@ -136,7 +136,7 @@ impl Presentation {
             held_computer_ms_max: self.held.computer.as_secs_f64() * 1e3,
             latency_us: self.latency.percentiles(),
             clock_offset_us: link.clock_offset_us,
-            backend: stream.map(|s| s.backend.name.to_owned()).unwrap_or_default(),
+            backend: stream.map(|s| s.backend.kind.to_string()).unwrap_or_default(),
             device: stream.map(|s| s.backend.device.clone()).unwrap_or_default(),
             stages_us: self.stages.summary(),
             jitter_us: link.counters.jitter_us,

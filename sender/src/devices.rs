@@ -45,7 +45,7 @@ pub fn print_devices(as_json: bool) {
 
 fn device_json(device: &DeviceInfo) -> Value {
     json!({
-        "backend": device.backend,
+        "backend": device.backend.name(),
         "name": device.name,
         "platform": device.platform,
         "driver": device.driver,

@@ -10,7 +10,7 @@ use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::session::FrameTimes;
 use common::units::Timestamp;
-use kernels::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target, encoder_instead};
+use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
 use shell::apart::{Patience, Place};
 use shell::clock;
 use shell::exit::Failure;
@@ -142,26 +142,24 @@ impl Encode {
         self.known = picture.format;
         let (size, before) = (self.info.size, Arc::clone(&self.backend));
         let work = move |encoder: &mut Box<dyn Encoder>| {
-            let borrowed = PictureRef::new(picture.format, size, &picture.data);
-            let frame = borrowed.and_then(|borrowed| encoder.encode(borrowed, target))?;
+            let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
             let backend = (*before != *encoder.backend()).then(|| encoder.backend().clone());
             Ok((Coded { frame, stages: encoder.times(), data: picture.data }, backend))
         };
         let (coded, backend) = match self.encoder.run(patience, work) {
             Ok(result) => {
-                let (coded, backend) = result.map_err(|error: Error| failure(&error))?;
+                let (coded, backend) = result.map_err(|error: EncodeError| failure(&error))?;
                 (Some(coded), backend)
             }
             Err(lost) => {
                 let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
-                let encoder = encoder.map_err(|error| failure(&error))?;
                 let backend = encoder.backend().clone();
                 self.encoder = Place::Here(encoder);
                 (None, Some(backend))
             }
         };
         if let Some(backend) = backend {
-            tracing::warn!("{} on {} from now on: {}", backend.name, backend.device, backend.reason);
+            tracing::warn!("{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
             self.backend = Arc::new(backend);
         }
         Ok(coded)
@@ -217,9 +215,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(300);
 const BEGIN_MAX: Duration = Duration::from_secs(3);
 
 /// What an encoder's error means to the person at the terminal.
-pub(crate) fn failure(error: &Error) -> Failure {
+pub(crate) fn failure(error: &EncodeError) -> Failure {
     match error {
-        Error::BudgetTooSmall { .. } => Failure::usage(format!(
+        EncodeError::BudgetTooSmall { .. } => Failure::usage(format!(
             "the bit rate is too low for pictures of this size: {error}; raise --rate or lower the frame rate"
         )),
         _ => Failure::codec(error),

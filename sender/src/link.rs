@@ -181,7 +181,7 @@ impl SenderLink {
             rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: counters.loss(),
             black_holes: self.black_holes.iter().sum(),
-            backend: self.parts.backend.name.to_owned(),
+            backend: self.parts.backend.kind.to_string(),
             device: self.parts.backend.device.clone(),
             stages_us: self.stages.summary(),
             is_final,

@@ -8,7 +8,7 @@ use common::config::{LinkMode, SenderConfig};
 use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::session::SenderSession;
-use kernels::{BackendChoice, Encoder, PictureRef, Target, open_encoder};
+use kernels::{BackendChoice, EncodeError, Encoder, PictureRef, Target, open_encoder};
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -105,13 +105,13 @@ impl Sending {
         let (device, frame_bytes) = (shared.device.clone(), config.rate.bytes_per_frame(params.frame_rate));
         let open = move || {
             let encoder = open_encoder(&params, choice, device.as_deref());
-            let mut encoder = encoder.map_err(|error| encode::failure(&error))?;
+            let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
             warm_up(encoder.as_mut(), &info, frame_bytes).map(|()| encoder)
         };
         let opened = apart::once("open", Patience::OPEN, open);
         let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
         let backend = Arc::new(encoder.backend().clone());
-        tracing::info!("{} on {}: {}", backend.name, backend.device, backend.reason);
+        tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
 
         let pulse = Pulse::default();
         // A driver may hold a thread for ever: not the one that watches the source and the link.
@@ -187,6 +187,7 @@ fn warm_up(encoder: &mut dyn Encoder, info: &SourceInfo, budget_bytes: usize) ->
     let mut data = Vec::new();
     Pattern::new(info.size, info.frame_rate).draw(0, 0, &mut data);
     PictureRef::new(WARM_UP, info.size, &data)
+        .map_err(EncodeError::from)
         .and_then(|picture| encoder.encode(picture, Target::Bytes(budget_bytes)))
         .map(drop)
         .map_err(|error| encode::failure(&error))

@@ -91,7 +91,7 @@ fn backend(config: &SharedConfig) -> Check {
     match opened {
         Ok(encoder) => {
             let info = encoder.backend();
-            Check::new("backend", Status::Ok, format!("{} on {}: {}", info.name, info.device, info.reason), None)
+            Check::new("backend", Status::Ok, format!("{} on {}: {}", info.kind, info.device, info.reason), None)
         }
         Err(error) => {
             Check::new("backend", Status::Fail, error, Some("leave the device out and use `--backend auto`".to_owned()))

@@ -39,7 +39,7 @@ impl Failure {
     }
 
     /// A coder cannot be opened or has failed: exit code 3 if the device is at fault, 2 if what was asked of it is.
-    pub fn codec(error: &kernels::Error) -> Self {
+    pub fn codec(error: &impl kernels::CodecError) -> Self {
         if error.is_of_device() { Self::device(error) } else { Self::usage(error) }
     }
 

@@ -18,7 +18,7 @@ use common::units::FrameRate;
 use common::wire::run::coded_size;
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
-use kernels::{BackendChoice, Error, Picture, Target, Values, open_decoder, open_encoder, open_transform};
+use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
 
 fn main() -> Result<()> {
     // `cargo bench` adds `--bench`.
@@ -56,8 +56,8 @@ fn transform(path: &str, side: u32, runs: usize) -> Result<()> {
     let mut transform = open_transform(&params, BackendChoice::Cpu, None)?;
     let mut squares = transform.forward_planes(&planes)?;
     let mut back = transform.inverse(&squares)?;
-    print("forward", runs, || transform.forward_planes_into(&planes, &mut squares))?;
-    print("inverse", runs, || transform.inverse_into(&squares, &mut back))
+    print("forward", runs, || Ok(transform.forward_planes_into(&planes, &mut squares)?))?;
+    print("inverse", runs, || Ok(transform.inverse_into(&squares, &mut back)?))
 }
 
 /// Codes a picture within `bytes`, again and again, as the encoder of a stream does, or decodes it.
@@ -79,9 +79,9 @@ fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<
     println!("bytes {}", coded_size(&frame));
     println!("psnr {:.3}", psnr(&picture.data()[..picture.size().pixels()], out.data()));
     if encodes {
-        print("times", runs, || encoder.encode(picture.as_ref(), target).map(drop))
+        print("times", runs, || Ok(encoder.encode(picture.as_ref(), target).map(drop)?))
     } else {
-        print("times", runs, || decoder.decode(&received, &mut out))
+        print("times", runs, || Ok(decoder.decode(&received, &mut out)?))
     }
 }
 
@@ -99,7 +99,7 @@ fn read(path: &str, side: usize) -> Result<Values> {
     Ok(Values::F32(planes))
 }
 
-fn print(name: &str, runs: usize, mut run: impl FnMut() -> Result<(), Error>) -> Result<()> {
+fn print(name: &str, runs: usize, mut run: impl FnMut() -> Result<()>) -> Result<()> {
     let mut line = name.to_owned();
     for _ in 0..runs {
         let start = Instant::now();

@@ -5,13 +5,13 @@
 use common::coded::ReceivedFrame;
 use common::container::ContainerReader;
 use common::params::Profile;
-use kernels::{BackendChoice, Decoder, Error, Picture, open_decoder};
+use kernels::{BackendChoice, Decoder, DecodeError, Picture, open_decoder};
 use libfuzzer_sys::fuzz_target;
 
 mod limits;
 
 /// How many blocks have been damaged so far.
-fn decode(decoder: &mut dyn Decoder, frame: &ReceivedFrame, out: &mut Picture) -> Result<u64, Error> {
+fn decode(decoder: &mut dyn Decoder, frame: &ReceivedFrame, out: &mut Picture) -> Result<u64, DecodeError> {
     decoder.decode(frame, out)?;
     Ok(decoder.damaged_blocks())
 }

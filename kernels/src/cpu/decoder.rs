@@ -15,7 +15,7 @@ use super::{backend, open_planes};
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;
-use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, Picture};
 
 /// Groups of blocks that a thread takes at a time.
 const GROUPS_PER_TASK: usize = 2;
@@ -132,7 +132,7 @@ fn clear(place: &TilePlace, is_zero: &mut bool, plane: &mut Plane) {
 }
 
 impl Decoder for CpuDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| self.decode_checked(frame, out));

@@ -15,7 +15,7 @@ use super::{backend, open_planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::Quantiser;
-use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, PictureRef, Target};
 
 /// Blocks recoded at a time near the budget.
 const CHUNK: usize = 32;
@@ -49,7 +49,7 @@ impl CpuEncoder {
 }
 
 impl Encoder for CpuEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| {
@@ -88,7 +88,7 @@ impl BlockCoder for Blocks {
         self.places.len()
     }
 
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
         let planes = &self.planes;
         let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
         let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);

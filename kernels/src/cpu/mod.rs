@@ -33,7 +33,7 @@ mod window;
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
-use crate::{BackendInfo, DeviceInfo, DeviceKind};
+use crate::{Backend, BackendInfo, DeviceInfo, DeviceKind};
 use plane::Plane;
 use simd::Simd;
 use tile::TilePlace;
@@ -41,12 +41,12 @@ use tile::TilePlace;
 pub(crate) use decoder::CpuDecoder;
 pub(crate) use encoder::CpuEncoder;
 pub(crate) use integers::IntegerCoder;
-pub(crate) use transform::open_transform;
+pub(crate) use transform::{integer_transform, open_transform};
 
 /// The processor as a device.
 pub(crate) fn device() -> DeviceInfo {
     DeviceInfo {
-        backend: "cpu",
+        backend: Backend::Cpu,
         name: name(),
         platform: String::new(),
         driver: String::new(),
@@ -61,7 +61,7 @@ fn name() -> String {
 }
 
 fn backend(reason: String) -> BackendInfo {
-    BackendInfo { name: "cpu", device: name(), reason }
+    BackendInfo { kind: Backend::Cpu, device: name(), reason }
 }
 
 /// The planes of a stream and where its blocks lie in them.

@@ -11,20 +11,25 @@ use super::{backend, colour};
 use crate::reference::{ReferenceTransform, check_picture};
 use crate::transform::Filter;
 use crate::wavelet::{self, Wavelet};
-use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
-/// Opens this transform, or fails with [`Error::NotOnThisBackend`]; `reason` says why this back end was chosen. Filter banks
+/// Opens this transform, or fails with [`OpenError::NotOnThisBackend`]; `reason` says why this back end was chosen. Filter banks
 /// go through the reference's address tables: they are for science, not for streams.
-pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, Error> {
-    params.check_scheme("cpu")?;
+pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
+    params.check_scheme(Backend::Cpu)?;
     let Filter::Wavelet(wavelet) = params.filter else {
         return Ok(Box::new(ReferenceTransform::within(params, backend(reason))?));
     };
     Ok(match params.element {
         wavelet::Element::F32 => Box::new(CpuTransform::<f32>::new(params, wavelet, reason)),
         wavelet::Element::F64 => Box::new(CpuTransform::<f64>::new(params, wavelet, reason)),
-        wavelet::Element::I32 => Box::new(CpuTransform::<i32>::new(params, wavelet, reason)),
+        wavelet::Element::I32 => integer_transform(params, reason),
     })
+}
+
+/// Opens the 5/3 in integers, of which nothing is out of this back end's reach.
+pub(crate) fn integer_transform(params: &TransformParams, reason: String) -> Box<dyn Transform> {
+    Box::new(CpuTransform::<i32>::new(params, Wavelet::Cdf53, reason))
 }
 
 /// Transform of the processor back end.
@@ -65,7 +70,7 @@ impl<T: Element> CpuTransform<T> {
 }
 
 impl<T: Element> Transform for CpuTransform<T> {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
         let planes: Vec<Vec<T>> = chroma
@@ -83,27 +88,27 @@ impl<T: Element> Transform for CpuTransform<T> {
         Ok(T::wrap(squares))
     }
 
-    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
         let planes = planes.planes(&self.pyramids)?;
         let mut squares = self.empty_squares();
         self.split(planes, &mut squares);
         Ok(T::wrap(squares))
     }
 
-    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), Error> {
+    fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), TransformError> {
         let planes = planes.planes(&self.pyramids)?;
         self.split(planes, squares.squares_mut(&self.pyramids)?);
         Ok(())
     }
 
-    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+    fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
         let squares = squares.squares(&self.pyramids)?;
         let mut planes = self.empty_planes();
         self.merge(squares, &mut planes);
         Ok(T::wrap(planes))
     }
 
-    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), Error> {
+    fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), TransformError> {
         let squares = squares.squares(&self.pyramids)?;
         self.merge(squares, planes.planes_mut(&self.pyramids)?);
         Ok(())

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 pub use self::processor::open;
 use crate::reference::sample::Sample;
-use crate::{BackendInfo, Error};
+use crate::{BackendInfo, TransformError};
 
 /// Number of different pictures.
 pub const PICTURES: usize = 4;
@@ -25,11 +25,11 @@ pub type Scene = dyn Fn(usize, usize, usize) -> f32 + Sync;
 /// A transform of float planes in the host's memory to coefficients in the host's memory and back.
 pub trait Measure {
     /// Transforms picture number `picture` modulo [`PICTURES`] forward, and the result back.
-    fn round(&mut self, picture: usize) -> Result<Round, Error>;
+    fn round(&mut self, picture: usize) -> Result<Round, TransformError>;
 
     /// Copies a plane of the first channel within the memory that the transform works in, `runs` times: how many bytes
     /// were read and written each time, and how long each took.
-    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), Error>;
+    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError>;
 
     /// What computes.
     fn backend(&self) -> &BackendInfo;

@@ -9,7 +9,7 @@ use crate::open::{Resolved, resolve};
 use crate::reference::sample::Sample;
 use crate::transform::{TransformParams, Values};
 use crate::wavelet::Element;
-use crate::{BackendChoice, BackendInfo, Error, Transform, open_transform, opencl};
+use crate::{BackendChoice, BackendInfo, OpenError, Transform, TransformError, open_transform, opencl};
 
 /// Opens a measurement; its pictures show `scene`. `device` as in [`crate::open_encoder`].
 pub fn open(
@@ -17,7 +17,7 @@ pub fn open(
     choice: BackendChoice,
     device: Option<&str>,
     scene: &Scene,
-) -> Result<Box<dyn Measure>, Error> {
+) -> Result<Box<dyn Measure>, OpenError> {
     params.check()?;
     if let (Resolved::Opencl(device), reason) = resolve(choice, device)? {
         return opencl::open_measure(params, device.as_deref(), reason, scene);
@@ -68,7 +68,7 @@ impl<T: Sample + Into<f64>> OnProcessor<T> {
 }
 
 impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
-    fn round(&mut self, picture: usize) -> Result<Round, Error> {
+    fn round(&mut self, picture: usize) -> Result<Round, TransformError> {
         let planes = T::wrap(self.picture(picture));
         let Self { transform, squares, back, .. } = self;
         let forward = timed::<T>(squares, |squares| transform.forward_planes_into(&planes, squares))?;
@@ -78,7 +78,7 @@ impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
         Ok(Round { forward, inverse, error })
     }
 
-    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), Error> {
+    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError> {
         let from = &self.scene[0];
         let mut to = vec![T::default(); from.len()];
         let mut copy = || {
@@ -97,8 +97,8 @@ impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
 /// How long `run` took, and the sum of the result.
 fn timed<T: Sample + Into<f64>>(
     result: &mut Values,
-    run: impl FnOnce(&mut Values) -> Result<(), Error>,
-) -> Result<Run, Error> {
+    run: impl FnOnce(&mut Values) -> Result<(), TransformError>,
+) -> Result<Run, TransformError> {
     let start = Instant::now();
     run(result)?;
     let total = start.elapsed();

@@ -21,7 +21,7 @@ pub use self::device::hang::on_hang;
 pub use self::device::timeline::{Interval, Stage, Timeline};
 pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;
-pub use self::lab::pipeline::{Collected, OpenClPipeline};
+pub use self::lab::pipeline::{Collected, OpenClPipeline, PipelineError};
 pub use self::lab::transfer::{OpenClTransfer, TransferTimes};
 pub use self::lab::trial::PassTimes;
 pub(crate) use self::lab::trial::{Trial, TrialDevice};
@@ -38,14 +38,14 @@ pub use self::transform::whole::OpenClTransform;
 use crate::measure::{Measure, Scene};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
-use crate::{Decoder, Encoder, Error, Transform, TransformParams};
+use crate::{Decoder, Encoder, OpenError, Transform, TransformParams};
 
 /// The encoder of a stream, lossy or lossless.
 pub(crate) fn open_encoder(
     params: &StreamParams,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn Encoder>, Error> {
+) -> Result<Box<dyn Encoder>, OpenError> {
     Ok(match params.codec.wavelet {
         Wavelet::Cdf97 => Box::new(OpenClEncoder::open(params, device, reason)?),
         Wavelet::Cdf53 => Box::new(OpenClLosslessEncoder::open(params, device, reason)?),
@@ -58,7 +58,7 @@ pub(crate) fn open_decoder(
     layout: BlockLayout,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn Decoder>, Error> {
+) -> Result<Box<dyn Decoder>, OpenError> {
     Ok(match params.codec.wavelet {
         Wavelet::Cdf97 => Box::new(OpenClDecoder::open_for(params, layout, device, reason)?),
         Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::open(params, layout, device, reason)?),
@@ -71,7 +71,7 @@ pub(crate) fn open_pcwt_encoder(
     device: Option<&str>,
     reason: String,
     joining: Option<Joining>,
-) -> Result<Box<dyn PcwtEncoder>, Error> {
+) -> Result<Box<dyn PcwtEncoder>, OpenError> {
     Ok(Box::new(OpenClPcwtEncoder::open(params, device, reason, joining)?))
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn open_pcwt_decoder(
     params: &StreamParams,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn PcwtDecoder>, Error> {
+) -> Result<Box<dyn PcwtDecoder>, OpenError> {
     Ok(Box::new(OpenClPcwtDecoder::open(params, device, reason)?))
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn open_transform(
     params: &TransformParams,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn Transform>, Error> {
+) -> Result<Box<dyn Transform>, OpenError> {
     if whole::is_stream(params) {
         return Ok(Box::new(OpenClTransform::open(params, device, reason)?));
     }
@@ -106,7 +106,7 @@ pub(crate) fn open_measure(
     device: Option<&str>,
     reason: String,
     scene: &Scene,
-) -> Result<Box<dyn Measure>, Error> {
+) -> Result<Box<dyn Measure>, OpenError> {
     Ok(match params.element {
         Element::F32 => Box::new(OpenClMeasure::<f32>::open(params, device, reason, scene)?),
         Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, reason, scene)?),

@@ -6,7 +6,10 @@ use common::pyramid::Pyramid;
 use super::{CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, parse, trees, write};
 use crate::reference::{check_size, check_target, pcwt, rct};
 use crate::transform::Transform;
-use crate::{BackendChoice, BackendInfo, Error, Picture, PictureRef, TransformParams, Values, cpu, open_transform};
+use crate::{
+    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, OpenError, Picture, PictureRef, TransformParams,
+    Values, cpu, open_transform,
+};
 
 /// What codes the coefficients.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +21,10 @@ enum TreeCoder {
 impl TreeCoder {
     /// The one that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
-        if backend.name == "reference" { Self::Reference } else { Self::Cpu }
+        match backend.kind {
+            Backend::Reference => Self::Reference,
+            Backend::Cpu | Backend::Opencl => Self::Cpu,
+        }
     }
 
     fn encode(self, square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
@@ -47,7 +53,7 @@ pub(super) struct HostCoder {
 
 impl HostCoder {
     /// For the pictures and frames of a stream.
-    pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, Error> {
+    pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, OpenError> {
         let transform = TransformParams::from(params);
         let pyramids = transform.pyramids();
         let squares = pyramids.iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect();
@@ -62,7 +68,7 @@ impl HostCoder {
 }
 
 impl PcwtEncoder for HostCoder {
-    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError> {
         check_size(picture, self.params.size, self.params.codec.depth)?;
         if qmin > QMIN_MAX {
             return Err(PcwtError::Qmin { found: qmin }.into());
@@ -82,7 +88,7 @@ impl PcwtEncoder for HostCoder {
 }
 
 impl PcwtDecoder for HostCoder {
-    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
         let frame = parse(bytes, &self.trees)?;
         let coder = TreeCoder::of(self.transform.backend());

@@ -17,14 +17,14 @@ pub use self::error::{PcwtError, QMIN_MAX};
 pub(crate) use self::frame::{CodedChannel, ReceivedChannel, parse, write};
 pub use self::open::{open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 pub(crate) use self::tree::{GROUP_SIDE, Group, Tree};
-use crate::{BackendInfo, Error, Picture, PictureRef};
+use crate::{BackendInfo, DecodeError, EncodeError, Picture, PictureRef};
 
 /// Turns pictures into frames of the profile `pcwt`.
 pub trait PcwtEncoder: Send {
     /// Codes one picture of the stream's size, whose format must be one that the stream's chroma sampling keeps exactly
-    /// ([`Error::NotExact`] if it is none). `qmin`, 0 to [`QMIN_MAX`], is how many of the last bits of every magnitude are
+    /// ([`crate::PictureError::NotExact`] if it is none). `qmin`, 0 to [`QMIN_MAX`], is how many of the last bits of every magnitude are
     /// left out: with 0 every sample comes back as it was.
-    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error>;
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError>;
 
     /// What computes.
     fn backend(&self) -> &BackendInfo;
@@ -32,9 +32,9 @@ pub trait PcwtEncoder: Send {
 
 /// Turns frames of the profile `pcwt` into pictures.
 pub trait PcwtDecoder: Send {
-    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]); [`Error::Pcwt`] if
+    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]); [`DecodeError::Pcwt`] if
     /// `bytes` is something that no encoder makes, and then `out` holds anything.
-    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error>;
+    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError>;
 
     /// What computes.
     fn backend(&self) -> &BackendInfo;

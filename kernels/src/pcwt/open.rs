@@ -5,14 +5,14 @@ use common::params::{Profile, StreamParams, Wavelet};
 use super::host::HostCoder;
 use super::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::open::{Resolved, resolve};
-use crate::{BackendChoice, Error, TransformParams, memory, opencl};
+use crate::{BackendChoice, OpenError, TransformParams, memory, opencl};
 
 /// Opens an encoder for the pictures of a stream of this profile. `device` as in [`crate::open_encoder`].
 pub fn open_pcwt_encoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn PcwtEncoder>, Error> {
+) -> Result<Box<dyn PcwtEncoder>, OpenError> {
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
@@ -28,7 +28,7 @@ pub fn open_joining_encoder(
     params: &StreamParams,
     device: Option<&str>,
     joining: Joining,
-) -> Result<Box<dyn PcwtEncoder>, Error> {
+) -> Result<Box<dyn PcwtEncoder>, OpenError> {
     check(params)?;
     opencl::open_pcwt_encoder(params, device, "asked for".to_owned(), Some(joining))
 }
@@ -38,7 +38,7 @@ pub fn open_pcwt_decoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn PcwtDecoder>, Error> {
+) -> Result<Box<dyn PcwtDecoder>, OpenError> {
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
     Ok(match backend {
@@ -49,9 +49,9 @@ pub fn open_pcwt_decoder(
 }
 
 /// Whether this is a stream of this profile, and one that this machine's memory holds.
-fn check(params: &StreamParams) -> Result<(), Error> {
+fn check(params: &StreamParams) -> Result<(), OpenError> {
     if (params.codec.profile, params.codec.wavelet) != (Profile::Pcwt, Wavelet::Cdf53) {
-        return Err(Error::WrongProfile { wanted: "pcwt, with the CDF 5/3" });
+        return Err(OpenError::WrongProfile { wanted: "pcwt, with the CDF 5/3" });
     }
     memory::check(TransformParams::from(params).host_bytes())
 }

@@ -22,7 +22,10 @@ use common::pyramid::{Block, BlockLayout};
 
 use crate::rate::{BlockCoder, RateControl};
 use crate::wavelet::Wavelet;
-use crate::{BackendInfo, DecodeTimes, Decoder, EncodeTimes, Encoder, Error, Picture, PictureRef, Target};
+use crate::{
+    Backend, BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, EncodeError, EncodeTimes, Encoder, Picture,
+    PictureError, PictureRef, Target,
+};
 use quad::Shape;
 use quantise::Quantiser;
 use sample::Sample;
@@ -30,7 +33,7 @@ use sample::Sample;
 pub use transform::ReferenceTransform;
 
 fn backend(reason: String) -> BackendInfo {
-    BackendInfo { name: "reference", device: "one thread".to_owned(), reason }
+    BackendInfo { kind: Backend::Reference, device: "one thread".to_owned(), reason }
 }
 
 /// Encoder of the reference back end.
@@ -55,7 +58,7 @@ impl ReferenceEncoder {
 }
 
 impl Encoder for ReferenceEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
         self.blocks.squares = forward(picture, &self.params, &self.blocks.layout)?;
         self.times.transform = start.elapsed();
@@ -88,7 +91,7 @@ impl BlockCoder for Blocks {
         self.codes.len()
     }
 
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), Error> {
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
         for (index, length) in range.zip(lengths) {
             let block = &self.layout.blocks()[index];
             let quantiser = Quantiser::new(step.coarser_by(block.coarser));
@@ -143,7 +146,7 @@ impl ReferenceDecoder {
 }
 
 impl Decoder for ReferenceDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let start = Instant::now();
         check_decode(frame, out, &self.params, &self.layout)?;
         for (index, block) in self.layout.blocks().iter().enumerate() {
@@ -190,7 +193,11 @@ impl Decoder for ReferenceDecoder {
 }
 
 /// Forward transform of a picture of a stream.
-fn forward(picture: PictureRef<'_>, params: &StreamParams, layout: &BlockLayout) -> Result<Vec<Vec<f32>>, Error> {
+fn forward(
+    picture: PictureRef<'_>,
+    params: &StreamParams,
+    layout: &BlockLayout,
+) -> Result<Vec<Vec<f32>>, PictureError> {
     check_picture(picture, params.size)?;
     let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
     let planes = colour::planes(picture, params.chroma);
@@ -205,28 +212,28 @@ fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) ->
     channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, boundary)).collect()
 }
 
-/// [`Error::PictureSize`] unless the picture has the stream's size, [`Error::PictureDepth`] unless its samples have 8 bits.
-pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), Error> {
+/// [`PictureError::Size`] unless the picture has the stream's size, [`PictureError::Depth`] unless its samples have 8 bits.
+pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), PictureError> {
     check_size(picture, size, BitDepth::Eight)
 }
 
 /// [`check_picture`] for samples of `depth`.
-pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), Error> {
+pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), PictureError> {
     if picture.size() != size {
-        return Err(Error::PictureSize { wanted: size, given: picture.size() });
+        return Err(PictureError::Size { wanted: size, given: picture.size() });
     }
     if picture.depth() != depth {
-        return Err(Error::PictureDepth { wanted: depth, given: picture.depth() });
+        return Err(PictureError::Depth { wanted: depth, given: picture.depth() });
     }
     Ok(())
 }
 
 /// An error unless pictures of `size` of a stream decode to such ones.
-pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), Error> {
+pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), PictureError> {
     check_size(out.as_ref(), size, stream.codec.depth)?;
     let wanted = stream.chroma.picture_format();
     if out.format() != wanted {
-        return Err(Error::PictureFormat { wanted, given: out.format() });
+        return Err(PictureError::Format { wanted, given: out.format() });
     }
     Ok(())
 }
@@ -237,11 +244,11 @@ pub(crate) fn check_decode(
     out: &Picture,
     stream: &StreamParams,
     layout: &BlockLayout,
-) -> Result<(), Error> {
+) -> Result<(), DecodeError> {
     check_target(out, layout.picture_size(), stream)?;
     let (wanted, given) = (layout.frame_blocks(), frame.block_count());
     if wanted != given {
-        return Err(Error::BlockCount { wanted, given });
+        return Err(DecodeError::BlockCount { wanted, given });
     }
     Ok(())
 }

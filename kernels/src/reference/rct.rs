@@ -8,7 +8,7 @@ use common::frame::{BitDepth, Chroma, PixelFormat};
 
 use super::colour;
 use super::sample::Sample;
-use crate::{Error, Picture, PictureRef};
+use crate::{Picture, PictureError, PictureRef};
 
 /// A sample as it lies in memory.
 trait Stored: Copy {
@@ -46,9 +46,9 @@ impl Stored for [u8; 2] {
     }
 }
 
-/// The planes of a picture for the channels of `chroma`, row by row without gaps; [`Error::NotExact`] if the picture's samples
-/// cannot all be told from them, [`Error::SampleTooLarge`] if one has more bits than the picture says.
-pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, Error> {
+/// The planes of a picture for the channels of `chroma`, row by row without gaps; [`PictureError::NotExact`] if the picture's samples
+/// cannot all be told from them, [`PictureError::SampleTooLarge`] if one has more bits than the picture says.
+pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, PictureError> {
     check_exact(picture, chroma)?;
     Ok(match (picture.format(), picture.depth()) {
         (PixelFormat::Rgb8, BitDepth::Eight) => from_rgb(picture.data()),
@@ -76,7 +76,7 @@ fn from_planes<S: Stored>(picture: PictureRef<'_>, samples: &[S], chroma: Chroma
 }
 
 /// Whether [`planes`] can be made.
-pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(), Error> {
+pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(), PictureError> {
     use PixelFormat::{Grey8, I420, I444, Nv12, Rgb8, YCbCr8, Yuyv};
     match (picture.format(), chroma, picture.depth()) {
         (Rgb8, Chroma::Rgb, _)
@@ -85,14 +85,14 @@ pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(),
         | (I444, Chroma::C444, _)
         | (Nv12, Chroma::C420, BitDepth::Eight)
         | (YCbCr8 | Yuyv, Chroma::C444, BitDepth::Eight) => {}
-        (format, chroma, _) => return Err(Error::NotExact { format, chroma }),
+        (format, chroma, _) => return Err(PictureError::NotExact { format, chroma }),
     }
     let depth = picture.depth();
     if depth == BitDepth::Ten {
         let samples = picture.data().as_chunks::<2>().0.iter();
         let found = samples.map(|&sample| u16::from_le_bytes(sample)).max().unwrap_or(0);
         if found > depth.max() {
-            return Err(Error::SampleTooLarge { found, depth });
+            return Err(PictureError::SampleTooLarge { found, depth });
         }
     }
     Ok(())
@@ -171,7 +171,10 @@ mod tests {
         data[77] = 4;
         let picture = PictureRef::with_depth(PixelFormat::Rgb8, BitDepth::Ten, size, &data).unwrap();
         let refused = planes(picture, Chroma::Rgb).unwrap_err();
-        assert!(matches!(refused, Error::SampleTooLarge { found: 1024..=1279, depth: BitDepth::Ten }), "{refused}");
+        assert!(
+            matches!(refused, PictureError::SampleTooLarge { found: 1024..=1279, depth: BitDepth::Ten }),
+            "{refused}"
+        );
         assert!(refused.to_string().ends_with("with 10 bits it can be at most 1023"), "{refused}");
     }
 
@@ -186,7 +189,7 @@ mod tests {
         ] {
             let data = vec![0; format.bytes(size)];
             let refused = planes(PictureRef::new(format, size, &data).unwrap(), chroma);
-            assert_eq!(refused, Err(Error::NotExact { format, chroma }));
+            assert_eq!(refused, Err(PictureError::NotExact { format, chroma }));
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use common::pyramid::Pyramid;
 
-use crate::Error;
+use crate::ValuesError;
 use crate::wavelet::{Element, Wavelet};
 
 /// A number that planes and squares are made of: `f32`, `f64`, `i32`.
@@ -67,25 +67,25 @@ impl Values {
         }
     }
 
-    /// The channels, which must be squares of coefficients for `pyramids`; [`Error::WrongValues`] or
-    /// [`Error::ValueCount`] if they are not.
-    pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+    /// The channels, which must be squares of coefficients for `pyramids`; [`ValuesError::WrongElement`] or
+    /// [`ValuesError::Count`] if they are not.
+    pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], ValuesError> {
         self.checked("coefficients", pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()))
     }
 
     /// The channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
-    pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], Error> {
+    pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], ValuesError> {
         self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
     }
 
     /// [`Self::squares`], to be written.
-    pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+    pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
         self.squares::<T>(pyramids)?;
         Ok(T::channels_mut(self).unwrap_or_default())
     }
 
     /// [`Self::planes`], to be written.
-    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], Error> {
+    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
         self.planes::<T>(pyramids)?;
         Ok(T::channels_mut(self).unwrap_or_default())
     }
@@ -94,16 +94,16 @@ impl Values {
         &self,
         what: &'static str,
         counts: impl ExactSizeIterator<Item = usize>,
-    ) -> Result<&[Vec<T>], Error> {
-        let wrong = Error::WrongValues { wanted: T::ELEMENT, given: self.element() };
+    ) -> Result<&[Vec<T>], ValuesError> {
+        let wrong = ValuesError::WrongElement { wanted: T::ELEMENT, given: self.element() };
         let channels = T::channels(self).ok_or(wrong)?;
         if channels.len() != counts.len() {
             let (wanted, given) = (counts.sum(), channels.iter().map(Vec::len).sum());
-            return Err(Error::ValueCount { what, channel: channels.len(), wanted, given });
+            return Err(ValuesError::Count { what, channel: channels.len(), wanted, given });
         }
         for (channel, (wanted, values)) in counts.zip(channels).enumerate() {
             if values.len() != wanted {
-                return Err(Error::ValueCount { what, channel, wanted, given: values.len() });
+                return Err(ValuesError::Count { what, channel, wanted, given: values.len() });
             }
         }
         Ok(channels)

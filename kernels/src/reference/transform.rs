@@ -10,7 +10,7 @@ use super::sample::{Sample, Steps};
 use super::{backend, check_picture, colour, dwt};
 use crate::transform::Filter;
 use crate::wavelet::{Element, Wavelet};
-use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
 /// Transform of the reference back end.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ enum Engines {
 
 impl ReferenceTransform {
     /// This transform; `reason` says why this back end was chosen.
-    pub fn new(params: &TransformParams, reason: String) -> Result<Self, Error> {
-        params.check_scheme("reference")?;
+    pub fn new(params: &TransformParams, reason: String) -> Result<Self, OpenError> {
+        params.check_scheme(Backend::Reference)?;
         Self::within(params, backend(reason))
     }
 
     /// This transform as a part of another back end.
-    pub(crate) fn within(params: &TransformParams, backend: BackendInfo) -> Result<Self, Error> {
+    pub(crate) fn within(params: &TransformParams, backend: BackendInfo) -> Result<Self, OpenError> {
         let pyramids = params.pyramids();
         let engines = match (&params.filter, params.element) {
             (Filter::Wavelet(wavelet), Element::F32) => Engines::F32(by_steps(*wavelet, params, &pyramids)),
@@ -62,7 +62,7 @@ impl ReferenceTransform {
 }
 
 impl Transform for ReferenceTransform {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);
         Ok(match &self.engines {
@@ -72,7 +72,7 @@ impl Transform for ReferenceTransform {
         })
     }
 
-    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
         Ok(match &self.engines {
             Engines::F32(engines) => self.split(engines, planes.planes(&self.pyramids)?),
             Engines::F64(engines) => self.split(engines, planes.planes(&self.pyramids)?),
@@ -80,7 +80,7 @@ impl Transform for ReferenceTransform {
         })
     }
 
-    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+    fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
         Ok(match &self.engines {
             Engines::F32(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
             Engines::F64(engines) => self.merge(engines, squares.squares(&self.pyramids)?),

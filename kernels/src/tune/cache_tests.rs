@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::DeviceKind;
+use crate::{Backend, DeviceKind};
 
 /// A folder that disappears with the value.
 struct Folder(PathBuf);
@@ -22,7 +22,7 @@ impl Drop for Folder {
 
 fn device() -> DeviceInfo {
     DeviceInfo {
-        backend: "opencl",
+        backend: Backend::Opencl,
         name: "Fast Card (R) 9000".to_owned(),
         platform: "Platform \"quoted\"\n".to_owned(),
         driver: "1.2".to_owned(),

@@ -1,7 +1,7 @@
 //! Coordinate descent over the settings: one after another takes its best value, twice round.
 
 use super::settings::{SETTINGS, Tuning};
-use crate::{DeviceKind, Error};
+use crate::{DeviceKind, OpenError};
 
 /// A candidate must take at most this share of the best one's time: less is noise.
 const WORTH: f64 = 0.97;
@@ -37,8 +37,8 @@ pub(super) struct Found {
 pub(super) fn search(
     kind: DeviceKind,
     default: &Tuning,
-    mut judge: impl FnMut(&Tuning, &str, (usize, usize)) -> Result<Verdict, Error>,
-) -> Result<Found, Error> {
+    mut judge: impl FnMut(&Tuning, &str, (usize, usize)) -> Result<Verdict, OpenError>,
+) -> Result<Found, OpenError> {
     let mut found = Found { tuning: default.clone(), tried: 0, unfit: 0, complete: true };
     let mut best = 1.0;
     let mut seen = vec![default.clone()];
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_is_not_the_candidates_ends_the_search() {
-        let result = search(DeviceKind::Gpu, &gpu(), |_, _, _| Err(Error::NoOpenClPlatform));
-        assert_eq!(result, Err(Error::NoOpenClPlatform));
+        let result = search(DeviceKind::Gpu, &gpu(), |_, _, _| Err(OpenError::NoOpenClPlatform));
+        assert_eq!(result, Err(OpenError::NoOpenClPlatform));
     }
 }

@@ -13,7 +13,7 @@ use common::units::FrameRate;
 use super::search::{self, Verdict};
 use super::settings::Tuning;
 use crate::opencl::{PassTimes, Trial, TrialDevice};
-use crate::{DeviceInfo, Error};
+use crate::{DeviceInfo, OpenError};
 
 /// How long the tuner takes at most, building the kernels included.
 pub const BUDGET: Duration = Duration::from_secs(9);
@@ -87,7 +87,7 @@ pub fn tune(
     sizes: &[FrameSize],
     budget: Duration,
     mut progress: impl FnMut(Progress<'_>),
-) -> Result<Report, Error> {
+) -> Result<Report, OpenError> {
     let start = Instant::now();
     let device = TrialDevice::open(device)?;
     let kind = device.info().kind;
@@ -107,7 +107,7 @@ pub fn tune(
         let times = clock.time(built, || tuner.compare(candidate));
         match times {
             Ok(Some(times)) => Ok(Verdict::Cost(mean_ratio(&times))),
-            Ok(None) | Err(Error::Device { .. } | Error::OutOfDeviceMemory { .. }) => Ok(Verdict::Unfit),
+            Ok(None) | Err(OpenError::Device(_)) => Ok(Verdict::Unfit),
             Err(error) => Err(error),
         }
     })?;
@@ -167,7 +167,7 @@ impl Tuner {
 
     /// The times of these settings, size by size; `None` if the result differs from the default's. A size at which
     /// they are hopeless is the last one.
-    fn compare(&mut self, tuning: &Tuning) -> Result<Option<Vec<SizeTimes>>, Error> {
+    fn compare(&mut self, tuning: &Tuning) -> Result<Option<Vec<SizeTimes>>, OpenError> {
         let mut times: Vec<SizeTimes> = Vec::new();
         for yardstick in &mut self.yardsticks {
             match yardstick.compare(&self.device, tuning)? {
@@ -191,7 +191,7 @@ struct Yardstick {
 }
 
 impl Yardstick {
-    fn new(device: &TrialDevice, default: &Tuning, size: FrameSize) -> Result<Self, Error> {
+    fn new(device: &TrialDevice, default: &Tuning, size: FrameSize) -> Result<Self, OpenError> {
         let params = StreamParams {
             size,
             frame_rate: FRAME_RATE,
@@ -205,7 +205,7 @@ impl Yardstick {
     }
 
     /// Times the built-in settings and these in turn; `None` if the result differs.
-    fn compare(&mut self, device: &TrialDevice, tuning: &Tuning) -> Result<Option<SizeTimes>, Error> {
+    fn compare(&mut self, device: &TrialDevice, tuning: &Tuning) -> Result<Option<SizeTimes>, OpenError> {
         let mut trial = device.prepare(tuning, &self.params)?;
         if trial.first_run()? != self.result {
             return Ok(None);
@@ -216,7 +216,7 @@ impl Yardstick {
 }
 
 /// The times of all trials, run in turn: of several runs the shortest, since what else the machine does only adds.
-fn shortest<const N: usize>(mut trials: [&mut Trial; N]) -> Result<[PassTimes; N], Error> {
+fn shortest<const N: usize>(mut trials: [&mut Trial; N]) -> Result<[PassTimes; N], OpenError> {
     let start = Instant::now();
     let mut shortest = [PassTimes { forward: Duration::MAX, inverse: Duration::MAX }; N];
     let mut runs = 0;

@@ -5,7 +5,7 @@ use common::frame::{Chroma, FrameSize};
 use common::params::{Boundary, Levels, Padding};
 use kernels::transform::{Filter, TransformParams, Values};
 use kernels::wavelet::{Element, Scheme, Wavelet};
-use kernels::{BackendChoice, Error, open_transform};
+use kernels::{BackendChoice, open_transform};
 
 pub const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 
@@ -62,7 +62,7 @@ pub struct Reference {
 
 impl Reference {
     /// Transforms a plane of waves and noise forward, and a square of noise back.
-    pub fn new(case: Case) -> Result<Self, Error> {
+    pub fn new(case: Case) -> anyhow::Result<Self> {
         let planes = values(case, case.size.width(), case.size.height(), 70.0);
         let side = case.size.width().max(case.size.height()).next_power_of_two();
         let noise = values(case, side, side, 0.0);
@@ -73,7 +73,7 @@ impl Reference {
     }
 
     /// The same by `scheme` on the device whose name contains `device`.
-    pub fn compare(&self, scheme: Scheme, device: Option<&str>) -> Result<Agreement, Error> {
+    pub fn compare(&self, scheme: Scheme, device: Option<&str>) -> anyhow::Result<Agreement> {
         let mut transform = open_transform(&self.case.params(Some(scheme)), BackendChoice::Opencl, device)?;
         // Backwards first: nothing of it may be left in what comes after.
         let noise_planes = transform.inverse(&self.noise)?;

@@ -8,7 +8,7 @@ use common::container::{self, ContainerReader};
 use common::frame::{Chroma, FrameSize};
 use common::params::{Profile, StreamParams};
 use kernels::quality::QualityEncoder;
-use kernels::{BackendInfo, Encoder, Error, Picture, PictureRef, Target};
+use kernels::{BackendInfo, EncodeError, Encoder, OpenError, Picture, PictureRef, Target};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, PICTURES, Reader, Writer};
@@ -68,7 +68,7 @@ pub(crate) fn encode(
     file.finish()?;
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (size, backend) = (params.size, encoder.backend());
-    let (name, device) = (backend.name, &backend.device);
+    let (name, device) = (backend.kind, &backend.device);
     let (count, quality) = (count(frames), encoder.quality());
     Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel{quality}, {name}: {device}\n"))
 }
@@ -81,7 +81,7 @@ enum Coder {
 }
 
 impl Coder {
-    fn open(params: &StreamParams, rate: Rate, compute: &ComputeArgs) -> Result<Self, Error> {
+    fn open(params: &StreamParams, rate: Rate, compute: &ComputeArgs) -> Result<Self, OpenError> {
         let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
         Ok(match rate {
             Rate::Quality(_) => Self::Quality(QualityEncoder::open(params, choice, device)?, f64::INFINITY),
@@ -161,7 +161,7 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     ensure!(damaged == 0, "{name} is damaged: {damaged} blocks hold bytes that no encoder makes");
     writer.finish()?;
     let backend = decoder.backend();
-    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.name, backend.device))
+    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.kind, backend.device))
 }
 
 /// A number of frames as text.
@@ -175,9 +175,9 @@ pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
 }
 
 /// Says a budget that is too small in the words of the command line.
-fn explain(error: Error, rate: Rate, overhead_bytes: usize) -> anyhow::Error {
+fn explain(error: EncodeError, rate: Rate, overhead_bytes: usize) -> anyhow::Error {
     match (&error, rate) {
-        (Error::BudgetTooSmall { smallest_bytes, .. }, Rate::BitsPerPixel(_) | Rate::BytesPerFrame(_)) => {
+        (EncodeError::BudgetTooSmall { smallest_bytes, .. }, Rate::BitsPerPixel(_) | Rate::BytesPerFrame(_)) => {
             let least = smallest_bytes + overhead_bytes;
             anyhow::anyhow!("the frame does not fit: a frame of this size takes at least {least} bytes in the file")
         }

@@ -24,7 +24,7 @@ fn kind(device: &DeviceInfo) -> &'static str {
 
 fn to_json(device: &DeviceInfo) -> serde_json::Value {
     json!({
-        "backend": device.backend,
+        "backend": device.backend.name(),
         "name": device.name,
         "kind": kind(device),
         "platform": device.platform,

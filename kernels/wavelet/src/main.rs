@@ -7,6 +7,8 @@ use anyhow::Result;
 use clap::Parser;
 
 use args::{Cli, Command};
+use kernels::quality::QualityError;
+use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
 
 mod args;
 mod bench;
@@ -67,11 +69,24 @@ fn run(command: Command) -> Result<String> {
         #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),
         #[cfg(not(feature = "opencl"))]
-        Command::Tune { .. } => Err(kernels::Error::BuiltWithoutOpenCl.into()),
+        Command::Tune { .. } => Err(OpenError::BuiltWithoutOpenCl.into()),
     }
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let of_device = error.downcast_ref().is_some_and(kernels::Error::is_of_device);
-    if of_device { EXIT_DEVICE } else { EXIT_USAGE }
+    let of_device: &[fn(&anyhow::Error) -> bool] = &[
+        is_of_device::<OpenError>,
+        is_of_device::<EncodeError>,
+        is_of_device::<DecodeError>,
+        is_of_device::<TransformError>,
+        is_of_device::<QualityError>,
+        is_of_device::<DeviceError>,
+        #[cfg(feature = "opencl")]
+        is_of_device::<kernels::opencl::PipelineError>,
+    ];
+    if of_device.iter().any(|is_it| is_it(error)) { EXIT_DEVICE } else { EXIT_USAGE }
+}
+
+fn is_of_device<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
+    error.downcast_ref().is_some_and(E::is_of_device)
 }

@@ -53,7 +53,7 @@ pub(crate) fn encode(
     file.finish()?;
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (count, size, backend) = (count(frames), params.size, encoder.backend());
-    let (name, device) = (backend.name, &backend.device);
+    let (name, device) = (backend.kind, &backend.device);
     Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
 }
 
@@ -80,5 +80,5 @@ pub(crate) fn decode(
     ensure!(frames > 0, "{name}: there is no frame in it");
     writer.finish()?;
     let backend = decoder.backend();
-    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.name, backend.device))
+    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.kind, backend.device))
 }

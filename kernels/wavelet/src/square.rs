@@ -33,7 +33,7 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     npy::write(output, &squares, (side, side))?;
     SideFile::describe(&params, info.colour).write(output)?;
     let (channels, backend) = (pyramids.len(), transform.backend());
-    Ok(format!("{channels} x {side} x {side}, {levels} levels, {}: {}\n", backend.name, backend.device))
+    Ok(format!("{channels} x {side} x {side}, {levels} levels, {}: {}\n", backend.kind, backend.device))
 }
 
 /// Transforms the array `input` back into the picture `output`.
@@ -60,7 +60,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
         writer.finish()?;
     }
     let (channels, backend) = (pyramids.len(), transform.backend());
-    Ok(format!("{channels} x {size}, {}: {}\n", backend.name, backend.device))
+    Ok(format!("{channels} x {size}, {}: {}\n", backend.kind, backend.device))
 }
 
 /// Samples that are centred on [`OFFSET`] again.

@@ -2,16 +2,16 @@
 
 use ocl::core as cl;
 
-use crate::Error;
+use crate::DeviceError;
 
 /// Turns a failure of `call` into this crate's error.
-pub(crate) fn failed(call: &'static str) -> impl Fn(cl::Error) -> Error {
+pub(crate) fn failed(call: &'static str) -> impl Fn(cl::Error) -> DeviceError {
     move |error| {
         let reason = match error.api_status() {
             Some(status) => format!("{status:?}"),
             None => error.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
         };
-        Error::Device { call, reason }
+        DeviceError::Failed { call, reason }
     }
 }
 

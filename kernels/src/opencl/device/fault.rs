@@ -7,11 +7,11 @@ pub(crate) use on::{Fault, check, inject};
 
 #[cfg(not(test))]
 mod off {
-    use crate::Error;
+    use crate::DeviceError;
 
     /// Never fails.
     #[inline]
-    pub(crate) fn check(_call: &'static str) -> Result<(), Error> {
+    pub(crate) fn check(_call: &'static str) -> Result<(), DeviceError> {
         Ok(())
     }
 }
@@ -20,7 +20,7 @@ mod off {
 mod on {
     use std::cell::Cell;
 
-    use crate::Error;
+    use crate::DeviceError;
 
     /// Which of this thread's calls fail.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ mod on {
     }
 
     /// Fails when it is this call's turn.
-    pub(crate) fn check(call: &'static str) -> Result<(), Error> {
+    pub(crate) fn check(call: &'static str) -> Result<(), DeviceError> {
         let (next, fails) = match FAULT.get() {
             Fault::Never => (Fault::Never, false),
             Fault::Once(0) => (Fault::Never, true),
@@ -55,6 +55,6 @@ mod on {
         };
         FAULT.set(next);
         STRUCK.set(STRUCK.get() || fails);
-        if fails { Err(Error::Device { call, reason: "injected by a test".to_owned() }) } else { Ok(()) }
+        if fails { Err(DeviceError::Failed { call, reason: "injected by a test".to_owned() }) } else { Ok(()) }
     }
 }

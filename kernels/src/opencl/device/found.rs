@@ -9,10 +9,10 @@ use super::Device;
 use super::answer::{failed, text};
 use crate::tune::in_use::tuned_settings_wanted;
 use crate::tune::{NotUsed, Origin, SettingsInUse, Tuning, cache};
-use crate::{DeviceInfo, DeviceKind, Error};
+use crate::{Backend, DeviceInfo, DeviceKind, OpenError};
 
 /// The settings of the device whose name contains `device`, or of the best one.
-pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, Error> {
+pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, OpenError> {
     let (device, origin) = named(device)?.in_use();
     Ok(SettingsInUse { device: device.info.clone(), tuning: device.tuning.clone(), origin: origin.clone() })
 }
@@ -56,19 +56,19 @@ impl Found {
     }
 }
 
-/// All OpenCL devices, in the order of their platforms; [`Error::NoOpenClPlatform`] if there is no driver.
-pub fn devices() -> Result<Vec<DeviceInfo>, Error> {
+/// All OpenCL devices, in the order of their platforms; [`OpenError::NoOpenClPlatform`] if there is no driver.
+pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     Ok(found()?.iter().map(|device| device.info().clone()).collect())
 }
 
 /// The device whose name is or contains `name`, ignoring case, with the settings in use; without a name the first GPU,
 /// else the first device.
-pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, Error> {
+pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, OpenError> {
     Ok(named(name)?.in_use().0.clone())
 }
 
 /// The device `name` as it was found, see [`find`].
-pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, Error> {
+pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, OpenError> {
     let all = found()?;
     let chosen = match name {
         Some(name) => {
@@ -86,28 +86,28 @@ pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, Error> {
     chosen.ok_or_else(|| match name {
         Some(name) => {
             let names: Vec<_> = all.iter().map(|device| device.info().name.as_str()).collect();
-            Error::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
+            OpenError::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
         }
-        None => Error::NoOpenClPlatform,
+        None => OpenError::NoOpenClPlatform,
     })
 }
 
 /// Devices of all platforms, looked for once.
-fn found() -> Result<&'static [Found], Error> {
-    static FOUND: OnceLock<Result<Vec<Found>, Error>> = OnceLock::new();
+fn found() -> Result<&'static [Found], OpenError> {
+    static FOUND: OnceLock<Result<Vec<Found>, OpenError>> = OnceLock::new();
     match FOUND.get_or_init(|| Ok(look()?.into_iter().map(Found::new).collect())) {
         Ok(all) => Ok(all),
         Err(error) => Err(error.clone()),
     }
 }
 
-fn look() -> Result<Vec<Device>, Error> {
+fn look() -> Result<Vec<Device>, OpenError> {
     let mut platforms = 0;
     // SAFETY: no array is asked for, only the count. Called directly because the wrapper sleeps for seconds
     // where there is no platform.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut platforms) };
     if status != 0 || platforms == 0 {
-        return Err(Error::NoOpenClPlatform);
+        return Err(OpenError::NoOpenClPlatform);
     }
     let mut all = Vec::new();
     for platform in cl::get_platform_ids().map_err(failed("clGetPlatformIDs"))? {
@@ -140,7 +140,7 @@ fn look() -> Result<Vec<Device>, Error> {
             });
         }
     }
-    if all.is_empty() { Err(Error::NoOpenClPlatform) } else { Ok(all) }
+    if all.is_empty() { Err(OpenError::NoOpenClPlatform) } else { Ok(all) }
 }
 
 /// Major number of the compute capability of an NVIDIA device.
@@ -167,7 +167,7 @@ fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
         _ => 1,
     };
     DeviceInfo {
-        backend: "opencl",
+        backend: Backend::Opencl,
         name: text(cl::get_device_info(id, cl::DeviceInfo::Name)),
         platform,
         driver: text(cl::get_device_info(id, cl::DeviceInfo::DriverVersion)),

@@ -4,11 +4,11 @@ use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResu
 
 use super::answer::{failed, text};
 use super::handle::Handle;
-use crate::Error;
+use crate::DeviceError;
 
 /// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only when
 /// the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
-pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), Error> {
+pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), DeviceError> {
     let there_bytes = match cl::get_device_info(device, cl::DeviceInfo::LocalMemSize) {
         Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => bytes,
         _ => u64::MAX,
@@ -27,8 +27,8 @@ pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), E
     Ok(())
 }
 
-fn refused(reason: String) -> Error {
-    Error::Device { call: "clGetKernelWorkGroupInfo", reason }
+fn refused(reason: String) -> DeviceError {
+    DeviceError::Failed { call: "clGetKernelWorkGroupInfo", reason }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use ocl::core::OclPrm;
 
 use super::Device;
-use crate::Error;
+use crate::DeviceError;
 
 /// A list of buffers to come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Memory {
     }
 
     /// An error if `device` cannot hold all of it. Host memory counts where it is the device's own.
-    pub(crate) fn check(&self, device: &Device) -> Result<(), Error> {
+    pub(crate) fn check(&self, device: &Device) -> Result<(), DeviceError> {
         let pinned_bytes = if device.shares_host_memory { self.pinned_bytes } else { 0 };
         fits("altogether", self.device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)?;
         fits("in one piece", self.largest_bytes, device.largest_buffer_bytes())
@@ -48,11 +48,11 @@ impl Memory {
     }
 }
 
-fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<(), Error> {
+fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<(), DeviceError> {
     if needed_bytes <= there_bytes {
         return Ok(());
     }
-    Err(Error::OutOfDeviceMemory { extent, needed_bytes, there_bytes })
+    Err(DeviceError::OutOfMemory { extent, needed_bytes, there_bytes })
 }
 
 #[cfg(test)]

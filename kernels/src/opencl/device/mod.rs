@@ -28,7 +28,7 @@ pub(crate) use self::found::{find, named};
 use self::handle::Handle;
 use self::kernel::Program;
 use crate::tune::Tuning;
-use crate::{BackendInfo, DeviceInfo, Error};
+use crate::{Backend, BackendInfo, DeviceError, DeviceInfo};
 
 /// An OpenCL device of this machine with the settings to run with.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ struct Opened {
 
 /// What computes, for `reason`.
 pub(crate) fn backend(device: &Device, reason: String) -> BackendInfo {
-    BackendInfo { name: "opencl", device: device.info.name.clone(), reason }
+    BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason }
 }
 
 impl Device {
@@ -73,12 +73,12 @@ impl Device {
     }
 
     /// The device's context, made on first use.
-    pub(crate) fn context(&self) -> Result<Arc<Handle<cl::Context>>, Error> {
+    pub(crate) fn context(&self) -> Result<Arc<Handle<cl::Context>>, DeviceError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         self.context_of(&mut opened)
     }
 
-    fn context_of(&self, opened: &mut Opened) -> Result<Arc<Handle<cl::Context>>, Error> {
+    fn context_of(&self, opened: &mut Opened) -> Result<Arc<Handle<cl::Context>>, DeviceError> {
         if let Some(context) = &opened.context {
             return Ok(context.clone());
         }
@@ -89,7 +89,7 @@ impl Device {
     }
 
     /// A new queue, or the only one; one that is `timed` notes when commands ran, the only one always does.
-    pub(crate) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>, Error> {
+    pub(crate) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>, DeviceError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = &opened.queue {
             return Ok(queue.clone());
@@ -132,7 +132,7 @@ impl Device {
     }
 
     /// The program of these texts, one after another, under compiler `options`; built on first use.
-    pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program, Error> {
+    pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program, DeviceError> {
         let key = key(sources, options);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
@@ -142,7 +142,8 @@ impl Device {
         let _watch = hang::watch(&self.info.name);
         let context = self.context_of(&mut opened)?;
         let text = |string: &str| {
-            CString::new(string).map_err(|error| Error::Device { call: "clBuildProgram", reason: error.to_string() })
+            CString::new(string)
+                .map_err(|error| DeviceError::Failed { call: "clBuildProgram", reason: error.to_string() })
         };
         let sources = sources.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
         let program =

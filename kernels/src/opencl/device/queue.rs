@@ -14,7 +14,7 @@ use super::answer::failed;
 use super::handle::Handle;
 use super::kernel::Arg;
 use super::{Device, fault};
-use crate::Error;
+use crate::DeviceError;
 
 /// Device memory, whatever it holds.
 pub(crate) type Mem = Arc<Handle<cl::Mem>>;
@@ -45,24 +45,24 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Device memory with these values.
-    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>, Error> {
+    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
         let buffer = self.buffer(values.len())?;
         self.upload_now(values, &buffer)?;
         Ok(buffer)
     }
 
     /// A new queue on `device` that notes when commands ran.
-    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, DeviceError> {
         Self::with(device, true)
     }
 
     /// A new queue on `device`; one that is not `timed` makes no events for its kernels.
-    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, Error> {
+    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, DeviceError> {
         let timing = if timed { Timing::Commands } else { Timing::Off };
         Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
     }
 
-    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self, Error> {
+    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self, DeviceError> {
         let context = device.context()?;
         fault::check("clCreateCommandQueue")?;
         let (noting, plain) = (device.queue(true)?, device.queue(false)?);
@@ -70,7 +70,7 @@ impl Queue {
     }
 
     /// Another queue on the same device, timed whenever this one is.
-    pub(crate) fn beside(&self) -> Result<Self, Error> {
+    pub(crate) fn beside(&self) -> Result<Self, DeviceError> {
         Self::switched_by(&self.device, self.timing.clone())
     }
 
@@ -104,7 +104,7 @@ impl Queue {
     }
 
     /// The moment at which everything queued before has ended.
-    pub(crate) fn marker(&self) -> Result<Event, Error> {
+    pub(crate) fn marker(&self) -> Result<Event, DeviceError> {
         let mut event = cl::Event::null();
         fault::check("clEnqueueMarkerWithWaitList")?;
         cl::enqueue_marker_with_wait_list(self.in_use(), NO_WAIT, Some(&mut event), None)
@@ -118,15 +118,15 @@ impl Queue {
     }
 
     /// Device memory for `len` values.
-    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>, Error> {
+    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
         self.allocate(len, cl::MemFlags::READ_WRITE)
     }
 
-    fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, Error> {
+    fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, DeviceError> {
         let len = len.max(1);
         let needed_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let there_bytes = self.device.largest_buffer_bytes();
-        let too_large = || Error::OutOfDeviceMemory { extent: "in one piece", needed_bytes, there_bytes };
+        let too_large = || DeviceError::OutOfMemory { extent: "in one piece", needed_bytes, there_bytes };
         if needed_bytes > there_bytes {
             return Err(too_large());
         }
@@ -144,7 +144,7 @@ impl Queue {
 
     /// Host memory for `len` values that the device reads and writes without another copy, mapped for life and
     /// zero at first.
-    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>, Error> {
+    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>, DeviceError> {
         let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
         let buffer = self.allocate::<T>(len, flags)?;
         let access = cl::MapFlags::READ | cl::MapFlags::WRITE;
@@ -177,7 +177,7 @@ impl Queue {
         groups: [usize; 2],
         group_size: [usize; 2],
         after: &[Event],
-    ) -> Result<Option<Event>, Error> {
+    ) -> Result<Option<Event>, DeviceError> {
         self.launch_from(kernel, [0, 0], groups, group_size, after)
     }
 
@@ -187,7 +187,7 @@ impl Queue {
         kernel: &cl::Kernel,
         groups: [usize; 2],
         group_size: [usize; 2],
-    ) -> Result<Option<Event>, Error> {
+    ) -> Result<Option<Event>, DeviceError> {
         self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
     }
 
@@ -199,7 +199,7 @@ impl Queue {
         groups: [usize; 2],
         group_size: [usize; 2],
         after: &[Event],
-    ) -> Result<Option<Event>, Error> {
+    ) -> Result<Option<Event>, DeviceError> {
         self.launch_noted(kernel, first, groups, group_size, after, Timing::Commands)
     }
 
@@ -212,7 +212,7 @@ impl Queue {
         group_size: [usize; 2],
         after: &[Event],
         timing: Timing,
-    ) -> Result<Option<Event>, Error> {
+    ) -> Result<Option<Event>, DeviceError> {
         let offset = Some([first[0], first[1], 0]).filter(|_| first != [0, 0]);
         let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
         let local = Some([group_size[0], group_size[1], 1]);
@@ -229,7 +229,7 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event, Error> {
+    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event, DeviceError> {
         self.upload_range(from, 0, to, 0, len)
     }
 
@@ -241,7 +241,7 @@ impl Queue {
         to: &Buffer<T>,
         to_at: usize,
         len: usize,
-    ) -> Result<Event, Error> {
+    ) -> Result<Event, DeviceError> {
         check_range("clEnqueueWriteBuffer", at.saturating_add(len), from.buffer.len)?;
         check_range("clEnqueueWriteBuffer", to_at.saturating_add(len), to.len)?;
         let mut event = cl::Event::null();
@@ -257,7 +257,7 @@ impl Queue {
     }
 
     /// Copies `from` to the front of `to`, both in device memory.
-    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event, Error> {
+    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event, DeviceError> {
         check_range("clEnqueueCopyBuffer", from.len, to.len)?;
         let (mut event, len) = (cl::Event::null(), from.len);
         fault::check("clEnqueueCopyBuffer")?;
@@ -276,7 +276,7 @@ impl Queue {
     }
 
     /// What is queued from here on runs after `events` of any queue of the device.
-    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<(), Error> {
+    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<(), DeviceError> {
         let list = wait_list(events);
         fault::check("clEnqueueBarrierWithWaitList")?;
         cl::enqueue_barrier_with_wait_list(self.in_use(), list.as_ref(), NO_EVENT, None)
@@ -284,7 +284,7 @@ impl Queue {
     }
 
     /// Copies `values` from any host memory to the front of `to` and waits until they have been read.
-    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<(), Error> {
+    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<(), DeviceError> {
         check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
         fault::check("clEnqueueWriteBuffer")?;
         // SAFETY: the call blocks until `values` has been read.
@@ -293,7 +293,12 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event, Error> {
+    pub(crate) fn download<T: OclPrm>(
+        &self,
+        from: &Buffer<T>,
+        to: &mut Pinned<T>,
+        len: usize,
+    ) -> Result<Event, DeviceError> {
         self.download_range(from, 0, to, 0, len)
     }
 
@@ -305,7 +310,7 @@ impl Queue {
         to: &mut Pinned<T>,
         to_at: usize,
         len: usize,
-    ) -> Result<Event, Error> {
+    ) -> Result<Event, DeviceError> {
         check_range("clEnqueueReadBuffer", at.saturating_add(len), from.len)?;
         check_range("clEnqueueReadBuffer", to_at.saturating_add(len), to.buffer.len)?;
         let mut event = cl::Event::null();
@@ -320,20 +325,20 @@ impl Queue {
     }
 
     /// Sets all values of `buffer` to zero.
-    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), Error> {
+    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), DeviceError> {
         fault::check("clEnqueueFillBuffer")?;
         cl::enqueue_fill_buffer(self.in_use(), &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
             .map_err(failed("clEnqueueFillBuffer"))
     }
 
     /// Starts what was queued.
-    pub(crate) fn flush(&self) -> Result<(), Error> {
+    pub(crate) fn flush(&self) -> Result<(), DeviceError> {
         fault::check("clFlush")?;
         cl::flush(self.in_use()).map_err(failed("clFlush"))
     }
 
     /// Waits until everything queued has run.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<(), DeviceError> {
         fault::check("clFinish")?;
         cl::finish(self.in_use()).map_err(failed("clFinish"))
     }
@@ -349,11 +354,11 @@ impl Queue {
 const NO_WAIT: Option<()> = None;
 const NO_EVENT: Option<()> = None;
 
-fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), Error> {
+fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), DeviceError> {
     if needed <= there {
         return Ok(());
     }
-    Err(Error::Device { call, reason: format!("{needed} values do not fit a buffer of {there}") })
+    Err(DeviceError::Failed { call, reason: format!("{needed} values do not fit a buffer of {there}") })
 }
 
 /// The end of a command.
@@ -369,7 +374,7 @@ impl From<cl::Event> for Event {
 impl Event {
     /// When the command ran: start and end in nanoseconds of the device's clock; `None` if nobody noted that. Waits for its
     /// end: that its queue has finished does not mean for every driver that the event knows.
-    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>, Error> {
+    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>, DeviceError> {
         wait(std::slice::from_ref(self))?;
         fault::check("clGetEventProfilingInfo")?;
         let time = |which| match cl::get_event_profiling_info(&**self.0, which) {
@@ -403,7 +408,7 @@ fn wait_list(after: &[Event]) -> Option<WaitList> {
 }
 
 /// Waits for all `events`.
-pub(crate) fn wait(events: &[Event]) -> Result<(), Error> {
+pub(crate) fn wait(events: &[Event]) -> Result<(), DeviceError> {
     fault::check("clWaitForEvents")?;
     match wait_list(events) {
         Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
@@ -412,9 +417,9 @@ pub(crate) fn wait(events: &[Event]) -> Result<(), Error> {
 }
 
 /// From the first start to the last end of these events' commands, by the device's clock.
-pub(crate) fn span(events: &[Event]) -> Result<Duration, Error> {
+pub(crate) fn span(events: &[Event]) -> Result<Duration, DeviceError> {
     let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
-    let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::Device {
+    let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Failed {
         call: "clGetEventProfilingInfo",
         reason: "CL_PROFILING_INFO_NOT_AVAILABLE".to_owned(),
     })?;

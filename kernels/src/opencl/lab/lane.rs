@@ -6,7 +6,6 @@ use common::pyramid::BlockLayout;
 
 use super::flow::{Flow, PipelineParams};
 use super::quantised::Quantised;
-use crate::Error;
 use crate::opencl::device::Device;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Pinned, Queue};
@@ -14,6 +13,7 @@ use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{Origin, Uploads};
+use crate::{DeviceError, OpenError};
 
 /// Queues and memory of one frame.
 pub(crate) struct Lane {
@@ -44,7 +44,7 @@ impl Lane {
         }
     }
 
-    pub(crate) fn new(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, OpenError> {
         let PipelineParams { stream, flow, stripes, timed, .. } = params;
         let (pipelines, layout) = ChannelPipeline::all_with(device, stream, *timed)?;
         let uploads = flow.picture().map(|_| Uploads::new(&pipelines, stream, *stripes)).transpose()?;
@@ -103,7 +103,7 @@ impl Lane {
     }
 
     /// Queues a frame. With `overlap` false one channel ends before the next one starts.
-    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<(), Error> {
+    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<(), DeviceError> {
         self.recorder.clear();
         if let (Some(uploads), Some(origin)) = (&mut self.uploads, origin) {
             let (quantised, outputs) = (&self.quantised, &mut self.outputs);
@@ -134,7 +134,7 @@ impl Lane {
     }
 
     /// Waits for the frame.
-    pub(crate) fn finish(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<(), DeviceError> {
         self.queues().try_for_each(Queue::finish)
     }
 
@@ -148,12 +148,12 @@ impl Lane {
     }
 
     /// Copies of the quantised squares.
-    pub(crate) fn quantised(&self) -> Result<Vec<Vec<i32>>, Error> {
+    pub(crate) fn quantised(&self) -> Result<Vec<Vec<i32>>, DeviceError> {
         self.quantised.iter().zip(&self.pipelines).map(|(quantised, pipeline)| quantised.values(pipeline)).collect()
     }
 
     /// The frame's commands; none if the queues are not timed.
-    pub(crate) fn timeline(&self) -> Result<Timeline, Error> {
+    pub(crate) fn timeline(&self) -> Result<Timeline, DeviceError> {
         if self.timed { self.recorder.timeline() } else { Ok(Timeline::default()) }
     }
 }
@@ -185,7 +185,7 @@ fn download(
     to: &mut Pinned<f32>,
     square: bool,
     recorder: &mut Recorder,
-) -> Result<(), Error> {
+) -> Result<(), DeviceError> {
     let (samples, _) = pipeline.transform.samples();
     let from = if square { &pipeline.transform.bands } else { samples };
     let event = pipeline.queue.download(from, to, from.len())?;

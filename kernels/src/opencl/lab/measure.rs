@@ -15,7 +15,7 @@ use crate::opencl::transform::address::Tabled;
 use crate::opencl::transform::choice::Schemes;
 use crate::reference::sample::Sample;
 use crate::transform::TransformParams;
-use crate::{BackendInfo, Error};
+use crate::{BackendInfo, DeviceError, OpenError, TransformError};
 
 /// Rows of the taller plane beyond those of a picture.
 const MORE_ROWS: usize = (PICTURES - 1) * SHIFT_ROWS;
@@ -44,7 +44,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         device: Option<&str>,
         reason: String,
         scene: &Scene,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         Self::memory(&device, params)?.check(&device)?;
         let mut channels = Vec::new();
@@ -64,7 +64,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// What [`Self::open`] allocates, and the plane of [`Measure::copies`].
-    fn memory(device: &Arc<Device>, params: &TransformParams) -> Result<Memory, Error> {
+    fn memory(device: &Arc<Device>, params: &TransformParams) -> Result<Memory, OpenError> {
         let (queue, mut memory) = (Queue::new(device)?, Memory::default());
         for pyramid in params.pyramids() {
             ChannelTransform::memory(&pyramid, &Schemes::<T>::open(&queue, params, &pyramid)?, &mut memory);
@@ -76,7 +76,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// The planes of picture `picture` to coefficients in `result`.
-    fn forward(&mut self, picture: usize) -> Result<Run, Error> {
+    fn forward(&mut self, picture: usize) -> Result<Run, DeviceError> {
         self.clear()?;
         let start = Instant::now();
         let uploads = self.each(|channel| {
@@ -95,7 +95,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// The coefficients in `result` to planes there.
-    fn inverse(&mut self) -> Result<Run, Error> {
+    fn inverse(&mut self) -> Result<Run, DeviceError> {
         self.clear()?;
         let start = Instant::now();
         let uploads = self.each(|channel| {
@@ -113,7 +113,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Nothing of the last run is left on the device.
-    fn clear(&self) -> Result<(), Error> {
+    fn clear(&self) -> Result<(), DeviceError> {
         for Channel { queue, transform, .. } in &self.channels {
             queue.clear(transform.samples().0)?;
             queue.clear(&transform.bands)?;
@@ -123,7 +123,10 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Queues commands of each channel and starts them; all their events.
-    fn each(&mut self, queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>, Error>) -> Result<Vec<Event>, Error> {
+    fn each(
+        &mut self,
+        queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>, DeviceError>,
+    ) -> Result<Vec<Event>, DeviceError> {
         let mut events = Vec::new();
         for channel in &mut self.channels {
             events.extend(queue(channel)?);
@@ -136,8 +139,8 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     fn after(
         &mut self,
         uploads: &[Event],
-        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), Error>,
-    ) -> Result<Vec<Event>, Error> {
+        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), DeviceError>,
+    ) -> Result<Vec<Event>, DeviceError> {
         self.each(|channel| {
             channel.queue.wait_for(uploads)?;
             let start = channel.queue.marker()?;
@@ -152,7 +155,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         start: Instant,
         [uploads, levels, downloads]: [&[Event]; 3],
         len: impl Fn(&Channel<T>) -> usize,
-    ) -> Result<Run, Error> {
+    ) -> Result<Run, DeviceError> {
         for channel in &self.channels {
             channel.queue.finish()?;
         }
@@ -180,14 +183,14 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
 }
 
 impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
-    fn round(&mut self, picture: usize) -> Result<Round, Error> {
+    fn round(&mut self, picture: usize) -> Result<Round, TransformError> {
         let round = self.forward(picture).and_then(|forward| Ok((forward, self.inverse()?)));
         // Nothing of a failed round may still use the pinned memory.
         let (forward, inverse) = round.inspect_err(|_| self.channels.iter().for_each(|c| c.queue.settle()))?;
         Ok(Round { forward, inverse, error: self.error(picture) })
     }
 
-    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), Error> {
+    fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError> {
         let Some(Channel { queue, transform, .. }) = self.channels.first() else { return Ok((0, Vec::new())) };
         let (from, _) = transform.samples();
         let to = queue.buffer(from.len())?;

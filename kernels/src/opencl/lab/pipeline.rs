@@ -14,7 +14,7 @@ use crate::opencl::device::{self, Device};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Origin;
 use crate::reference::check_picture;
-use crate::{Error, PictureRef};
+use crate::{CodecError, DeviceError, OpenError, PictureError, PictureRef};
 
 /// An asynchronous transform on an OpenCL device: fill a buffer, [`Self::submit`] it, fill the next one, and
 /// [`Self::collect`] the results in the order of the frames.
@@ -28,16 +28,40 @@ pub struct OpenClPipeline {
     device: String,
 }
 
+/// Why a pipeline cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PipelineError {
+    /// A frame was submitted while as many as the pipeline holds were still to be collected.
+    #[error("the pipeline is full: {depth} frames are in flight, collect one first")]
+    Full {
+        /// Most frames in flight.
+        depth: usize,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A picture that does not fit.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+}
+
+impl CodecError for PipelineError {
+    fn is_of_device(&self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+}
+
 impl OpenClPipeline {
     /// A pipeline on the device whose name contains `device`, or on the best one.
     ///
     /// Errors: no such device, or more memory than it has, found before any is allocated.
-    pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, Error> {
+    pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params)
     }
 
     /// The same on this device with its settings.
-    pub(crate) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, Error> {
+    pub(crate) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, OpenError> {
         let params = PipelineParams { depth: params.depth.max(1), stripes: params.stripes.max(1), ..*params };
         Self::memory(device, &params)?.check(device)?;
         let lanes = (0..params.depth).map(|_| Lane::new(device, &params)).collect::<Result<Vec<_>, _>>()?;
@@ -45,7 +69,7 @@ impl OpenClPipeline {
     }
 
     /// What [`Self::open`] allocates.
-    pub(crate) fn memory(device: &Device, params: &PipelineParams) -> Result<Memory, Error> {
+    pub(crate) fn memory(device: &Device, params: &PipelineParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(&params.stream), Memory::default());
         for _ in 0..params.depth {
             ChannelPipeline::memory(device, &params.stream, &layout, &mut memory)?;
@@ -62,8 +86,8 @@ impl OpenClPipeline {
     /// Pinned memory for the bytes of the next picture, to be filled before [`Self::submit`]. It still holds the
     /// picture of [`PipelineParams::depth`] frames ago. Empty if no pictures go in.
     ///
-    /// Errors: [`Error::PipelineFull`].
-    pub fn picture_buffer(&mut self) -> Result<&mut [u8], Error> {
+    /// Errors: [`PipelineError::Full`].
+    pub fn picture_buffer(&mut self) -> Result<&mut [u8], PipelineError> {
         let format = self.params.flow.picture();
         let bytes = format.map_or(0, |format| format.bytes(self.params.stream.size));
         Ok(&mut self.free_lane()?.picture()[..bytes])
@@ -72,33 +96,33 @@ impl OpenClPipeline {
     /// Pinned memory for the next plane or square of `channel`, and the number of values from row to row, to be filled
     /// before [`Self::submit`]. Empty if pictures go in or there is no such channel.
     ///
-    /// Errors: [`Error::PipelineFull`].
-    pub fn values_buffer(&mut self, channel: usize) -> Result<(&mut [f32], usize), Error> {
+    /// Errors: [`PipelineError::Full`].
+    pub fn values_buffer(&mut self, channel: usize) -> Result<(&mut [f32], usize), PipelineError> {
         Ok(self.free_lane()?.input(channel))
     }
 
     /// Starts a frame with what was written to the buffers.
     ///
-    /// Errors: [`Error::PipelineFull`]; [`Error::Device`], after which nothing of this frame is in flight.
-    pub fn submit(&mut self) -> Result<(), Error> {
+    /// Errors: [`PipelineError::Full`]; [`DeviceError::Failed`], after which nothing of this frame is in flight.
+    pub fn submit(&mut self) -> Result<(), PipelineError> {
         self.start(self.params.flow.picture().map(Origin::Staged))
     }
 
     /// Starts a frame with a picture from any memory, which is copied to pinned memory first.
     ///
     /// Errors: as [`Self::submit`]; a picture of another size or format than the pipeline's.
-    pub fn submit_picture(&mut self, picture: PictureRef<'_>) -> Result<(), Error> {
+    pub fn submit_picture(&mut self, picture: PictureRef<'_>) -> Result<(), PipelineError> {
         check_picture(picture, self.params.stream.size)?;
         match self.params.flow.picture() {
             Some(wanted) if wanted == picture.format() => self.start(Some(Origin::Host(picture))),
             wanted => {
                 let wanted = wanted.unwrap_or(PixelFormat::Grey8);
-                Err(Error::PictureFormat { wanted, given: picture.format() })
+                Err(PictureError::Format { wanted, given: picture.format() }.into())
             }
         }
     }
 
-    fn start(&mut self, origin: Option<Origin<'_>>) -> Result<(), Error> {
+    fn start(&mut self, origin: Option<Origin<'_>>) -> Result<(), PipelineError> {
         let (index, overlap) = (self.next, self.params.overlap);
         let lane = self.free_lane()?;
         let result = lane.start(origin, overlap);
@@ -112,16 +136,16 @@ impl OpenClPipeline {
         Ok(())
     }
 
-    fn free_lane(&mut self) -> Result<&mut Lane, Error> {
+    fn free_lane(&mut self) -> Result<&mut Lane, PipelineError> {
         let depth = self.lanes.len();
         if self.pending == depth {
-            return Err(Error::PipelineFull { depth });
+            return Err(PipelineError::Full { depth });
         }
         Ok(&mut self.lanes[self.next])
     }
 
     /// Waits for the oldest frame; `None` if none is in flight.
-    pub fn collect(&mut self) -> Result<Option<Collected<'_>>, Error> {
+    pub fn collect(&mut self) -> Result<Option<Collected<'_>>, PipelineError> {
         if self.pending == 0 {
             return Ok(None);
         }
@@ -146,12 +170,12 @@ impl Collected<'_> {
     }
 
     /// Copies of the quantised squares of all channels, row by row without gaps. Empty unless the flow quantises.
-    pub fn quantised(&self) -> Result<Vec<Vec<i32>>, Error> {
+    pub fn quantised(&self) -> Result<Vec<Vec<i32>>, DeviceError> {
         self.lane.quantised()
     }
 
     /// The device's commands for this frame; empty if the pipeline is not timed.
-    pub fn timeline(&self) -> Result<Timeline, Error> {
+    pub fn timeline(&self) -> Result<Timeline, DeviceError> {
         self.lane.timeline()
     }
 }

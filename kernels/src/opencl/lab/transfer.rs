@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Error;
 use crate::opencl::device;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
+use crate::{DeviceError, OpenError};
 
 /// A queue with pinned host memory and device memory of one size.
 pub struct OpenClTransfer {
@@ -25,7 +25,7 @@ pub struct TransferTimes {
 
 impl OpenClTransfer {
     /// Memory for copies of `bytes` on the device whose name contains `device`, or on the best one.
-    pub fn open(device: Option<&str>, bytes: usize) -> Result<Self, Error> {
+    pub fn open(device: Option<&str>, bytes: usize) -> Result<Self, OpenError> {
         let queue = Queue::new(&device::find(device)?)?;
         let (host, memory) = (queue.pinned(bytes)?, queue.buffer(bytes)?);
         Ok(Self { queue, host, memory, bytes })
@@ -37,7 +37,7 @@ impl OpenClTransfer {
     }
 
     /// Copies once there and once back.
-    pub fn run(&mut self) -> Result<TransferTimes, Error> {
+    pub fn run(&mut self) -> Result<TransferTimes, DeviceError> {
         let start = Instant::now();
         let event = self.queue.upload(&self.host, &self.memory, self.bytes)?;
         self.queue.flush()?;

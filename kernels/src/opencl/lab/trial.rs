@@ -9,14 +9,14 @@ use crate::opencl::device::queue::{self, Event, Pinned, Queue};
 use crate::opencl::device::{self, Device};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::tune::Tuning;
-use crate::{DeviceInfo, Error};
+use crate::{DeviceError, DeviceInfo, OpenError};
 
 /// A device to try settings on.
 pub(crate) struct TrialDevice(Arc<Device>);
 
 impl TrialDevice {
     /// The device whose name contains `device`, or the best one.
-    pub(crate) fn open(device: Option<&str>) -> Result<Self, Error> {
+    pub(crate) fn open(device: Option<&str>) -> Result<Self, OpenError> {
         Ok(Self(device::named(device)?.built_in().clone()))
     }
 
@@ -31,9 +31,9 @@ impl TrialDevice {
     }
 
     /// Prepares the transform of a stream with these settings; an error if the device does not run them.
-    pub(crate) fn prepare(&self, tuning: &Tuning, params: &StreamParams) -> Result<Trial, Error> {
+    pub(crate) fn prepare(&self, tuning: &Tuning, params: &StreamParams) -> Result<Trial, OpenError> {
         if let Err(reason) = tuning.check(self.0.max_group_size) {
-            return Err(Error::Device { call: "clEnqueueNDRangeKernel", reason });
+            return Err(DeviceError::Failed { call: "clEnqueueNDRangeKernel", reason }.into());
         }
         let device = Arc::new(self.0.with_tuning(tuning.clone()));
         let (pipelines, _) = ChannelPipeline::all(&device, params)?;
@@ -70,7 +70,7 @@ impl PassTimes {
 }
 
 /// A pass of one channel.
-type PassFn = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<(), Error>;
+type PassFn = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<(), DeviceError>;
 
 const FORWARD: PassFn = |pipeline, events| pipeline.transform.run_forward(&pipeline.queue, events);
 const INVERSE: PassFn = |pipeline, events| pipeline.transform.run_inverse(&pipeline.queue, events);
@@ -78,7 +78,7 @@ const INVERSE: PassFn = |pipeline, events| pipeline.transform.run_inverse(&pipel
 impl Trial {
     /// Fills the planes with samples and transforms them there and back for the first time. Returns the coefficients
     /// and the samples that come out, channel by channel, to compare with those of other settings.
-    pub(crate) fn first_run(&mut self) -> Result<Vec<Vec<f32>>, Error> {
+    pub(crate) fn first_run(&mut self) -> Result<Vec<Vec<f32>>, DeviceError> {
         let mut results = Vec::new();
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let (queue, (samples, _)) = (&pipeline.queue, pipeline.transform.samples());
@@ -93,11 +93,11 @@ impl Trial {
     }
 
     /// Transforms all channels side by side, there and then back.
-    pub(crate) fn run(&mut self) -> Result<PassTimes, Error> {
+    pub(crate) fn run(&mut self) -> Result<PassTimes, DeviceError> {
         Ok(PassTimes { forward: self.pass(FORWARD)?, inverse: self.pass(INVERSE)? })
     }
 
-    fn pass(&mut self, pass: PassFn) -> Result<Duration, Error> {
+    fn pass(&mut self, pass: PassFn) -> Result<Duration, DeviceError> {
         let mut events = Vec::new();
         for pipeline in &self.pipelines {
             pass(pipeline, &mut events)?;
@@ -117,7 +117,7 @@ fn fill(samples: &mut [f32]) {
     }
 }
 
-fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>) -> Result<Vec<f32>, Error> {
+fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>) -> Result<Vec<f32>, DeviceError> {
     queue.download(from, staging, from.len())?;
     queue.finish()?;
     Ok(staging.values()[..from.len()].to_vec())
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::wavelet::Scheme;
 
-    fn results(tuning: &Tuning) -> Result<Vec<Vec<f32>>, Error> {
+    fn results(tuning: &Tuning) -> Result<Vec<Vec<f32>>, OpenError> {
         let params = StreamParams {
             size: FrameSize::new(301, 167).unwrap(),
             frame_rate: FrameRate::new(30, 1).unwrap(),
@@ -142,7 +142,7 @@ mod tests {
             colour: ColourSpace::BT709_LIMITED,
             codec: CodecParams::default(),
         };
-        TrialDevice::open(None)?.prepare(tuning, &params)?.first_run()
+        TrialDevice::open(None)?.prepare(tuning, &params)?.first_run().map_err(Into::into)
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::choice::Schemes;
-use crate::{Error, TransformParams};
+use crate::{DeviceError, OpenError, TransformParams};
 
 /// Work-items in a group.
 pub(crate) const LSIZE: usize = 64;
@@ -31,12 +31,12 @@ impl<T: OclPrm> Staged<T> {
         memory.pinned::<T>(&[len]);
     }
 
-    pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self, Error> {
+    pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self, DeviceError> {
         Ok(Self { device: queue.buffer(len)?, host: queue.pinned(len)? })
     }
 
     /// Makes room for `len` values; whether that took other memory, in which nothing is yet.
-    pub(crate) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool, Error> {
+    pub(crate) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool, DeviceError> {
         let is_short = len > self.device.len();
         if is_short {
             *self = Self::new(queue, len + len / 4)?;
@@ -45,13 +45,13 @@ impl<T: OclPrm> Staged<T> {
     }
 
     /// Starts copying `values`, at least one and no more than there is room for, to the device.
-    pub(crate) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event, Error> {
+    pub(crate) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event, DeviceError> {
         self.host.values_mut()[..values.len()].copy_from_slice(values);
         queue.upload(&self.host, &self.device, values.len())
     }
 
     /// Starts copying the first `len` values to the host.
-    pub(crate) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event, Error> {
+    pub(crate) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event, DeviceError> {
         queue.download(&self.device, &mut self.host, len)
     }
 }
@@ -66,7 +66,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Those of all channels of a stream whose planes are these `pyramids`.
-    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams, pyramids: &[Pyramid]) -> Result<Vec<Self>, Error> {
+    pub(crate) fn all(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        pyramids: &[Pyramid],
+    ) -> Result<Vec<Self>, OpenError> {
         let transform = TransformParams::from(params);
         let plan = |(&channel, pyramid): (&Channel, &Pyramid)| {
             let queue = Queue::with(device, false)?;
@@ -82,7 +86,7 @@ impl Plan {
     }
 
     /// The channel.
-    pub(crate) fn open(self) -> Result<IntegerChannel, Error> {
+    pub(crate) fn open(self) -> Result<IntegerChannel, DeviceError> {
         let plane = self.pyramid.plane();
         Ok(IntegerChannel {
             channel: self.channel,
@@ -108,7 +112,7 @@ pub(crate) struct IntegerChannel {
 
 impl IntegerChannel {
     /// Runs a kernel with a work-item for every column and row of these.
-    pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<(), Error> {
+    pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<(), DeviceError> {
         if columns > 0 && rows > 0 {
             self.queue.launch(kernel, [columns.div_ceil(LSIZE), rows], [LSIZE, 1], &[])?;
         }

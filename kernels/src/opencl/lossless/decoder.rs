@@ -15,7 +15,7 @@ use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClLosslessDecoder {
@@ -37,7 +37,7 @@ impl OpenClLosslessDecoder {
         layout: BlockLayout,
         device: Option<&str>,
         reason: String,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, layout, reason)
     }
 
@@ -47,7 +47,7 @@ impl OpenClLosslessDecoder {
         params: &StreamParams,
         layout: BlockLayout,
         reason: String,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let plans = Plan::all(device, params, layout.pyramids())?;
         Self::memory(params, &layout, &plans).check(device)?;
         let program = device.codec_program(true)?;
@@ -74,7 +74,7 @@ impl OpenClLosslessDecoder {
         memory
     }
 
-    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DeviceError> {
         let start = Instant::now();
         let (mut damaged, mut ends) = (0, Vec::with_capacity(self.channels.len()));
         for (index, (channel, decoder)) in self.channels.iter().zip(&mut self.decoders).enumerate() {
@@ -95,14 +95,14 @@ impl OpenClLosslessDecoder {
 }
 
 impl Decoder for OpenClLosslessDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);
         if result.is_err() {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
             self.channels.iter().for_each(|channel| channel.queue.settle());
         }
-        result
+        Ok(result?)
     }
 
     fn times(&self) -> DecodeTimes {

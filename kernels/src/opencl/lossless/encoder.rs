@@ -20,7 +20,7 @@ use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, Pass};
 use crate::opencl::quad::gather::{Gather, SlotPlace};
 use crate::reference::{check_size, rct};
-use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub(crate) struct OpenClLosslessEncoder {
@@ -41,12 +41,12 @@ const PASS: Pass = Pass { step: StepIndex::ONE, area: 0 };
 impl OpenClLosslessEncoder {
     /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one; `reason` says
     /// why this back end was chosen.
-    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, reason)
     }
 
     /// The same on this device with its settings.
-    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, Error> {
+    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let plans = Plan::all(device, params, layout.pyramids())?;
         Self::memory(params, &layout, &plans).check(device)?;
@@ -81,7 +81,7 @@ impl OpenClLosslessEncoder {
         memory
     }
 
-    fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame, Error> {
+    fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame, DeviceError> {
         let start = Instant::now();
         let Self { channels, reader, coders, gather, owners, .. } = self;
         let mut running = Vec::with_capacity(channels.len());
@@ -119,9 +119,9 @@ pub(crate) fn squares<'a>(channels: &'a [IntegerChannel], program: &'a Program) 
 }
 
 impl Encoder for OpenClLosslessEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         if target != Target::Lossless {
-            return Err(Error::WrongTarget { stream: "lossless" });
+            return Err(EncodeError::WrongTarget { stream: "lossless" });
         }
         check_size(picture, self.params.size, self.params.codec.depth)?;
         rct::check_exact(picture, self.params.chroma)?;
@@ -130,7 +130,7 @@ impl Encoder for OpenClLosslessEncoder {
             // Nothing of a failed frame may still use the staging memory when the next one fills it.
             self.channels.iter().for_each(|channel| channel.queue.settle());
         }
-        result
+        Ok(result?)
     }
 
     fn times(&self) -> EncodeTimes {

@@ -11,10 +11,10 @@ use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::source::{self, Convert};
-use crate::{Error, Picture, PictureRef};
+use crate::{DeviceError, Picture, PictureRef};
 
 /// Kernels between samples of `depth` and planes.
-fn program(device: &Device, depth: BitDepth) -> Result<Program, Error> {
+fn program(device: &Device, depth: BitDepth) -> Result<Program, DeviceError> {
     device.build(&[include_str!("../../../cl/lossless/rct.cl")], &format!("-D SAMPLE_BITS={}", depth.bits()))
 }
 
@@ -44,13 +44,13 @@ impl Reader {
     }
 
     /// For pictures of a stream.
-    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self, Error> {
+    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self, DeviceError> {
         let reader = |(channel, capacity): (&&IntegerChannel, _)| {
             let program = program(channel.queue.device(), params.codec.depth)?;
             let (samples, rgb) = (kernel(&program, "rct_samples", &[])?, kernel(&program, "rct_split", &[])?);
             Ok(ChannelReader { bytes: Staged::new(&channel.queue, capacity)?, samples, rgb })
         };
-        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_, Error>>()?;
+        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_, DeviceError>>()?;
         Ok(Self { params: *params, channels })
     }
 
@@ -60,8 +60,8 @@ impl Reader {
         &mut self,
         channels: &[&IntegerChannel],
         picture: PictureRef<'_>,
-        mut then: impl FnMut(usize) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut then: impl FnMut(usize) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
         let mut uploads: Vec<Event> = Vec::new();
         for (index, channel) in channels.iter().enumerate() {
             let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
@@ -82,7 +82,7 @@ impl Reader {
 
 impl ChannelReader {
     /// Starts the transfer of a part of a picture.
-    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event, Error> {
+    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event, DeviceError> {
         let over_bus = !queue.device().shares_host_memory;
         copy_to_pinned(part, &mut self.bytes.host.values_mut()[..part.len()], over_bus);
         let event = queue.upload(&self.bytes.host, &self.bytes.device, part.len())?;
@@ -91,7 +91,7 @@ impl ChannelReader {
     }
 
     /// Makes the plane of `bytes`.
-    fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), Error> {
+    fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), DeviceError> {
         let (plane, pitch) = channel.transform.samples();
         let mut args = vec![bytes.arg()];
         let kernel = match *convert {
@@ -138,7 +138,7 @@ impl Writer {
         channels: &[&IntegerChannel],
         params: &StreamParams,
         pyramids: &[Pyramid],
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, DeviceError> {
         let bytes = Self::bytes(params, pyramids);
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);
         if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
@@ -155,11 +155,11 @@ impl Writer {
             let args = [plane.arg(), pitch.into(), samples.device.arg(), channel.width.into(), channel.height.into()];
             Ok((kernel(&*program(channel)?, "rct_bytes", &args)?, samples))
         };
-        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_, Error>>()?))
+        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_, DeviceError>>()?))
     }
 
     /// Starts to bring the plane of channel `index` to the host, if it goes there alone.
-    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<(), Error> {
+    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<(), DeviceError> {
         let Self::Planes(planes) = self else { return Ok(()) };
         let (to_bytes, samples) = &mut planes[index];
         channel.launch(to_bytes, channel.width, channel.height)?;
@@ -169,7 +169,7 @@ impl Writer {
     }
 
     /// Waits for everything; `ends` are the last commands of all channels.
-    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<(), Error> {
+    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<(), DeviceError> {
         if let (Self::Rgb { merge, picture }, Some(first)) = (self, channels.first()) {
             first.queue.wait_for(ends)?;
             first.launch(merge, first.width, first.height)?;

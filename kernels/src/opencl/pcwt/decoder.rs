@@ -12,7 +12,7 @@ use crate::opencl::lossless::channel::Staged;
 use crate::opencl::lossless::ends::Writer;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
-use crate::{BackendInfo, Error, Picture, TransformParams};
+use crate::{BackendInfo, DecodeError, DeviceError, OpenError, Picture, TransformParams};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClPcwtDecoder {
@@ -27,7 +27,7 @@ pub(crate) struct OpenClPcwtDecoder {
 impl OpenClPcwtDecoder {
     /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this back end
     /// was chosen.
-    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let mut memory = Memory::default();
         Writer::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
@@ -39,7 +39,12 @@ impl OpenClPcwtDecoder {
         Self::with(&device, params, channels, reason)
     }
 
-    fn with(device: &Arc<Device>, params: &StreamParams, channels: Channels, reason: String) -> Result<Self, Error> {
+    fn with(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        channels: Channels,
+        reason: String,
+    ) -> Result<Self, OpenError> {
         let program = program(device)?;
         let coders =
             channels.iter().map(|channel| TreeDecoder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
@@ -48,7 +53,7 @@ impl OpenClPcwtDecoder {
         Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
     }
 
-    fn run(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+    fn run(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError> {
         let frame = parse(bytes, &self.trees)?;
         let mut ends = Vec::new();
         for (index, (channel, coder)) in self.channels.iter().zip(&mut self.coders).enumerate() {
@@ -74,7 +79,7 @@ impl OpenClPcwtDecoder {
 }
 
 impl PcwtDecoder for OpenClPcwtDecoder {
-    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
         let result = self.run(bytes, out);
         self.channels.after(result)
@@ -101,7 +106,7 @@ const PEAK: u32 = 7;
 const QMIN: u32 = 8;
 
 impl TreeDecoder {
-    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, Error> {
+    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, DeviceError> {
         let (plane, groups) = (&channel.plane, channel.tree.groups.len());
         let (queue, transform) = (&plane.queue, &plane.transform);
         let samples = plane.width * plane.height;
@@ -115,7 +120,7 @@ impl TreeDecoder {
     }
 
     /// Queues everything up to the coefficients.
-    fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), Error> {
+    fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), DeviceError> {
         let (queue, tree, len) = (&channel.plane.queue, &channel.tree, received.data.len());
         if self.data.grow(queue, len)? {
             set(&self.decode, DATA, self.data.device.arg())?;

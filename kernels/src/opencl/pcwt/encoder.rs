@@ -11,7 +11,7 @@ use crate::opencl::lossless::channel::{LSIZE, Staged};
 use crate::opencl::lossless::ends::Reader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
-use crate::{BackendInfo, DeviceKind, Error, PictureRef};
+use crate::{BackendInfo, DeviceError, DeviceKind, EncodeError, OpenError, PictureRef};
 
 /// Most groups of work-items that look for the largest maximum.
 const PEAK_GROUPS: usize = 64;
@@ -34,7 +34,7 @@ impl OpenClPcwtEncoder {
         device: Option<&str>,
         reason: String,
         joining: Option<Joining>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let mut memory = Memory::default();
         Reader::memory(params, &mut memory);
@@ -60,7 +60,7 @@ impl OpenClPcwtEncoder {
         })
     }
 
-    fn run(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+    fn run(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError> {
         let Self { channels, reader, coders, .. } = self;
         reader.run(&channels.planes(), picture, |index| coders[index].start(&channels[index], qmin))?;
         let both = || self.channels.iter();
@@ -69,12 +69,12 @@ impl OpenClPcwtEncoder {
             coder.fetch(channel)?;
         }
         let coded = self.coders.iter().zip(both()).map(|(coder, channel)| coder.collect(channel));
-        Ok(write(qmin, &coded.collect::<Result<Vec<_>, Error>>()?)?)
+        Ok(write(qmin, &coded.collect::<Result<Vec<_>, DeviceError>>()?)?)
     }
 }
 
 impl PcwtEncoder for OpenClPcwtEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError> {
         check_size(picture, self.params.size, self.params.codec.depth)?;
         rct::check_exact(picture, self.params.chroma)?;
         if qmin > QMIN_MAX {
@@ -121,7 +121,7 @@ impl TreeEncoder {
         samples.max(4096)
     }
 
-    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self, Error> {
+    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self, DeviceError> {
         let (plane, tree) = (&channel.plane, &channel.tree);
         let (queue, count) = (&plane.queue, tree.groups.len());
         let square = || [plane.transform.bands.arg(), plane.transform.band_pitch.into()];
@@ -155,7 +155,7 @@ impl TreeEncoder {
     }
 
     /// Queues everything up to the sizes of all groups.
-    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), Error> {
+    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), DeviceError> {
         let (plane, tree, qmin) = (&channel.plane, &channel.tree, Arg::Int(qmin.into()));
         let queue = &plane.queue;
         plane.transform.run_forward(queue, &mut Vec::new())?;
@@ -183,7 +183,7 @@ impl TreeEncoder {
     }
 
     /// Starts fetching the bytes of all groups, whose sizes have come.
-    fn fetch(&mut self, channel: &ChannelTree) -> Result<(), Error> {
+    fn fetch(&mut self, channel: &ChannelTree) -> Result<(), DeviceError> {
         let (queue, count) = (&channel.plane.queue, channel.tree.groups.len());
         let mut total = 0;
         let sizes = self.sizes.host.values().iter().take(count);
@@ -208,7 +208,7 @@ impl TreeEncoder {
     }
 
     /// The channel's code, once it has come.
-    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, Error> {
+    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, DeviceError> {
         wait(self.running.as_slice())?;
         let sizes = &self.sizes.host.values()[..channel.tree.groups.len()];
         // A peak beyond any byte is refused like any that is too large; sizes are those of slots.

@@ -17,7 +17,7 @@ use crate::opencl::lossless::channel::{IntegerChannel, LSIZE, Plan};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, Tree};
-use crate::{Error, TransformParams};
+use crate::{DeviceError, OpenError, TransformParams};
 
 /// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as
 /// many and a sign.
@@ -28,7 +28,7 @@ const BAND: usize = 9;
 const GROUP: usize = 5;
 
 /// The kernels of both.
-pub(crate) fn program(device: &Device) -> Result<Program, Error> {
+pub(crate) fn program(device: &Device) -> Result<Program, DeviceError> {
     let sources = [
         include_str!("../../../cl/pcwt/pcwt.cl"),
         include_str!("../../../cl/pcwt/pcwt_encode.cl"),
@@ -50,7 +50,7 @@ impl Channels {
     }
 
     /// What a frame came to. Nothing of a failed one still uses the staging memory when the next one fills it.
-    pub(crate) fn after<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    pub(crate) fn after<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
         if result.is_err() {
             self.settle();
         }
@@ -95,7 +95,7 @@ impl ChannelTree {
         params: &StreamParams,
         mut memory: Memory,
         more: impl Fn(&Tree, &Pyramid, &mut Memory),
-    ) -> Result<Channels, Error> {
+    ) -> Result<Channels, OpenError> {
         let mut plans = Vec::new();
         for plan in Plan::all(device, params, &TransformParams::from(params).pyramids())? {
             let tree = Tree::new(&plan.pyramid);
@@ -116,7 +116,7 @@ impl ChannelTree {
                 tree,
             })
         };
-        Ok(Channels(plans.into_iter().map(open).collect::<Result<_, Error>>()?))
+        Ok(Channels(plans.into_iter().map(open).collect::<Result<_, OpenError>>()?))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeTimes, Decoder, Error, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub struct OpenClDecoder {
@@ -38,7 +38,7 @@ pub struct OpenClDecoder {
 impl OpenClDecoder {
     /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this
     /// back end was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::open_for(params, BlockLayout::new(params), device, reason)
     }
 
@@ -48,7 +48,7 @@ impl OpenClDecoder {
         layout: BlockLayout,
         device: Option<&str>,
         reason: String,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, layout, reason)
     }
 
@@ -58,7 +58,7 @@ impl OpenClDecoder {
         params: &StreamParams,
         layout: BlockLayout,
         reason: String,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         Self::memory(device, params, &layout)?.check(device)?;
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let dropped = layout.dropped_levels();
@@ -85,7 +85,7 @@ impl OpenClDecoder {
     }
 
     /// What a decoder allocates before the first frame.
-    pub(crate) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, Error> {
+    pub(crate) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, OpenError> {
         let mut memory = Memory::default();
         ChannelPipeline::memory(device, params, layout, &mut memory)?;
         Downloader::memory(layout, &mut memory);
@@ -113,7 +113,7 @@ impl OpenClDecoder {
     }
 
     /// Starts decoding the blocks of a channel, which are in its pinned memory.
-    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<(), Error> {
+    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<(), DeviceError> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let (upload, decoding) = self.channels[channel].start(&pipeline.queue, header)?;
         recorder.note(pipeline.channel, Stage::Upload, upload);
@@ -125,7 +125,7 @@ impl OpenClDecoder {
     }
 
     /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
-    fn bring(&mut self, channel: usize) -> Result<[Event; 2], Error> {
+    fn bring(&mut self, channel: usize) -> Result<[Event; 2], DeviceError> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let samples = self.downloaders[channel].run(pipeline, recorder)?;
         let damaged = self.channels[channel].fetch_damaged(&pipeline.queue)?;
@@ -133,7 +133,7 @@ impl OpenClDecoder {
         Ok([samples, damaged])
     }
 
-    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DeviceError> {
         let start = Instant::now();
         self.recorder.clear();
         let measured = self.sampling.next();
@@ -162,7 +162,7 @@ impl OpenClDecoder {
                 copy_in(scope, samples, plane);
                 rest = later;
             }
-            Ok::<(), Error>(())
+            Ok::<(), DeviceError>(())
         })?;
         for (channel, [_, end]) in self.channels.iter().zip(&running) {
             wait(std::slice::from_ref(end))?;
@@ -178,7 +178,7 @@ impl OpenClDecoder {
 }
 
 impl Decoder for OpenClDecoder {
-    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), Error> {
+    fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);
         if result.is_err() {
@@ -187,7 +187,7 @@ impl Decoder for OpenClDecoder {
                 pipeline.queue.settle();
             }
         }
-        result
+        Ok(result?)
     }
 
     fn times(&self) -> DecodeTimes {

@@ -16,7 +16,7 @@ use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
 use crate::reference::check_picture;
-use crate::{BackendInfo, EncodeTimes, Encoder, Error, PictureRef, Target};
+use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub struct OpenClEncoder {
@@ -33,12 +33,12 @@ pub struct OpenClEncoder {
 impl OpenClEncoder {
     /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
     /// `reason` says why this back end was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, reason)
     }
 
     /// The same on this device with its settings.
-    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, Error> {
+    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         Self::memory(device, params)?.check(device)?;
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let uploads = Uploads::new(&pipelines, params, 1)?;
@@ -60,7 +60,7 @@ impl OpenClEncoder {
     }
 
     /// What an encoder allocates before the first frame.
-    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
         Uploads::memory(params, &mut memory);
@@ -94,7 +94,7 @@ impl OpenClEncoder {
         &self.timeline
     }
 
-    fn run(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn run(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
         let coder = &mut self.coder;
         coder.begin(&self.rate.first_steps(target));
@@ -112,7 +112,7 @@ impl OpenClEncoder {
 }
 
 impl Encoder for OpenClEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, Error> {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let result = self.run(picture, target);
         if result.is_err() {

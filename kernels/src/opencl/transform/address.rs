@@ -7,7 +7,7 @@ use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
 use super::level::{Launch, Level, LevelSize};
-use crate::Error;
+use crate::DeviceError;
 use crate::address::{self, Lifted, Rounded};
 use crate::opencl::device::kernel::{Arg, Kernel, Program};
 use crate::opencl::device::memory::Memory;
@@ -105,7 +105,7 @@ pub(crate) struct Programs([Program; 2]);
 
 impl Programs {
     /// Builds both.
-    pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self, Error> {
+    pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self, DeviceError> {
         let build = |inverse: u8| {
             let sizes = format!("-DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}");
             let options = format!("{} -DINVERSE={inverse} {sizes}", T::DEFINES);
@@ -223,7 +223,7 @@ impl<T: Tabled> Table<T> {
         terms: usize,
         line: &Line,
         direction: Direction,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, DeviceError> {
         let rows = T::rows(filter, boundary, line.n, direction);
         let outputs = line.outputs(direction);
         // Unused terms have weight 0, at a place that exists.

@@ -11,12 +11,12 @@ use common::pyramid::{BlockLayout, Pyramid};
 
 use super::ChannelTransform;
 use super::choice::Schemes;
-use crate::Error;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Kernel, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, Queue};
 use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::{DeviceError, OpenError};
 
 /// Queue, planes and transform of one channel.
 pub(crate) struct ChannelPipeline {
@@ -35,7 +35,7 @@ pub(crate) struct ChannelPipeline {
 
 impl ChannelPipeline {
     /// The pipelines of all channels of a stream, and its layout.
-    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), Error> {
+    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), OpenError> {
         Self::all_with(device, params, true)
     }
 
@@ -44,7 +44,7 @@ impl ChannelPipeline {
         device: &Arc<Device>,
         params: &StreamParams,
         timed: bool,
-    ) -> Result<(Vec<Self>, BlockLayout), Error> {
+    ) -> Result<(Vec<Self>, BlockLayout), OpenError> {
         let layout = BlockLayout::new(params);
         Ok((Self::of_layout(device, params, &layout, timed)?, layout))
     }
@@ -55,7 +55,7 @@ impl ChannelPipeline {
         params: &StreamParams,
         layout: &BlockLayout,
         timed: bool,
-    ) -> Result<Vec<Self>, Error> {
+    ) -> Result<Vec<Self>, OpenError> {
         let channels = params.chroma.channels().iter().zip(layout.pyramids());
         let pipelines =
             channels.map(|(&channel, pyramid)| Self::new(Queue::with(device, timed)?, params, channel, pyramid));
@@ -68,7 +68,7 @@ impl ChannelPipeline {
         params: &StreamParams,
         layout: &BlockLayout,
         memory: &mut Memory,
-    ) -> Result<(), Error> {
+    ) -> Result<(), OpenError> {
         let boundary = params.codec.boundary;
         layout.pyramids().iter().try_for_each(|pyramid| {
             ChannelTransform::memory(pyramid, &Schemes::stream(device, boundary, pyramid)?, memory);
@@ -76,7 +76,7 @@ impl ChannelPipeline {
         })
     }
 
-    fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, Error> {
+    fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let (device, boundary) = (queue.device(), params.codec.boundary);
         let program = device.codec_program(false)?;
         let schemes = Schemes::stream(device, boundary, pyramid)?;
@@ -91,7 +91,7 @@ impl ChannelPipeline {
         kernel: &Kernel,
         rows: Range<usize>,
         after: &[Event],
-    ) -> Result<Option<Event>, Error> {
+    ) -> Result<Option<Event>, DeviceError> {
         let group_size = [self.queue.device().tuning.group_size, 1];
         if rows.is_empty() {
             return Ok(None);
@@ -114,7 +114,7 @@ impl ChannelPipeline {
     }
 
     /// Plane to bands; notes the commands.
-    pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<(), Error> {
+    pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
         let mut events = Vec::new();
         self.transform.run_forward(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
@@ -122,7 +122,7 @@ impl ChannelPipeline {
     }
 
     /// Bands to plane; notes the commands.
-    pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<(), Error> {
+    pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
         let mut events = Vec::new();
         self.transform.run_inverse(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));

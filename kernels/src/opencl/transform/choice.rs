@@ -17,7 +17,7 @@ use crate::opencl::device::queue::Queue;
 use crate::reference::sample::Sample;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{Error, TransformParams};
+use crate::{Backend, DeviceError, OpenError, TransformParams};
 
 /// A scheme, and [`Lines`] for the levels that it does not take.
 pub(crate) struct Schemes<T> {
@@ -31,7 +31,7 @@ pub(crate) struct Schemes<T> {
 
 impl Schemes<f32> {
     /// For streams: the CDF 9/7 by the scheme that suits the device.
-    pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+    pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
         match device.tuning.scheme {
             Scheme::Slab => Self::slab(device, boundary, pyramid),
             _ => Self::separable(device, Wavelet::Cdf97, Element::F32, boundary, pyramid),
@@ -46,18 +46,18 @@ impl<T: Sample + Tabled> Schemes<T> {
         wavelet: Wavelet,
         boundary: Boundary,
         pyramid: &Pyramid,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let tiles = Box::new(Tiles::new(device, scheme, wavelet, T::ELEMENT, boundary)?);
         Self::new(tiles, pyramid, || Lines::new(device, wavelet, T::ELEMENT, boundary))
     }
 
-    /// As the parameters ask, or what suits them best; [`Error::SchemeNotFor`] or [`Error::NotOnThisBackend`] if there is no
+    /// As the parameters ask, or what suits them best; [`OpenError::SchemeNotFor`] or [`OpenError::NotOnThisBackend`] if there is no
     /// such thing.
-    pub(crate) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, Error> {
+    pub(crate) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let (device, filter, boundary, element) = (queue.device(), &params.filter, params.boundary, T::ELEMENT);
         if element == Element::F64 && !device.has_doubles() {
             let what = format!("{element} on this device");
-            return Err(Error::NotOnThisBackend { backend: "opencl", what, instead: "cpu" });
+            return Err(OpenError::NotOnThisBackend { backend: Backend::Opencl, what, instead: Backend::Cpu });
         }
         let default = match filter {
             Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => device.tuning.scheme,
@@ -78,7 +78,7 @@ impl<T: Sample + Tabled> Schemes<T> {
             }
             (Scheme::Slab, _) | (_, Filter::Bank(_)) => {
                 let filter = filter.to_string();
-                Err(Error::SchemeNotFor { scheme, filter, element, instead: default })
+                Err(OpenError::SchemeNotFor { scheme, filter, element, instead: default })
             }
             (_, &Filter::Wavelet(wavelet)) => Self::tiles(device, scheme, wavelet, boundary, pyramid),
         }
@@ -86,7 +86,7 @@ impl<T: Sample + Tabled> Schemes<T> {
 }
 
 impl<T> Schemes<T> {
-    fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, Error> {
+    fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let slab = Box::new(Slab::new(device, boundary)?);
         let mut slab = Self::new(slab, pyramid, || Lines::new(device, Wavelet::Cdf97, Element::F32, boundary))?;
         slab.tail = Some(Tail::new(device, Wavelet::Cdf97, Element::F32, boundary)?);
@@ -99,7 +99,7 @@ impl<T> Schemes<T> {
         element: Element,
         boundary: Boundary,
         pyramid: &Pyramid,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let tiles = Box::new(Separable::new(device, wavelet, element, boundary)?);
         let mut separable = Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))?;
         if device.tuning.small_level > 0 {
@@ -119,8 +119,8 @@ impl<T> Schemes<T> {
     fn new(
         scheme: Box<dyn LevelKernels<T>>,
         pyramid: &Pyramid,
-        lines: impl FnOnce() -> Result<Lines, Error>,
-    ) -> Result<Self, Error> {
+        lines: impl FnOnce() -> Result<Lines, DeviceError>,
+    ) -> Result<Self, OpenError> {
         let takes_all = LevelSize::all(pyramid).iter().all(|size| scheme.takes(size));
         let lines = if takes_all { None } else { Some(lines()?) };
         Ok(Self { scheme, lines, small: None, tail: None })

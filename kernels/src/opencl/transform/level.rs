@@ -3,7 +3,7 @@
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
-use crate::Error;
+use crate::DeviceError;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Arg, Kernel};
 use crate::opencl::device::memory::Memory;
@@ -198,10 +198,10 @@ pub(crate) trait LevelKernels<T>: Send {
     fn memory(&self, _size: &LevelSize, _memory: &mut Memory) {}
 
     /// Launches from samples to coefficients.
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError>;
 
     /// Launches from coefficients to samples.
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error>;
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError>;
 
     /// [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
     fn forward_from(
@@ -209,12 +209,17 @@ pub(crate) trait LevelKernels<T>: Send {
         _device: &Device,
         _level: &Level<'_, T>,
         _from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, Error> {
+    ) -> Result<Option<RowsLaunch>, DeviceError> {
         Ok(None)
     }
 
     /// [`Self::inverse`] to samples that go elsewhere, likewise.
-    fn inverse_to(&self, _device: &Device, _level: &Level<'_, T>, _to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+    fn inverse_to(
+        &self,
+        _device: &Device,
+        _level: &Level<'_, T>,
+        _to: &Samples<'_>,
+    ) -> Result<Option<Launch>, DeviceError> {
         Ok(None)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use crate::Error;
+use crate::DeviceError;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::opencl::device::queue::Buffer;
@@ -82,14 +82,19 @@ impl<'a> Lined<'a> {
 
 impl Lines {
     /// Builds the kernels.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+    pub(crate) fn new(
+        device: &Device,
+        wavelet: Wavelet,
+        element: Element,
+        boundary: Boundary,
+    ) -> Result<Self, DeviceError> {
         let group_size = device.tuning.group_size;
         let text = params::wavelet_text(&wavelet.lifting(), element, boundary, group_size);
         Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
     }
 
     /// One launch over `lines` lines of `n` samples; none if there is no line.
-    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, Error> {
+    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, DeviceError> {
         if lines == 0 {
             return Ok(None);
         }
@@ -110,7 +115,7 @@ impl<T> LevelKernels<T> for Lines {
         size.w * size.h
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
@@ -120,7 +125,7 @@ impl<T> LevelKernels<T> for Lines {
         Ok(launches.into_iter().flatten().collect())
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = Vec::new();

@@ -11,7 +11,7 @@ use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::{self, backend};
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
-use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+use crate::{BackendInfo, DeviceError, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
 /// Transform of planes of `T` on an OpenCL device.
 pub(crate) struct OpenClPlanes<T: Tabled> {
@@ -32,12 +32,12 @@ struct Channel<T: Tabled> {
 impl<T: Sample + Tabled> OpenClPlanes<T> {
     /// This transform on the device whose name contains `device`, or on the best one; `reason` says why this back end was
     /// chosen.
-    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let pyramids = params.pyramids();
         let queues = pyramids.iter().map(|_| Queue::new(&device)).collect::<Result<Vec<_>, _>>()?;
         let plan = |(pyramid, queue)| Ok((pyramid, queue, Schemes::open(queue, params, pyramid)?));
-        let plans = pyramids.iter().zip(&queues).map(plan).collect::<Result<Vec<_>, Error>>()?;
+        let plans = pyramids.iter().zip(&queues).map(plan).collect::<Result<Vec<_>, OpenError>>()?;
         let mut memory = Memory::default();
         for (pyramid, _, schemes) in &plans {
             ChannelTransform::memory(pyramid, schemes, &mut memory);
@@ -53,7 +53,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         })
     }
 
-    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, DeviceError> {
         for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
             let Channel { queue, transform, staging } = channel;
             queue.clear(&transform.bands)?;
@@ -72,7 +72,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(squares)
     }
 
-    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, Error> {
+    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, DeviceError> {
         for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
             let Channel { queue, transform, staging } = channel;
             upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
@@ -89,7 +89,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     }
 
     /// Nothing of a failed call may still use the staging memory when the next one fills it.
-    fn settle(&self, result: Result<Vec<Vec<T>>, Error>) -> Result<Values, Error> {
+    fn settle(&self, result: Result<Vec<Vec<T>>, DeviceError>) -> Result<Values, DeviceError> {
         if result.is_err() {
             for channel in &self.channels {
                 let _ = channel.queue.finish();
@@ -100,14 +100,14 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 }
 
 impl<T: Sample + Tabled> Channel<T> {
-    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, Error> {
+    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, DeviceError> {
         let transform = ChannelTransform::new(queue, pyramid, schemes)?;
         let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
         Ok(Self { queue: queue.clone(), transform, staging })
     }
 
     /// Waits; the first `width` values of the first `height` rows that came to the host.
-    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>, Error> {
+    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>, DeviceError> {
         self.queue.finish()?;
         Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
     }
@@ -121,7 +121,7 @@ fn upload<T: Sample + Tabled>(
     pitch: usize,
     values: &[T],
     width: usize,
-) -> Result<Event, Error> {
+) -> Result<Event, DeviceError> {
     for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
         to[..from.len()].copy_from_slice(from);
         to[from.len()..].fill(T::default());
@@ -130,23 +130,23 @@ fn upload<T: Sample + Tabled>(
 }
 
 impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);
         let planes: Vec<Vec<T>> =
             planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect();
         let result = self.run_forward(&planes);
-        self.settle(result)
+        Ok(self.settle(result)?)
     }
 
-    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
         let result = self.run_forward(planes.planes(&self.pyramids)?);
-        self.settle(result)
+        Ok(self.settle(result)?)
     }
 
-    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+    fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
         let result = self.run_inverse(squares.squares(&self.pyramids)?);
-        self.settle(result)
+        Ok(self.settle(result)?)
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -2,7 +2,7 @@
 //! or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use crate::Error;
+use crate::DeviceError;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::tune::Tuning;
@@ -21,7 +21,7 @@ pub(crate) struct Slab {
 
 impl Slab {
     /// Builds the kernels.
-    pub(crate) fn new(device: &Device, boundary: Boundary) -> Result<Self, Error> {
+    pub(crate) fn new(device: &Device, boundary: Boundary) -> Result<Self, DeviceError> {
         let compute_units = device.info.compute_units as usize;
         Ok(Self {
             program: device.transform_program(boundary)?,
@@ -39,14 +39,14 @@ impl Slab {
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, Error> {
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, DeviceError> {
         let (groups, rows) = self.groups(size.low_w, size.low_h);
         let kernel = kernel(program, "dwt_level", &[args, &[rows.into()]].concat())?;
         let launch = Launch::new(kernel, groups, [self.tuning.group_size, 1]);
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: REACH })
     }
 
-    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch, Error> {
+    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch, DeviceError> {
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         let kernel = kernel(program, "idwt_level", &[args, &[rows.into()]].concat())?;
         Ok(Launch::new(kernel, groups, [self.tuning.group_size, 1]))
@@ -60,11 +60,11 @@ impl<T> LevelKernels<T> for Slab {
         !lone && !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         Ok(vec![self.merge(&self.program, &level.inverse_args(), &level.size)?])
     }
 
@@ -73,12 +73,17 @@ impl<T> LevelKernels<T> for Slab {
         device: &Device,
         level: &Level<'_, T>,
         from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, Error> {
+    ) -> Result<Option<RowsLaunch>, DeviceError> {
         let program = device.fused_program(self.boundary, &from.options)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
-    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+    fn inverse_to(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        to: &Samples<'_>,
+    ) -> Result<Option<Launch>, DeviceError> {
         let program = device.fused_program(self.boundary, &to.options)?;
         self.merge(&program, &level.inverse_args_to(&to.args), &level.size).map(Some)
     }

@@ -4,7 +4,7 @@ use common::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::Error;
+use crate::DeviceError;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Kernel, Program, kernel};
 use crate::wavelet::{Element, Wavelet};
@@ -27,7 +27,12 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// The kernels for `device`.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self, Error> {
+    pub(crate) fn new(
+        device: &Device,
+        wavelet: Wavelet,
+        element: Element,
+        boundary: Boundary,
+    ) -> Result<Self, DeviceError> {
         let tuning = &device.tuning;
         let bytes = if element == Element::F64 { 8 } else { 4 };
         let mut side = tuning.tail_side;
@@ -52,7 +57,7 @@ impl Tail {
     }
 
     /// From the samples of `level` to the coefficients of it and all coarser ones, `levels` in all.
-    pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, Error> {
+    pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, DeviceError> {
         let size = &level.size;
         let args = [
             level.fine.buffer.arg(),
@@ -70,7 +75,7 @@ impl Tail {
     }
 
     /// The way back.
-    pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, Error> {
+    pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, DeviceError> {
         let size = &level.size;
         let args = [
             level.bands.buffer.arg(),

@@ -13,7 +13,7 @@ use crate::opencl::device::copy::copy_to_pinned;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{Recorder, Stage};
-use crate::{Error, PictureRef};
+use crate::{DeviceError, PictureRef};
 
 /// All formats, of which the longest decides how much memory a picture takes.
 const FORMATS: [PixelFormat; 7] = [
@@ -71,9 +71,13 @@ impl Uploads {
     }
 
     /// For the stream of `pipelines`, of which there is at least one. Pictures travel in `stripes` stripes.
-    pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self, Error> {
+    pub(crate) fn new(
+        pipelines: &[ChannelPipeline],
+        params: &StreamParams,
+        stripes: usize,
+    ) -> Result<Self, DeviceError> {
         let Some(first) = pipelines.first() else {
-            return Err(Error::Device { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
+            return Err(DeviceError::Failed { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
         };
         let stripe_queue = if stripes > 1 { first.queue.beside()? } else { first.queue.clone() };
         let channel = |pipeline: &ChannelPipeline| {
@@ -84,7 +88,7 @@ impl Uploads {
         let mut uploads = Self {
             params: *params,
             staging: first.queue.pinned(picture_bytes(params.size))?,
-            channels: pipelines.iter().map(channel).collect::<Result<_, Error>>()?,
+            channels: pipelines.iter().map(channel).collect::<Result<_, DeviceError>>()?,
             stripes: stripes.max(1),
             stripe_queue,
             queues,
@@ -107,8 +111,8 @@ impl Uploads {
         origin: Origin<'_>,
         overlap: bool,
         recorder: &mut Recorder,
-        mut then: impl FnMut(usize, &mut Recorder) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        mut then: impl FnMut(usize, &mut Recorder) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
         let format = match origin {
             Origin::Staged(format) => format,
             Origin::Host(picture) => {
@@ -149,7 +153,7 @@ impl Uploads {
     }
 
     /// Builds and keeps what pictures of this format start with.
-    fn prepare(&mut self, pipelines: &[ChannelPipeline], format: PixelFormat) -> Result<(), Error> {
+    fn prepare(&mut self, pipelines: &[ChannelPipeline], format: PixelFormat) -> Result<(), DeviceError> {
         let StreamParams { size, chroma, .. } = self.params;
         for (index, pipeline) in pipelines.iter().enumerate() {
             if matches!(self.channels[index].start, Some((of, _)) if of == format) {
@@ -176,7 +180,7 @@ impl Uploads {
         pipeline: &ChannelPipeline,
         source: &Source,
         rows: &Range<usize>,
-    ) -> Result<Event, Error> {
+    ) -> Result<Event, DeviceError> {
         let range = self.range(source, rows);
         let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
         let to = range.start - source.bytes.start;

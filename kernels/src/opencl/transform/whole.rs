@@ -15,7 +15,9 @@ use crate::opencl::device::{self, Device, backend};
 use crate::reference::check_picture;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{BackendInfo, Error, PictureRef, Transform, TransformParams, Values};
+use crate::{
+    Backend, BackendInfo, DeviceError, OpenError, PictureRef, Transform, TransformError, TransformParams, Values,
+};
 
 /// Transform on an OpenCL device.
 pub struct OpenClTransform {
@@ -32,9 +34,9 @@ pub struct OpenClTransform {
 }
 
 impl OpenClTransform {
-    /// This transform on the device whose name contains `device`, or on the best one; [`Error::NotOnThisBackend`] if it
+    /// This transform on the device whose name contains `device`, or on the best one; [`OpenError::NotOnThisBackend`] if it
     /// is none that OpenCL computes. `reason` says why this back end was chosen.
-    pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, Error> {
+    pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let params = as_stream(params)?;
         let device = device::find(device)?;
         Self::memory(&device, &params)?.check(&device)?;
@@ -55,7 +57,7 @@ impl OpenClTransform {
     }
 
     /// What [`Self::open`] allocates.
-    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, Error> {
+    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
         Uploads::memory(params, &mut memory);
@@ -70,7 +72,7 @@ impl OpenClTransform {
         &self.timeline
     }
 
-    fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, Error> {
+    fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, DeviceError> {
         self.recorder.clear();
         self.clear_bands()?;
         self.uploads.forward(&self.pipelines, Origin::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
@@ -79,7 +81,7 @@ impl OpenClTransform {
         Ok(squares)
     }
 
-    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, DeviceError> {
         self.recorder.clear();
         self.clear_bands()?;
         for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
@@ -100,12 +102,12 @@ impl OpenClTransform {
     }
 
     /// What the transform does not write is zero.
-    fn clear_bands(&self) -> Result<(), Error> {
+    fn clear_bands(&self) -> Result<(), DeviceError> {
         self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
     }
 
     /// Brings the coefficients to the host; notes the commands.
-    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, Error> {
+    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, DeviceError> {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
             let event = pipeline.queue.download(bands, staging, bands.len())?;
@@ -121,7 +123,7 @@ impl OpenClTransform {
         Ok(squares)
     }
 
-    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, Error> {
+    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, DeviceError> {
         self.recorder.clear();
         for (((pipeline, staging), square), pyramid) in
             self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
@@ -149,7 +151,7 @@ impl OpenClTransform {
     }
 
     /// Nothing of a failed call may still use the staging memory when the next one fills it.
-    fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    fn settle<T>(&self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         if result.is_err() {
             for pipeline in &self.pipelines {
                 pipeline.queue.settle();
@@ -165,20 +167,20 @@ fn rows(values: &[f32], width: usize, height: usize, pitch: usize) -> Vec<f32> {
 }
 
 impl Transform for OpenClTransform {
-    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, Error> {
+    fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let result = self.run_forward(picture);
-        self.settle(result).map(Values::F32)
+        Ok(Values::F32(self.settle(result)?))
     }
 
-    fn forward_planes(&mut self, planes: &Values) -> Result<Values, Error> {
+    fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
         let result = self.run_forward_planes(planes.planes(self.layout.pyramids())?);
-        self.settle(result).map(Values::F32)
+        Ok(Values::F32(self.settle(result)?))
     }
 
-    fn inverse(&mut self, squares: &Values) -> Result<Values, Error> {
+    fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
         let result = self.run_inverse(squares.squares(self.layout.pyramids())?);
-        self.settle(result).map(Values::F32)
+        Ok(Values::F32(self.settle(result)?))
     }
 
     fn backend(&self) -> &BackendInfo {
@@ -193,8 +195,9 @@ pub(crate) fn is_stream(params: &TransformParams) -> bool {
 }
 
 /// The stream whose pictures are transformed like this.
-fn as_stream(params: &TransformParams) -> Result<StreamParams, Error> {
-    let cannot = |what: String| Error::NotOnThisBackend { backend: "opencl", what, instead: "reference" };
+fn as_stream(params: &TransformParams) -> Result<StreamParams, OpenError> {
+    let cannot =
+        |what: String| OpenError::NotOnThisBackend { backend: Backend::Opencl, what, instead: Backend::Reference };
     if !is_stream(params) {
         return Err(cannot(format!("pictures to {} in {}", params.filter, params.element)));
     }

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
                 ])
             })?;
         let backend = encoder.backend();
-        table.note(format!("{}: {}, {}", subject.name, backend.name, backend.reason));
+        table.note(format!("{}: {}, {}", subject.name, backend.kind, backend.reason));
         let pixels = params.size.pixels();
         let psnr = subject.psnr_luma(out.data()).map_or("-".to_owned(), |decibel| format!("{decibel:.2}"));
         table.plot(Axes {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             dashed: |_| None,
         });
         table.push(vec![
-            backend.name.to_owned(),
+            backend.kind.to_string(),
             backend.device.clone(),
             subject.name,
             params.size.to_string(),

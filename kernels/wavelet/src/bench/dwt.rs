@@ -56,7 +56,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         let pyramids = params.pyramids();
         let bytes: usize = pyramids.iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
         let info = measure.backend();
-        let on_host = info.name != "opencl";
+        let on_host = !info.is_device();
         let (side, levels) = pyramids.first().map_or((0, 0), |pyramid| (pyramid.side(), pyramid.levels()));
         table.plot(Axes {
             title: format!("{}: {}", describe(&params), info.device),
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
             let copied = |samples: Samples| if on_host { "-".to_owned() } else { ms(samples.median()) };
             let rate = bytes as f64 / calc.median().as_secs_f64().max(1e-9);
             table.push(vec![
-                info.name.to_owned(),
+                info.kind.to_string(),
                 info.device.clone(),
                 direction.to_owned(),
                 size.to_string(),

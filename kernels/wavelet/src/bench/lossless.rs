@@ -34,7 +34,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
             let changed = out.format() == subject.info.format && out.data() != subject.data;
             ensure!(!changed, "{} came back changed by {profile}", subject.name);
             table.push(vec![
-                backend.name.to_owned(),
+                backend.kind.to_string(),
                 backend.device,
                 profile.to_owned(),
                 subject.name.clone(),
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
 /// The ways of the back end in use to join the elements of a group; `None` where there is but one.
 fn joinings(params: &StreamParams, compute: &ComputeArgs) -> Result<Vec<Option<Joining>>> {
     let encoder = open_pcwt_encoder(params, options::backend(compute.backend), compute.device.as_deref())?;
-    let on_device = encoder.backend().name == "opencl";
+    let on_device = encoder.backend().is_device();
     Ok(if on_device { vec![Some(Joining::Serial), Some(Joining::Atomic)] } else { vec![None] })
 }
 

@@ -78,7 +78,7 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
         #[cfg(feature = "opencl")]
         BenchKind::Overlap => of_stream().and_then(|()| overlap::run(args, compute)),
         #[cfg(not(feature = "opencl"))]
-        BenchKind::Transfer | BenchKind::Overlap => Err(kernels::Error::BuiltWithoutOpenCl.into()),
+        BenchKind::Transfer | BenchKind::Overlap => Err(kernels::OpenError::BuiltWithoutOpenCl.into()),
         BenchKind::All => bail!("this is more than one table"),
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     use std::time::Duration;
 
     use kernels::measure::Run;
-    use kernels::{BackendInfo, Error};
+    use kernels::{BackendInfo, TransformError};
 
     use super::*;
 
@@ -65,14 +65,14 @@ mod tests {
     }
 
     impl Measure for Device {
-        fn round(&mut self, picture: usize) -> Result<Round, Error> {
+        fn round(&mut self, picture: usize) -> Result<Round, TransformError> {
             self.round += 1;
             let run = Run { sum: picture as u64, ..Run::default() };
             let inverse = if Some(self.round) == self.wrong { Run { sum: 99, ..run } } else { run };
             Ok(Round { forward: run, inverse, error: self.error })
         }
 
-        fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), Error> {
+        fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError> {
             Ok((3000, (1..=runs as u64).map(Duration::from_micros).collect()))
         }
 

@@ -7,7 +7,7 @@ use common::frame::Chroma;
 use common::params::Levels;
 use kernels::measure::{self, Round, Run};
 use kernels::wavelet::Scheme;
-use kernels::{BackendInfo, Error, TransformParams};
+use kernels::{BackendInfo, OpenError, TransformParams};
 
 use super::dwt::{element_bytes, values_moved};
 use super::rounds::{copy_rate, rounds};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
             let params = TransformParams { scheme: Some(scheme), ..params.clone() };
             let mut measure = match measure::open(&params, backend, compute.device.as_deref(), &scene::sample) {
                 Ok(measure) => measure,
-                Err(error @ (Error::NotOnThisBackend { .. } | Error::SchemeNotFor { .. })) => {
+                Err(error @ (OpenError::NotOnThisBackend { .. } | OpenError::SchemeNotFor { .. })) => {
                     table.note(format!("{name} left out: {error}"));
                     continue;
                 }
@@ -89,7 +89,7 @@ fn row(
     let rate = |time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9);
     let share = |time| format!("{:.2}", rate(time) / copy.max(1e-9));
     vec![
-        info.name.to_owned(),
+        info.kind.to_string(),
         info.device.clone(),
         params.filter.to_string(),
         scheme.to_owned(),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
-use kernels::{Error, PictureRef};
+use kernels::{PictureError, PictureRef};
 
 pub(crate) mod npy;
 mod rgb;
@@ -28,7 +28,7 @@ pub(crate) struct PictureInfo {
 
 impl PictureInfo {
     /// A picture of the file.
-    pub(crate) fn picture<'a>(&self, data: &'a [u8]) -> Result<PictureRef<'a>, Error> {
+    pub(crate) fn picture<'a>(&self, data: &'a [u8]) -> Result<PictureRef<'a>, PictureError> {
         PictureRef::with_depth(self.format, self.depth, self.size, data)
     }
 }

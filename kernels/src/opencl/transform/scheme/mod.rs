@@ -17,10 +17,10 @@ use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
-use crate::Error;
 use crate::opencl::device::Device;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::wavelet::{Element, Scheme, Wavelet};
+use crate::{DeviceError, OpenError};
 use common::params::Boundary;
 
 /// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
@@ -45,14 +45,14 @@ pub(crate) struct Tiles {
 }
 
 impl Tiles {
-    /// Builds the kernels of `scheme`; [`Error::SchemeNotFor`] if it is not generated.
+    /// Builds the kernels of `scheme`; [`OpenError::SchemeNotFor`] if it is not generated.
     pub(crate) fn new(
         device: &Device,
         scheme: Scheme,
         wavelet: Wavelet,
         element: Element,
         boundary: Boundary,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, OpenError> {
         let lifting = wavelet.lifting();
         let function = |name, direction| {
             let steps = step::steps(scheme, &lifting, boundary, direction)?;
@@ -62,7 +62,7 @@ impl Tiles {
             function("forward_steps", Direction::Forward).zip(function("inverse_steps", Direction::Inverse));
         let Some((forward, inverse)) = functions else {
             let (filter, instead) = (wavelet.to_string(), Scheme::Separable);
-            return Err(Error::SchemeNotFor { scheme, filter, element, instead });
+            return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
         };
         let tile = fitting(device, element, &forward, &inverse);
         let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
@@ -79,14 +79,14 @@ impl Tiles {
         [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, Error> {
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, DeviceError> {
         let groups = self.groups(self.forward, size.low_w, size.low_h);
         let launch = Launch::new(kernel(program, "scheme_forward", args)?, groups, self.tile);
         let rows = self.tile[1] - self.forward.up - self.forward.down;
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: 2 * self.forward.down })
     }
 
-    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch, Error> {
+    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch, DeviceError> {
         let size = &level.size;
         let from = [
             level.coarse.buffer.arg(),
@@ -106,7 +106,7 @@ impl Tiles {
 }
 
 /// With these options of `cl/shared/source.cl`.
-fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program, Error> {
+fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program, DeviceError> {
     device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
 }
 
@@ -157,11 +157,11 @@ impl<T> LevelKernels<T> for Tiles {
         size.w > 1 && size.h > 1 && !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, Error> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
         let to = [level.fine.buffer.arg(), level.fine.pitch.into()];
         Ok(vec![self.merge(&self.program, level, &to)?])
     }
@@ -171,12 +171,17 @@ impl<T> LevelKernels<T> for Tiles {
         device: &Device,
         level: &Level<'_, T>,
         from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, Error> {
+    ) -> Result<Option<RowsLaunch>, DeviceError> {
         let program = build(device, &self.texts, &from.options)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
-    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>, Error> {
+    fn inverse_to(
+        &self,
+        device: &Device,
+        level: &Level<'_, T>,
+        to: &Samples<'_>,
+    ) -> Result<Option<Launch>, DeviceError> {
         self.merge(&build(device, &self.texts, &to.options)?, level, &to.args).map(Some)
     }
 }
