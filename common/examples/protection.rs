@@ -17,7 +17,8 @@ use common::protection::{Protection, Protector};
 use common::pyramid::BlockLayout;
 use common::reassemble::{AssembledFrame, Reassembler};
 use common::session::LossEstimate;
-use common::units::{FrameId, FrameRate, Timestamp};
+use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::wire::media::MediaHeader;
 
 const FRAMES: u32 = 10_000;
 /// Of a frame at 20 Mbit/s.
@@ -69,14 +70,12 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
     let (params, layout) = (params(), BlockLayout::new(&params()));
     let interval = params.frame_rate.interval();
     let protector = Protector::new(protection, &layout);
-    let packets = |frame: &CodedFrame, id| {
-        packetise(frame, layout.coarse_blocks(), FrameId(id), Timestamp::from_us(0), MAX_DATAGRAM)
-    };
+    let packets = |frame: &CodedFrame| packetise(frame, layout.coarse_blocks(), MAX_DATAGRAM);
     // Coded bytes that leave room for headers and parity.
     let (mut coded, mut frame) = (gross, make_frame(&layout, gross));
     for _ in 0..20 {
-        let protected = protector.protect(packets(&frame, 0), loss, usize::MAX, OVERHEAD);
-        let sent: usize = protected.datagrams.iter().map(|datagram| datagram.bytes.len() + OVERHEAD).sum();
+        let protected = protector.protect(packets(&frame), loss, usize::MAX, OVERHEAD);
+        let sent: usize = protected.packets.iter().map(|packet| packet.bytes() + OVERHEAD).sum();
         coded = coded * gross / sent;
         frame = make_frame(&layout, coded);
     }
@@ -86,16 +85,17 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
     let mut reassembler = Reassembler::new(&params, FrameId(0), Timestamp::default());
     for id in 0..frames {
         let start = Timestamp::default() + interval * id;
-        let packets = packets(&frame, id);
-        let is_coarse = |packet: &&Packet| packet.first_block < layout.coarse_blocks();
-        let coarse: Vec<_> = packets.iter().filter(is_coarse).map(|packet| packet.bytes.clone()).collect();
+        let packets = packets(&frame);
+        let is_coarse = |packet: &&Packet| packet.begins_before(layout.coarse_blocks());
+        let coarse: Vec<_> =
+            packets.iter().filter(is_coarse).map(|packet| datagram(packet, &frame, FrameId(id))).collect();
         let began = Instant::now();
         let protected = protector.protect(packets, loss, gross, OVERHEAD);
         protecting.push(began.elapsed());
         tally.parity_share += protected.parity_wanted as f64 / gross as f64 / f64::from(frames);
-        let count = protected.datagrams.len() as u32;
-        for (place, datagram) in (0..).zip(protected.datagrams) {
-            network.push(datagram.bytes, start + interval * 3 / 4 * place / count);
+        let count = protected.packets.len() as u32;
+        for (place, packet) in (0..).zip(protected.packets) {
+            network.push(datagram(&packet, &frame, FrameId(id)), start + interval * 3 / 4 * place / count);
         }
         let end = start + interval;
         reassembling.push(Duration::ZERO);
@@ -123,6 +123,20 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
         times[times.len() / 2]
     });
     tally
+}
+
+fn datagram(packet: &Packet, frame: &CodedFrame, id: FrameId) -> Vec<u8> {
+    let header = MediaHeader {
+        sequence: SequenceNumber(0),
+        frame: id,
+        steps: frame.header,
+        capture: Timestamp::from_us(0),
+        sent_offset_us: 0,
+        is_last: false,
+        place: packet.place,
+        content: packet.content,
+    };
+    header.datagram(&packet.payload)
 }
 
 impl Tally {

@@ -102,7 +102,7 @@ fn parse_frame(bytes: &[u8], blocks: usize) -> Result<CodedFrame, DecodeError> {
     let step = StepIndex::new(*step).ok_or(DecodeError::Malformed("a frame's step is beyond the coarsest"))?;
     let header = FrameHeader { step, fine_blocks: u32::from_le_bytes([*a, *b, *c, 0]) };
     let mut frame = CodedFrame { header, ends: Vec::with_capacity(blocks), data: Vec::with_capacity(run.len()) };
-    for block in Run::parse(run, blocks).map_err(DecodeError::Malformed)? {
+    for block in Run::parse(run, blocks)? {
         frame.data.extend_from_slice(block);
         frame.ends.push(frame.data.len() as u32);
     }

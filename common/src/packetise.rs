@@ -3,33 +3,48 @@
 use std::ops::Range;
 
 use crate::coded::CodedFrame;
-use crate::units::{FrameId, SequenceNumber, Timestamp};
-use crate::wire::media::{BLOCKS_HEADER_BYTES, Content, FRAGMENT_HEADER_BYTES, MediaHeader, RUN_BLOCKS_MAX};
+use crate::wire::media::{BLOCKS_HEADER_BYTES, Content, FRAGMENT_HEADER_BYTES, RUN_BLOCKS_MAX, ShardPlace};
 use crate::wire::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
 
 /// Smallest datagram limit that is obeyed; QUIC always carries more.
 pub const DATAGRAM_BYTES_MIN: usize = 128;
 
-/// A datagram of a frame, complete but for [`crate::wire::media::stamp`].
+/// What a datagram of a frame holds. Its header is written when it leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Header and payload.
-    pub bytes: Vec<u8>,
-    /// Index of the first block that it carries.
-    pub first_block: usize,
+    /// What the payload is.
+    pub content: Content,
+    /// Its place in a protection group.
+    pub place: Option<ShardPlace>,
+    /// What follows the header.
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// Returns the length of the datagram, bytes.
+    pub fn bytes(&self) -> usize {
+        self.content.header_bytes() + self.payload.len()
+    }
+
+    /// Returns true if the frame is whole without it.
+    pub fn is_parity(&self) -> bool {
+        matches!(self.content, Content::Parity { .. })
+    }
+
+    /// Returns true if it carries blocks before block `index` of its frame.
+    pub fn begins_before(&self, index: usize) -> bool {
+        match self.content {
+            Content::Blocks { first: at, .. } | Content::Fragment { block: at, .. } => (at as usize) < index,
+            Content::Parity { .. } => false,
+        }
+    }
 }
 
 /// Cuts `frame` into datagrams of at most `max_datagram` bytes (at least [`DATAGRAM_BYTES_MIN`]): whole blocks
 /// in coding order, and a block that fits into no datagram in parts. With block `coarse_blocks` a new datagram begins:
 /// what protects the coarse ones protects nothing else.
-pub fn packetise(
-    frame: &CodedFrame,
-    coarse_blocks: usize,
-    id: FrameId,
-    capture: Timestamp,
-    max_datagram: usize,
-) -> Vec<Packet> {
-    let mut cutter = Cutter { frame, id, capture, max_datagram: max_datagram.max(DATAGRAM_BYTES_MIN), packets: vec![] };
+pub fn packetise(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) -> Vec<Packet> {
+    let mut cutter = Cutter { frame, max_datagram: max_datagram.max(DATAGRAM_BYTES_MIN), packets: vec![] };
     let payload_max = cutter.max_datagram - BLOCKS_HEADER_BYTES;
     // The open run: blocks `run`, whose lengths and data take `run_bytes`.
     let (mut run, mut run_bytes) = (0..0, 0);
@@ -57,8 +72,6 @@ pub fn packetise(
 
 struct Cutter<'a> {
     frame: &'a CodedFrame,
-    id: FrameId,
-    capture: Timestamp,
     max_datagram: usize,
     packets: Vec<Packet>,
 }
@@ -68,9 +81,9 @@ impl Cutter<'_> {
         if run.is_empty() {
             return;
         }
-        let mut bytes = self.start(Content::Blocks { first: run.start as u32, count: run.len() as u16 });
-        write_run(self.frame, run.clone(), &mut bytes);
-        self.packets.push(Packet { bytes, first_block: run.start });
+        let mut payload = Vec::with_capacity(self.max_datagram);
+        write_run(self.frame, run.clone(), &mut payload);
+        self.push(Content::Blocks { first: run.start as u32, count: run.len() as u16 }, payload);
     }
 
     /// Parts of even size, so that no datagram is almost empty.
@@ -80,26 +93,13 @@ impl Cutter<'_> {
         let part_bytes = block.len().div_ceil(parts);
         for (part, chunk) in block.chunks(part_bytes).enumerate() {
             let offset = (part * part_bytes) as u16;
-            let mut bytes = self.start(Content::Fragment { block: index as u32, total: block.len() as u16, offset });
-            bytes.extend_from_slice(chunk);
-            self.packets.push(Packet { bytes, first_block: index });
+            let content = Content::Fragment { block: index as u32, total: block.len() as u16, offset };
+            self.push(content, chunk.to_vec());
         }
     }
 
-    fn start(&self, content: Content) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.max_datagram);
-        let header = MediaHeader {
-            sequence: SequenceNumber(0),
-            frame: self.id,
-            steps: self.frame.header,
-            capture: self.capture,
-            sent_offset_us: 0,
-            is_last: false,
-            place: None,
-            content,
-        };
-        header.write(&mut bytes);
-        bytes
+    fn push(&mut self, content: Content, payload: Vec<u8>) {
+        self.packets.push(Packet { content, place: None, payload });
     }
 }
 
@@ -124,16 +124,14 @@ mod tests {
     /// Block indices and lengths found in the datagrams, fragments as (index, part length).
     fn contents(packets: &[Packet], max: usize) -> Vec<Vec<(usize, usize)>> {
         let content = |packet: &Packet| {
-            assert!(packet.bytes.len() <= max, "{} > {max}", packet.bytes.len());
-            match MediaHeader::parse(&packet.bytes).unwrap() {
-                (MediaHeader { content: Content::Blocks { first, count }, .. }, payload) => {
-                    let run = Run::parse(payload, count.into()).unwrap();
+            assert!(packet.bytes() <= max, "{} > {max}", packet.bytes());
+            match packet.content {
+                Content::Blocks { first, count } => {
+                    let run = Run::parse(&packet.payload, count.into()).unwrap();
                     run.enumerate().map(|(at, block)| (first as usize + at, block.len())).collect()
                 }
-                (MediaHeader { content: Content::Fragment { block, .. }, .. }, part) => {
-                    vec![(block as usize, part.len())]
-                }
-                (MediaHeader { content: Content::Parity { .. }, .. }, _) => vec![],
+                Content::Fragment { block, .. } => vec![(block as usize, packet.payload.len())],
+                Content::Parity { .. } => vec![],
             }
         };
         packets.iter().map(content).collect()
@@ -141,43 +139,43 @@ mod tests {
 
     #[test]
     fn blocks_stay_whole_and_in_order() {
-        let packets = packetise(&frame(&[60, 0, 20, 50, 0]), 0, FrameId(7), Timestamp::from_us(5), 130);
+        let packets = packetise(&frame(&[60, 0, 20, 50, 0]), 0, 130);
         assert_eq!(contents(&packets, 130), [vec![(0, 60), (1, 0), (2, 20)], vec![(3, 50), (4, 0)]]);
     }
 
     #[test]
     fn a_run_fills_its_datagram_to_the_last_byte() {
         // 128 = header 29, map 1, lengths 2, data 96.
-        let packets = packetise(&frame(&[48, 48]), 0, FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[48, 48]), 0, 128);
         assert_eq!(contents(&packets, 128), [[(0, 48), (1, 48)]]);
-        let packets = packetise(&frame(&[48, 49]), 0, FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[48, 49]), 0, 128);
         assert_eq!(contents(&packets, 128), [[(0, 48)], [(1, 49)]]);
     }
 
     #[test]
     fn coarse_blocks_have_datagrams_of_their_own() {
-        let packets = packetise(&frame(&[10, 0, 20, 10]), 2, FrameId(0), Timestamp::default(), 128);
+        let packets = packetise(&frame(&[10, 0, 20, 10]), 2, 128);
         assert_eq!(contents(&packets, 128), [[(0, 10), (1, 0)], [(2, 20), (3, 10)]]);
     }
 
     #[test]
     fn a_large_block_goes_in_even_parts() {
-        let packets = packetise(&frame(&[5, 100, 6]), 0, FrameId(0), Timestamp::default(), 0);
+        let packets = packetise(&frame(&[5, 100, 6]), 0, 0);
         assert_eq!(contents(&packets, 128), [[(0, 5)], [(1, 50)], [(1, 50)], [(2, 6)]]);
     }
 
     #[test]
     fn an_empty_picture_is_a_map() {
-        let packets = packetise(&frame(&[0; 2_000]), 0, FrameId(0), Timestamp::default(), 128);
-        assert_eq!(packets.iter().map(|packet| packet.bytes.len()).collect::<Vec<_>>(), [128, 128, 29 + 52]);
-        assert_eq!(packets[1].first_block, 99 * 8);
+        let packets = packetise(&frame(&[0; 2_000]), 0, 128);
+        assert_eq!(packets.iter().map(Packet::bytes).collect::<Vec<_>>(), [128, 128, 29 + 52]);
+        assert_eq!(packets.iter().map(|packet| packet.begins_before(99 * 8)).collect::<Vec<_>>(), [true, false, false]);
     }
 
     #[test]
     fn a_block_beyond_the_format_becomes_zero() {
-        let packets = packetise(&frame(&[BLOCK_BYTES_MAX + 1, 3]), 0, FrameId(0), Timestamp::default(), 1_000);
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX + 1, 3]), 0, 1_000);
         assert_eq!(contents(&packets, 1_000), [[(0, 0), (1, 3)]]);
-        let packets = packetise(&frame(&[BLOCK_BYTES_MAX]), 0, FrameId(0), Timestamp::default(), 40_000);
+        let packets = packetise(&frame(&[BLOCK_BYTES_MAX]), 0, 40_000);
         assert_eq!(contents(&packets, 40_000), [[(0, BLOCK_BYTES_MAX)]]);
     }
 }

@@ -12,6 +12,7 @@ use crate::params::StreamParams;
 use crate::protection::prepare;
 use crate::pyramid::BlockLayout;
 use crate::units::{FrameId, Timestamp};
+use crate::wire::PacketError;
 use crate::wire::media::MediaHeader;
 
 /// Frames that are put together side by side.
@@ -21,8 +22,9 @@ pub const WINDOW_FRAMES: usize = 3;
 const AHEAD_FRAMES_MIN: i128 = 64;
 /// Sources without a clock of their own may be this much faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
-/// Frames that may begin at once: those of a line that was dead as long as QUIC lets one be, but not fewer than these.
-const DEAD_LINE: Duration = Duration::from_secs(8);
+/// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than
+/// [`AHEAD_FRAMES_MIN`].
+pub const DEAD_LINE: Duration = Duration::from_secs(8);
 /// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more.
 /// Nothing is gained by coding a picture in more bytes than it has.
 const HELD_BYTES_MIN: usize = 8 << 20;
@@ -41,7 +43,7 @@ pub enum DatagramOutcome {
     /// Its frame is further ahead than a sender can be, or one of more than a sender can send.
     TooFarAhead,
     /// It is not a datagram of this stream; the text says why.
-    Malformed(&'static str),
+    Malformed(PacketError),
     /// No stream has begun.
     Unexpected,
 }
@@ -175,9 +177,9 @@ impl Reassembler {
         self.held.iter().map(|assembly| assembly.bytes() + assembly.shard_bytes()).sum()
     }
 
-    fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, &'static str> {
+    fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, PacketError> {
         if header.steps.fine_blocks as usize > self.blocks {
-            return Err("more fine blocks than blocks");
+            return Err(PacketError::FineBlocks);
         }
         let piece = Piece::check(header, payload, self.blocks)?;
         if !header.frame.is_newer_than(self.released) {
@@ -195,7 +197,7 @@ impl Reassembler {
         let room = self.bytes_max.saturating_sub(self.held.iter().map(Assembly::bytes).sum());
         let assembly = &mut self.held[at];
         if assembly.frame.frame.header != header.steps || assembly.frame.capture != header.capture {
-            return Err("contradicts an earlier datagram of its frame");
+            return Err(PacketError::Contradiction);
         }
         match assembly.take(piece, header, payload, room, &mut self.recovered)? {
             Brought::Nothing => return Ok(DatagramOutcome::Duplicate),

@@ -44,13 +44,12 @@ fn datagrams(id: u32) -> Vec<Vec<u8>> {
         frame.data.extend((0..len).map(|at| (at as u8).wrapping_add(id as u8)));
         frame.ends.push(frame.data.len() as u32);
     }
-    let packets = packetise(&frame, 0, FrameId(id), t(u64::from(id) * 20_000), 128);
+    let packets = packetise(&frame, 0, 128);
     assert_eq!(packets.len(), 4);
-    packets.into_iter().map(|packet| packet.bytes).collect()
+    packets.into_iter().map(|packet| datagram(id, packet.content, &packet.payload)).collect()
 }
 
 fn datagram(frame: u32, content: Content, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
     MediaHeader {
         sequence: SequenceNumber(0),
         frame: FrameId(frame),
@@ -61,9 +60,7 @@ fn datagram(frame: u32, content: Content, payload: &[u8]) -> Vec<u8> {
         place: None,
         content,
     }
-    .write(&mut bytes);
-    bytes.extend_from_slice(payload);
-    bytes
+    .datagram(payload)
 }
 
 fn part(frame: u32, block: u32, total: u16, offset: u16, bytes: &[u8]) -> Vec<u8> {

@@ -330,7 +330,7 @@ fn call(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: &mut Ti
         while let Some(event) = receiver.poll_event() {
             match event {
                 ReceiverEvent::Start(_) => receiver.ready(),
-                ReceiverEvent::Frame(arrived) => shown += u64::from(arrived.complete),
+                ReceiverEvent::Frame(arrived) => shown += u64::from(arrived.assembled.is_complete()),
                 other => panic!("{other:?}"),
             }
         }

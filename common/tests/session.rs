@@ -148,7 +148,7 @@ fn the_checks_notice_what_they_look_for() {
     let frame = world.last_frame.clone().unwrap();
     assert!(world.checker.on_frame(&frame).is_err_and(|why| why.contains("rise")));
     let mut late = frame;
-    late.id = FrameId(late.id.0 + 1);
+    late.assembled.id = late.assembled.id.next();
     late.released = late.released + ms(500);
     assert!(world.checker.on_frame(&late).is_err_and(|why| why.contains("deadline")));
 }
@@ -488,8 +488,8 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
                         last = None;
                     }
                     ReceiverEvent::Frame(frame) => {
-                        assert!(last.is_none_or(|last| frame.id.is_newer_than(last)));
-                        (last, shown) = (Some(frame.id), shown + 1);
+                        assert!(last.is_none_or(|last| frame.assembled.id.is_newer_than(last)));
+                        (last, shown) = (Some(frame.assembled.id), shown + 1);
                     }
                     _ => {}
                 }

@@ -9,7 +9,7 @@ use common::pyramid::BlockLayout;
 use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::{AGES_MAX, FEEDBACK_BYTES_MAX, FeedbackHeader};
-use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace, set_place, stamp};
+use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, Probe};
 use common::wire::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
 use common::wire::{DecodeError, PROTOCOL_VERSION};
@@ -66,8 +66,15 @@ fn golden_media_headers() {
     bytes.clear();
     header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
     assert_eq!(hex(&bytes), "11200000010203040506070809 0a0b1112131415161718191b1c1d1e1f2021".replace(' ', ""));
-    stamp(&mut bytes, SequenceNumber(0xaabb_ccdd), 0xffff_ffff, true);
-    set_place(&mut bytes, ShardPlace { group: 15, index: 0x41 });
+    bytes.clear();
+    let leaving = MediaHeader {
+        sequence: SequenceNumber(0xaabb_ccdd),
+        sent_offset_us: 0xffff_ffff,
+        is_last: true,
+        place: Some(ShardPlace { group: 15, index: 0x41 }),
+        ..header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 })
+    };
+    leaving.write(&mut bytes);
     assert_eq!(hex(&bytes), "19200f41ddccbbaa05060708090a0b111213141516ffffff1b1c1d1e1f2021");
     bytes.clear();
     let place = Some(ShardPlace { group: 1, index: 0x22 });

@@ -8,6 +8,7 @@ use common::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::params::{CodecParams, StreamParams};
 use common::pyramid::BlockLayout;
+use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
 use common::units::{FrameId, FrameRate, Timestamp};
 use kernels::Picture;
@@ -301,10 +302,12 @@ impl Open {
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
-        let coarse = (0..self.coarse_blocks).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
-        let missing = Missing { blocks: arrived.frame.missing(), coarse: coarse.count() };
+        let coarse =
+            (0..self.coarse_blocks).filter(|&index| arrived.assembled.frame.block(index) == BlockState::Missing);
+        let missing = Missing { blocks: arrived.assembled.frame.missing(), coarse: coarse.count() };
         let began = (stage.now)();
-        let ArrivedFrame { id, frame, capture, sent, last_received, released, stalled, .. } = arrived;
+        let ArrivedFrame { assembled, released, stalled } = arrived;
+        let AssembledFrame { id, frame, capture, sent, last_received, .. } = assembled;
         let before = Arc::clone(&self.stream);
         let work = move |decoder: &mut Box<dyn Decoder>| {
             decoder.decode(&frame, &mut picture)?;
@@ -395,17 +398,15 @@ mod tests {
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for id in 0..3 {
             let now = ticking();
-            let arrived = ArrivedFrame {
+            let assembled = AssembledFrame {
                 id: FrameId(id),
                 frame: nothing.clone(),
-                complete: false,
                 capture: now,
                 sent: now,
                 first_received: now,
                 last_received: now,
-                released: now,
-                stalled: Duration::ZERO,
             };
+            let arrived = ArrivedFrame { assembled, released: now, stalled: Duration::ZERO };
             stage.jobs.replace(Job::Frame { arrived, clock_offset_us: None });
         }
         stage.jobs.close();

@@ -6,6 +6,7 @@ use super::pings::Pings;
 use super::search::{RATE_MAX, Search};
 use crate::stats::{Percentiles, TimeHistogram};
 use crate::units::{Bitrate, Timestamp};
+use crate::wire::on_wire;
 use crate::wire::probe::{Arrived, Probe};
 
 /// Pings before there is any load.
@@ -31,8 +32,6 @@ const LOSS_MAX: f64 = 0.03;
 const ARRIVED_MIN: f64 = 0.9;
 /// Largest datagram sent, bytes; about what video has.
 const LOAD_BYTES_MAX: usize = 1_150;
-/// What a datagram costs below us, bytes (IPv4 20, UDP 8, QUIC 32).
-const LOWER_LAYERS_BYTES: usize = 60;
 
 /// What a link test has found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -206,7 +205,7 @@ impl Tester {
     }
 
     const fn wire_bits(&self) -> usize {
-        8 * (self.bytes + LOWER_LAYERS_BYTES)
+        8 * on_wire(self.bytes)
     }
 
     /// Bits a second at which a train arrived.

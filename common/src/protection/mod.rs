@@ -45,23 +45,22 @@ mod protector;
 mod recovery;
 
 pub use count::parity_shards;
-pub use protector::{Outgoing, Protected, Protector};
+pub use protector::{Protected, Protector};
 pub(crate) use recovery::{FrameShards, ParityShard};
 
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
-use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, PARITY_HEADER_BYTES};
+use crate::wire::PacketError;
+use crate::wire::media::{COMMON_HEADER_BYTES, Content, PARITY_HEADER_BYTES};
 
 /// Shards of a group, parity included.
 pub const SHARDS_MAX: usize = 256;
 /// Bytes of a shard: more than any datagram on a common network.
 pub const SHARD_BYTES_MAX: usize = 4096;
 /// What a datagram must leave free so that the parity shards of its group fit into datagrams of the same size.
-pub const PARITY_EXTRA_BYTES: usize = PARITY_HEADER_BYTES + SHARD_HEAD_BYTES + 1 - COMMON_BYTES;
+pub const PARITY_EXTRA_BYTES: usize = PARITY_HEADER_BYTES + SHARD_HEAD_BYTES + 1 - COMMON_HEADER_BYTES;
 
 const SHARD_HEAD_BYTES: usize = 3;
-/// The part of a media header that is not in the shard.
-const COMMON_BYTES: usize = FRAGMENT_HEADER_BYTES - 7;
 
 /// Whether frames are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +106,8 @@ fn code(
 
 /// The shard of a datagram, not padded.
 fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
-    let mut shard = Vec::with_capacity(SHARD_HEAD_BYTES + 7 + payload.len() + 1);
+    let mut shard =
+        Vec::with_capacity(SHARD_HEAD_BYTES + content.header_bytes() - COMMON_HEADER_BYTES + payload.len() + 1);
     shard.extend([content.kind(), 0, 0]);
     content.write(&mut shard);
     shard.extend_from_slice(payload);
@@ -117,11 +117,11 @@ fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A datagram's own part from its shard, or what is wrong with it.
-pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), &'static str> {
-    let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or("a shard of no bytes")?;
-    let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or("a shard shorter than it says")?;
+pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), PacketError> {
+    let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or(PacketError::ShardTooShort)?;
+    let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or(PacketError::ShardTooShort)?;
     match Content::parse(kind, bytes)? {
-        (Content::Parity { .. }, _) => Err("parity of parity"),
+        (Content::Parity { .. }, _) => Err(PacketError::ParityOfParity),
         parsed => Ok(parsed),
     }
 }

@@ -5,7 +5,7 @@ use super::{Protection, SHARD_BYTES_MAX, SHARDS_MAX, code, prepare, write_shard}
 use crate::packetise::Packet;
 use crate::pyramid::BlockLayout;
 use crate::session::LossEstimate;
-use crate::wire::media::{Content, GROUPS_MAX, MediaHeader, PARITY_HEADER_BYTES, ShardPlace, set_place};
+use crate::wire::media::{Content, GROUPS_MAX, PARITY_HEADER_BYTES, ShardPlace};
 
 /// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before: several dB.
 const COARSE_COST: f64 = 2_000.0;
@@ -20,21 +20,12 @@ const MIDDLE_PARITY_MAX: f64 = 0.4;
 /// Data shards of a group.
 const GROUP_DATA_MAX: usize = SHARDS_MAX / 2;
 
-/// A datagram to be sent, complete but for [`crate::wire::media::stamp`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outgoing {
-    /// Header and payload.
-    pub bytes: Vec<u8>,
-    /// Whether the frame is whole without it.
-    pub is_parity: bool,
-}
-
 /// A frame ready to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Protected {
     /// Coarse datagrams first. Parity lies among data that is less important than its own, evenly and as far away as
     /// it can, so that one burst does not take both.
-    pub datagrams: Vec<Outgoing>,
+    pub packets: Vec<Packet>,
     /// Bytes of all the parity that the loss calls for, overhead included, whether or not there was room for it.
     pub parity_wanted: usize,
 }
@@ -59,7 +50,7 @@ impl Protector {
     /// Protects a frame's `packets`, which are in coding order, with at most `room` bytes of parity, each datagram
     /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room.
     pub fn protect(&self, mut packets: Vec<Packet>, loss: LossEstimate, room: usize, overhead: usize) -> Protected {
-        let before = |block| packets.iter().take_while(|packet: &&Packet| packet.first_block < block).count();
+        let before = |block| packets.iter().take_while(|packet: &&Packet| packet.begins_before(block)).count();
         let (coarse_end, middle_end) = (before(self.coarse_blocks), before(self.finest_start));
         let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
         let mut parity_wanted = 0;
@@ -89,12 +80,12 @@ impl Protector {
                 }
             }
         }
-        let mut data = packets.into_iter().map(|packet| Outgoing { bytes: packet.bytes, is_parity: false });
-        let mut datagrams: Vec<_> = data.by_ref().take(coarse_end).collect();
+        let mut data = packets.into_iter();
+        let mut packets: Vec<_> = data.by_ref().take(coarse_end).collect();
         let middle = data.by_ref().take(middle_end - coarse_end).collect::<Vec<_>>();
         let finest = interleave(data.collect(), middle_parity);
-        datagrams.extend(interleave(middle.into_iter().chain(finest).collect(), coarse_parity));
-        Protected { datagrams, parity_wanted }
+        packets.extend(interleave(middle.into_iter().chain(finest).collect(), coarse_parity));
+        Protected { packets, parity_wanted }
     }
 }
 
@@ -136,44 +127,37 @@ fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) ->
 
 /// The group's data shards, all of the same even size.
 fn shards(packets: &[Packet], group: &Group) -> Vec<Vec<u8>> {
-    let members = group.members.iter().filter_map(|&member| MediaHeader::parse(&packets[member].bytes).ok());
-    let mut shards: Vec<_> = members.map(|(header, payload)| write_shard(&header.content, payload)).collect();
+    let members = group.members.iter().map(|&member| &packets[member]);
+    let mut shards: Vec<_> = members.map(|packet| write_shard(&packet.content, &packet.payload)).collect();
     let bytes = shards.iter().map(Vec::len).max().unwrap_or(0).next_multiple_of(2);
     shards.iter_mut().for_each(|shard| shard.resize(bytes, 0));
     shards
 }
 
-/// Gives the group's packets their places and returns its parity datagrams.
-fn protect_group(packets: &mut [Packet], group: &Group, number: u8, shards: &[Vec<u8>]) -> Vec<Vec<u8>> {
+/// Gives the group's packets their places and returns its parity packets.
+fn protect_group(packets: &mut [Packet], group: &Group, number: u8, shards: &[Vec<u8>]) -> Vec<Packet> {
     let data = group.members.len();
     let shard_bytes = shards.first().map_or(0, Vec::len);
-    let bounded = shard_bytes <= SHARD_BYTES_MAX && data + group.parity <= SHARDS_MAX && shards.len() == data;
+    let bounded = shard_bytes <= SHARD_BYTES_MAX && data + group.parity <= SHARDS_MAX;
     if group.parity == 0 || !bounded {
         return vec![];
     }
     let Ok(parity) = code(shards, group.parity, shard_bytes) else { return vec![] };
     for (index, &member) in group.members.iter().enumerate() {
-        set_place(&mut packets[member].bytes, ShardPlace { group: number, index: index as u8 });
+        packets[member].place = Some(ShardPlace { group: number, index: index as u8 });
     }
-    let Ok((header, _)) = MediaHeader::parse(&packets[group.members[0]].bytes) else { return vec![] };
-    let datagram = |(index, shard): (usize, &Vec<u8>)| {
-        let mut bytes = Vec::with_capacity(PARITY_HEADER_BYTES + shard.len());
-        let place = Some(ShardPlace { group: number, index: (data + index) as u8 });
-        let content = Content::Parity { data: data as u8, parity: parity.len() as u8 };
-        MediaHeader { place, content, ..header }.write(&mut bytes);
-        bytes.extend_from_slice(shard);
-        bytes
-    };
-    parity.iter().enumerate().map(datagram).collect()
+    let content = Content::Parity { data: data as u8, parity: parity.len() as u8 };
+    let places = (data..).map(|index| Some(ShardPlace { group: number, index: index as u8 }));
+    places.zip(parity).map(|(place, payload)| Packet { content, place, payload }).collect()
 }
 
 /// `among` with `parity` spread evenly between and behind.
-fn interleave(among: Vec<Outgoing>, parity: Vec<Vec<u8>>) -> Vec<Outgoing> {
+fn interleave(among: Vec<Packet>, parity: Vec<Packet>) -> Vec<Packet> {
     let (among_len, parity_len) = (among.len(), parity.len());
     let mut spread = Vec::with_capacity(among_len + parity_len);
-    let mut parity = parity.into_iter().map(|bytes| Outgoing { bytes, is_parity: true }).enumerate().peekable();
-    for (at, datagram) in among.into_iter().enumerate() {
-        spread.push(datagram);
+    let mut parity = parity.into_iter().enumerate().peekable();
+    for (at, packet) in among.into_iter().enumerate() {
+        spread.push(packet);
         let is_due = |index: usize| (index + 1) * among_len < (at + 1) * (parity_len + 1);
         while let Some((_, parity)) = parity.next_if(|(index, _)| is_due(*index)) {
             spread.push(parity);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use reed_solomon_simd::ReedSolomonDecoder;
 
 use super::{SHARD_BYTES_MAX, SHARDS_MAX, write_shard};
+use crate::wire::PacketError;
 use crate::wire::media::{Content, ShardPlace};
 
 /// Bytes of shards kept per frame. What comes beyond is decoded but of no help to others.
@@ -48,15 +49,15 @@ pub(crate) struct ParityShard<'a> {
 
 impl<'a> ParityShard<'a> {
     /// A shard of a group of `data` and `parity` shards, or what is wrong with it.
-    pub(crate) fn check(place: ShardPlace, data: u8, parity: u8, bytes: &'a [u8]) -> Result<Self, &'static str> {
+    pub(crate) fn check(place: ShardPlace, data: u8, parity: u8, bytes: &'a [u8]) -> Result<Self, PacketError> {
         let shape = Shape { data: data.into(), parity: parity.into(), shard_bytes: bytes.len() };
         if shape.data == 0 || shape.data + shape.parity > SHARDS_MAX {
-            return Err("a protection group of no data or too many shards");
+            return Err(PacketError::GroupSize);
         }
         let index = usize::from(place.index).checked_sub(shape.data).filter(|&index| index < shape.parity);
-        let index = index.ok_or("a parity shard that is none of its group's")?;
+        let index = index.ok_or(PacketError::ParityIndex)?;
         if bytes.is_empty() || bytes.len() > SHARD_BYTES_MAX || !bytes.len().is_multiple_of(2) {
-            return Err("a parity shard of no, odd or too many bytes");
+            return Err(PacketError::ParityBytes);
         }
         Ok(Self { group: place.group, index, shape, bytes })
     }
@@ -77,10 +78,10 @@ impl FrameShards {
     }
 
     /// Keeps a parity shard: whether it is new, or what is wrong with it.
-    pub(crate) fn keep_parity(&mut self, shard: &ParityShard<'_>) -> Result<bool, &'static str> {
+    pub(crate) fn keep_parity(&mut self, shard: &ParityShard<'_>) -> Result<bool, PacketError> {
         let group = self.groups.entry(shard.group).or_default();
         if *group.shape.get_or_insert(shard.shape) != shard.shape {
-            return Err("contradicts an earlier parity shard of its group");
+            return Err(PacketError::Contradiction);
         }
         let has_room = self.bytes + shard.bytes.len() <= KEPT_BYTES_MAX;
         if group.is_closed || group.parity.contains_key(&shard.index) || !has_room {
@@ -93,7 +94,7 @@ impl FrameShards {
 
     /// The missing data shards of a group, if enough of it is there; it is closed then. An error says why its shards
     /// cannot be one group's.
-    pub(crate) fn recover(&mut self, number: u8) -> Result<Vec<Vec<u8>>, &'static str> {
+    pub(crate) fn recover(&mut self, number: u8) -> Result<Vec<Vec<u8>>, PacketError> {
         let Some(group) = self.groups.get_mut(&number) else { return Ok(vec![]) };
         let Some(shape) = group.shape.filter(|_| !group.is_closed) else { return Ok(vec![]) };
         if group.data.len() + group.parity.len() < shape.data {
@@ -113,15 +114,15 @@ impl FrameShards {
 }
 
 impl Group {
-    fn rebuild(&self, shape: Shape) -> Result<Vec<Vec<u8>>, &'static str> {
+    fn rebuild(&self, shape: Shape) -> Result<Vec<Vec<u8>>, PacketError> {
         let fits = |(&index, shard): (&usize, &Vec<u8>)| index < shape.data && shard.len() <= shape.shard_bytes;
         if !self.data.iter().all(fits) {
-            return Err("data shards that are not of the group their parity is of");
+            return Err(PacketError::OtherGroup);
         }
         if shape.data == 1 {
             return Ok(self.parity.values().take(1).cloned().collect());
         }
-        self.decode(shape).map_err(|_| "shards that the code cannot hold")
+        self.decode(shape).map_err(|_| PacketError::NotDecodable)
     }
 
     fn decode(&self, shape: Shape) -> Result<Vec<Vec<u8>>, reed_solomon_simd::Error> {

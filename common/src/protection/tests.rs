@@ -10,7 +10,7 @@ use crate::params::{CodecParams, StreamParams};
 use crate::pyramid::BlockLayout;
 use crate::reassemble::{DatagramOutcome, Reassembler};
 use crate::session::LossEstimate;
-use crate::units::{FrameId, FrameRate, Timestamp};
+use crate::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use crate::wire::media::{MediaHeader, ShardPlace};
 
 const OVERHEAD: usize = 60;
@@ -44,24 +44,37 @@ fn frame() -> CodedFrame {
 
 fn packets() -> Vec<Packet> {
     let max = MAX_DATAGRAM - PARITY_EXTRA_BYTES;
-    packetise(&frame(), layout().coarse_blocks(), FrameId(0), Timestamp::from_us(9), max)
+    packetise(&frame(), layout().coarse_blocks(), max)
+}
+
+fn of_frame() -> MediaHeader {
+    MediaHeader {
+        sequence: SequenceNumber(0),
+        frame: FrameId(0),
+        steps: frame().header,
+        capture: Timestamp::from_us(9),
+        sent_offset_us: 0,
+        is_last: false,
+        place: None,
+        content: Content::Parity { data: 130, parity: 126 },
+    }
+}
+
+fn datagram(packet: &Packet) -> Vec<u8> {
+    MediaHeader { place: packet.place, content: packet.content, ..of_frame() }.datagram(&packet.payload)
 }
 
 fn protect(loss: LossEstimate, room: usize) -> Protected {
     Protector::new(Protection::Auto, &layout()).protect(packets(), loss, room, OVERHEAD)
 }
 
-fn header(datagram: &Outgoing) -> MediaHeader {
-    MediaHeader::parse(&datagram.bytes).unwrap().0
-}
-
 /// By group: (data, parity) datagrams; group 0 are those without one.
 fn groups(protected: &Protected) -> Vec<(usize, usize)> {
     let mut groups = vec![];
-    for datagram in &protected.datagrams {
-        let group = header(datagram).place.map_or(0, |place| usize::from(place.group));
+    for packet in &protected.packets {
+        let group = packet.place.map_or(0, |place| usize::from(place.group));
         groups.resize(groups.len().max(group + 1), (0, 0));
-        *(if datagram.is_parity { &mut groups[group].1 } else { &mut groups[group].0 }) += 1;
+        *(if packet.is_parity() { &mut groups[group].1 } else { &mut groups[group].0 }) += 1;
     }
     groups
 }
@@ -83,7 +96,7 @@ fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
     let calm = protect(LossEstimate::default(), usize::MAX);
     assert_eq!(groups(&calm)[1..], [(1, 1)]);
     let lossy = groups(&protect(LOSS, usize::MAX));
-    let finest = packets().iter().filter(|packet| packet.first_block >= layout().finest_start()).count();
+    let finest = packets().iter().filter(|packet| !packet.begins_before(layout().finest_start())).count();
     let (coarse, middle) = (lossy[1], lossy[2]);
     assert!(coarse.0 == 1 && coarse.1 > 1 && middle.1 > middle.0 / 10 && middle.1 <= middle.0, "{lossy:?}");
     assert_eq!((lossy.len(), lossy[0]), (3, (finest, 0)));
@@ -98,8 +111,8 @@ fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
     let wanted = protect(LOSS, usize::MAX).parity_wanted;
     for room in [0, 900, 3_000, wanted - 1, wanted] {
         let protected = protect(LOSS, room);
-        let parity = protected.datagrams.iter().filter(|datagram| datagram.is_parity);
-        let bytes: usize = parity.clone().map(|parity| parity.bytes.len() + OVERHEAD).sum();
+        let parity = protected.packets.iter().filter(|packet| packet.is_parity());
+        let bytes: usize = parity.clone().map(|parity| parity.bytes() + OVERHEAD).sum();
         assert_eq!(protected.parity_wanted, wanted);
         assert!(bytes <= room || parity.count() == 1, "{bytes} in {room}");
         assert!(room < wanted || bytes == wanted);
@@ -109,15 +122,15 @@ fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
 #[test]
 fn datagrams_stay_within_the_limit_and_a_burst_spares_data_or_parity() {
     let protected = protect(LOSS, usize::MAX);
-    let datagrams = &protected.datagrams;
-    assert!(datagrams.iter().all(|datagram| datagram.bytes.len() <= MAX_DATAGRAM));
-    let longest = datagrams.iter().filter(|datagram| datagram.is_parity).map(|parity| parity.bytes.len()).max();
+    let packets = &protected.packets;
+    assert!(packets.iter().all(|packet| packet.bytes() <= MAX_DATAGRAM));
+    let longest = packets.iter().filter(|packet| packet.is_parity()).map(Packet::bytes).max();
     assert!(longest > Some(MAX_DATAGRAM - 250));
     let places = |group: u8, is_parity: bool| {
-        let is_it = move |datagram: &Outgoing| {
-            datagram.is_parity == is_parity && header(datagram).place.is_some_and(|place| place.group == group)
+        let is_it = move |packet: &Packet| {
+            packet.is_parity() == is_parity && packet.place.is_some_and(|place| place.group == group)
         };
-        datagrams.iter().enumerate().filter(move |(_, datagram)| is_it(datagram)).map(|(at, _)| at)
+        packets.iter().enumerate().filter(move |(_, packet)| is_it(packet)).map(|(at, _)| at)
     };
     let gap = places(1, true).min().unwrap() - places(1, false).max().unwrap();
     assert!(gap >= 4, "coarse parity {gap} behind its data");
@@ -132,7 +145,7 @@ fn many_datagrams_make_groups_of_few() {
         .map(|_| {
             let mut packet = packets()[1].clone();
             let len = 100 + random.below(100) as usize;
-            packet.bytes.truncate(len);
+            packet.payload.truncate(len);
             packet
         })
         .collect();
@@ -149,22 +162,22 @@ fn a_frame_is_whole_if_each_group_has_as_many_shards_as_data() {
     let mut random = Random::new(5);
     for trial in 0..50 {
         // As many datagrams of each group vanish as it has parity, others in each trial; then they come in any order.
-        let mut datagrams: Vec<_> = protected.datagrams.iter().collect();
+        let mut datagrams: Vec<_> = protected.packets.iter().collect();
         for at in (1..datagrams.len()).rev() {
             datagrams.swap(at, random.below(at as u64 + 1) as usize);
         }
         let mut to_lose: Vec<_> = counts.iter().map(|group| group.1).collect();
-        datagrams.retain(|datagram| match header(datagram).place {
+        datagrams.retain(|packet| match packet.place {
             Some(place) if to_lose[usize::from(place.group)] > 0 => {
                 to_lose[usize::from(place.group)] -= 1;
                 false
             }
             _ => true,
         });
-        let lost_data = datagrams.iter().filter(|datagram| !datagram.is_parity).count();
+        let lost_data = datagrams.iter().filter(|datagram| !datagram.is_parity()).count();
         let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
         for datagram in datagrams {
-            let outcome = reassembler.on_datagram(&datagram.bytes, Timestamp::default());
+            let outcome = reassembler.on_datagram(&self::datagram(datagram), Timestamp::default());
             assert!(matches!(outcome, DatagramOutcome::Accepted | DatagramOutcome::Duplicate), "{trial}: {outcome:?}");
         }
         let whole = reassembler.poll_frame().unwrap();
@@ -178,7 +191,7 @@ fn a_frame_is_whole_if_each_group_has_as_many_shards_as_data() {
 #[test]
 fn lies_in_a_parity_header_are_malformed_and_open_no_frame() {
     let protected = protect(LOSS, usize::MAX);
-    let parity = &protected.datagrams.iter().find(|datagram| datagram.is_parity).unwrap().bytes;
+    let parity = &datagram(protected.packets.iter().find(|packet| packet.is_parity()).unwrap());
     let changed = |changes: &[(usize, u8)], len: usize| {
         let mut bytes = parity.clone();
         changes.iter().for_each(|&(at, value)| bytes[at] = value);
@@ -220,8 +233,8 @@ fn changed_shards_are_counted_and_never_believed_beyond_their_frame() {
     let (mut rebuilt, mut refused) = (0, 0);
     for trial in 0..300 {
         let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
-        for datagram in &protected.datagrams {
-            let mut bytes = datagram.bytes.clone();
+        for packet in &protected.packets {
+            let mut bytes = datagram(packet);
             if random.chance(0.1) {
                 continue;
             }
@@ -246,14 +259,10 @@ fn changed_shards_are_counted_and_never_believed_beyond_their_frame() {
 fn shards_kept_are_bounded() {
     let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
     let mut kept = 0;
-    let of_frame = MediaHeader::parse(&packets()[0].bytes).unwrap().0;
     for group in 1..=15 {
         for index in 130..=255 {
-            let content = Content::Parity { data: 130, parity: 126 };
             let place = Some(ShardPlace { group, index });
-            let mut bytes = Vec::new();
-            MediaHeader { place, content, ..of_frame }.write(&mut bytes);
-            bytes.resize(PARITY_HEADER_BYTES + SHARD_BYTES_MAX, 1);
+            let bytes = MediaHeader { place, ..of_frame() }.datagram(&[1; SHARD_BYTES_MAX]);
             kept += u32::from(reassembler.on_datagram(&bytes, Timestamp::default()) == DatagramOutcome::Accepted);
             assert!(reassembler.held_bytes() <= KEPT_BYTES_MAX);
         }

@@ -5,16 +5,21 @@ use std::ops::Range;
 
 use super::{AssembledFrame, Recovered};
 use crate::coded::{BlockState, ReceivedFrame};
+use crate::packetise::DATAGRAM_BYTES_MIN;
 use crate::protection::{FrameShards, ParityShard, read_shard};
 use crate::units::Timestamp;
-use crate::wire::media::{Content, MediaHeader};
+use crate::wire::PacketError;
+use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, MediaHeader};
 use crate::wire::run::{BLOCK_BYTES_MAX, Run};
 
 /// Bytes that a frame may have per block: twice what 1024 coefficients of 32 bits take.
 pub(super) const BYTES_PER_BLOCK_MAX: usize = 8192;
 /// Smallest part of a block, unless it is the last.
 const PART_BYTES_MIN: usize = 32;
-const TOO_MANY_BYTES: &str = "more bytes than a frame can have";
+const _: () = assert!(
+    (DATAGRAM_BYTES_MIN - FRAGMENT_HEADER_BYTES) / 2 >= PART_BYTES_MIN,
+    "the even parts of a block fill more than half of their datagrams"
+);
 
 /// A payload that has been checked on its own.
 pub(super) enum Piece<'a> {
@@ -24,36 +29,36 @@ pub(super) enum Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, &'static str> {
+    pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, PacketError> {
         match header.content {
             Content::Blocks { first, count } => {
                 let (first, count) = (first as usize, usize::from(count));
                 if count == 0 {
-                    return Err("a run of no blocks");
+                    return Err(PacketError::EmptyRun);
                 }
                 if first + count > blocks {
-                    return Err("a run beyond the last block");
+                    return Err(PacketError::BeyondLastBlock);
                 }
                 if payload.len() > BYTES_PER_BLOCK_MAX * blocks {
-                    return Err(TOO_MANY_BYTES);
+                    return Err(PacketError::TooManyBytes);
                 }
                 Ok(Self::Run { first, blocks: Run::parse(payload, count)? })
             }
             Content::Fragment { block, total, offset } => {
                 let (block, total, offset) = (block as usize, usize::from(total), usize::from(offset));
                 if block >= blocks {
-                    return Err("a part of a block beyond the last");
+                    return Err(PacketError::BeyondLastBlock);
                 }
                 if total > BLOCK_BYTES_MAX.min(BYTES_PER_BLOCK_MAX * blocks) || offset + payload.len() > total {
-                    return Err("a part beyond the end of its block");
+                    return Err(PacketError::BeyondBlock);
                 }
                 if payload.len() < PART_BYTES_MIN && (payload.is_empty() || offset + payload.len() < total) {
-                    return Err("a part of too few bytes");
+                    return Err(PacketError::PartTooShort);
                 }
                 Ok(Self::Part { block, total, offset, bytes: payload })
             }
             Content::Parity { data, parity } => {
-                let place = header.place.ok_or("a parity shard of no group")?;
+                let place = header.place.ok_or(PacketError::ParityWithoutGroup)?;
                 Ok(Self::Parity(ParityShard::check(place, data, parity, payload)?))
             }
         }
@@ -102,7 +107,7 @@ impl Assembly {
         payload: &[u8],
         room: usize,
         recovered: &mut Recovered,
-    ) -> Result<Brought, &'static str> {
+    ) -> Result<Brought, PacketError> {
         let room_max = BYTES_PER_BLOCK_MAX * self.frame.frame.block_count();
         let bytes_max = self.bytes.saturating_add(room).min(room_max);
         let mut brought = match piece {
@@ -144,20 +149,20 @@ impl Assembly {
     }
 
     /// Adds a data shard as if its datagram had come; the rest of its header is that of any datagram of its frame.
-    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader, bytes_max: usize) -> Result<bool, &'static str> {
+    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader, bytes_max: usize) -> Result<bool, PacketError> {
         let (content, payload) = read_shard(shard)?;
         let header = MediaHeader { place: None, content, ..*of_frame };
         self.add(Piece::check(&header, payload, self.frame.frame.block_count())?, bytes_max)
     }
 
     /// Whether the piece brought something new.
-    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, &'static str> {
+    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, PacketError> {
         match piece {
             Piece::Run { first, blocks } => {
                 let mut is_new = false;
                 for (index, block) in (first..).zip(blocks) {
                     if self.bytes + block.len() > bytes_max {
-                        return Err(TOO_MANY_BYTES);
+                        return Err(PacketError::TooManyBytes);
                     }
                     if self.frame.frame.insert(index, block) {
                         self.bytes += block.len();
@@ -172,13 +177,13 @@ impl Assembly {
                 }
                 if !self.parts.contains_key(&block) {
                     if self.bytes + total > bytes_max {
-                        return Err(TOO_MANY_BYTES);
+                        return Err(PacketError::TooManyBytes);
                     }
                     self.bytes += total;
                 }
                 let partial = self.parts.entry(block).or_insert_with(|| PartialBlock::new(total));
                 if partial.bytes.len() != total {
-                    return Err("contradicts an earlier part of its block");
+                    return Err(PacketError::Contradiction);
                 }
                 let is_new = partial.fill(offset, bytes);
                 if partial.holes.is_empty()

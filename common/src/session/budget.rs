@@ -13,10 +13,8 @@ use std::time::Duration;
 
 use crate::units::Bitrate;
 use crate::wire::media::BLOCKS_HEADER_BYTES;
+use crate::wire::on_wire;
 
-/// What a datagram costs below us: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
-/// 4 % of a full one. IPv6 takes 20 more.
-pub(super) const LOWER_LAYERS_BYTES: usize = 60;
 /// Media header and the rounding of a run's map.
 const HEADER_BYTES: usize = BLOCKS_HEADER_BYTES + 1;
 /// Parity takes at most this part of a frame.
@@ -67,7 +65,7 @@ impl Budget {
     /// Bytes that a coded frame may have.
     pub(super) fn coded(&self) -> usize {
         let left = (self.gross - self.parity.min(self.gross / PARITY_PART)) as u128;
-        let around = self.packets * (HEADER_BYTES + LOWER_LAYERS_BYTES);
+        let around = self.packets * on_wire(HEADER_BYTES);
         let coded = (left * self.coded as u128 / (self.coded + around).max(1) as u128) as usize;
         coded.max(self.smallest)
     }
@@ -79,11 +77,6 @@ impl Budget {
         }
         self.parity = parity;
     }
-}
-
-/// What a datagram of `bytes` takes on the wire.
-pub(super) const fn on_wire(bytes: usize) -> usize {
-    bytes + LOWER_LAYERS_BYTES
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use super::backlog::Backlog;
 use super::jitter::Jitter;
 use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
-use crate::coded::ReceivedFrame;
 use crate::params::StreamParams;
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
 use crate::units::{FrameId, Timestamp};
@@ -16,20 +15,8 @@ use crate::wire::media::MediaHeader;
 /// A frame to decode and show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivedFrame {
-    /// Its number; later frames have higher ones.
-    pub id: FrameId,
-    /// Its blocks.
-    pub frame: ReceivedFrame,
-    /// Whether every block is there.
-    pub complete: bool,
-    /// When it was captured, sender's clock.
-    pub capture: Timestamp,
-    /// When the last datagram that brought something left, sender's clock.
-    pub sent: Timestamp,
-    /// When the first datagram came.
-    pub first_received: Timestamp,
-    /// When the last datagram that brought something came.
-    pub last_received: Timestamp,
+    /// What came of it; later frames have higher numbers.
+    pub assembled: AssembledFrame,
     /// When it was released to the decoder.
     pub released: Timestamp,
     /// How long this program has not run when it should have, in all until then.
@@ -133,8 +120,7 @@ impl Inbound {
         self.jitter.on_frame(frame.last_received.since(self.arrival.expected(&frame, self.interval)));
         counters.jitter_us = self.jitter.jitter_us();
         counters.lateness_us_p95 = self.jitter.lateness_us_p95();
-        let complete = frame.is_complete();
-        if complete {
+        if frame.is_complete() {
             self.arrival.on_complete(frame.capture, frame.last_received);
             counters.frames_complete += 1;
         } else {
@@ -143,17 +129,7 @@ impl Inbound {
         }
         counters.frames_lost += u64::try_from(frame.id.ahead_of(self.last_released)).unwrap_or(1).saturating_sub(1);
         self.last_released = frame.id;
-        Some(ArrivedFrame {
-            id: frame.id,
-            frame: frame.frame,
-            complete,
-            capture: frame.capture,
-            sent: frame.sent,
-            first_received: frame.first_received,
-            last_received: frame.last_received,
-            released: now,
-            stalled: self.reception.stalled(),
-        })
+        Some(ArrivedFrame { assembled: frame, released: now, stalled: self.reception.stalled() })
     }
 
     fn is_stale(&self, capture: Timestamp, now: Timestamp) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::protection::Outgoing;
+use crate::packetise::Packet;
 use crate::units::Timestamp;
 
 /// Shortest time between two bursts: timers are no finer.
@@ -17,7 +17,7 @@ pub(super) fn pacing_span(interval: Duration) -> Duration {
 #[derive(Debug)]
 struct Scheduled {
     at: Timestamp,
-    datagram: Outgoing,
+    packet: Packet,
 }
 
 /// Datagrams with the time at which each may leave.
@@ -36,26 +36,26 @@ pub(super) struct Dropped {
 }
 
 impl Pacer {
-    /// Replaces all that is queued by `datagrams`, of which the first burst may leave at `now` and the others evenly
+    /// Replaces all that is queued by `packets`, of which the first burst may leave at `now` and the others evenly
     /// within `span`.
-    pub(super) fn start(&mut self, datagrams: Vec<Outgoing>, now: Timestamp, span: Duration) -> Dropped {
+    pub(super) fn start(&mut self, packets: Vec<Packet>, now: Timestamp, span: Duration) -> Dropped {
         let dropped = self.clear();
-        let total = datagrams.len();
+        let total = packets.len();
         let bursts_max = (span.as_micros() / BURST_INTERVAL.as_micros()) as usize;
         let burst_len = total.div_ceil(bursts_max.clamp(1, total.max(1))).max(1);
         let bursts = total.div_ceil(burst_len).max(1);
-        for (place, datagram) in datagrams.into_iter().enumerate() {
+        for (place, packet) in packets.into_iter().enumerate() {
             let burst = place / burst_len;
             let at = now + span.mul_f64(burst as f64 / bursts as f64);
-            self.queue.push_back(Scheduled { at, datagram });
+            self.queue.push_back(Scheduled { at, packet });
         }
         dropped
     }
 
     /// The next datagram that may leave by `now`.
-    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Outgoing> {
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Packet> {
         let scheduled = self.queue.pop_front_if(|scheduled| scheduled.at <= now)?;
-        Some(scheduled.datagram)
+        Some(scheduled.packet)
     }
 
     /// When the next datagram may leave.
@@ -70,7 +70,7 @@ impl Pacer {
 
     /// Datagrams that have not left, parity not counted.
     pub(super) fn unsent(&self) -> usize {
-        self.queue.iter().filter(|scheduled| !scheduled.datagram.is_parity).count()
+        self.queue.iter().filter(|scheduled| !scheduled.packet.is_parity()).count()
     }
 
     /// Throws everything away.
@@ -84,20 +84,23 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::media::Content;
 
-    fn outgoing(number: u8, is_parity: bool) -> Outgoing {
-        Outgoing { bytes: vec![number], is_parity }
+    fn packet(number: u8, is_parity: bool) -> Packet {
+        let blocks = Content::Blocks { first: 0, count: 1 };
+        let content = if is_parity { Content::Parity { data: 1, parity: 1 } } else { blocks };
+        Packet { content, place: None, payload: vec![number] }
     }
 
     /// (time in us, datagram) in the order of leaving.
     fn schedule(datagrams: u8, span_us: u64) -> Vec<(u64, u8)> {
         let mut pacer = Pacer::default();
-        let datagrams = (0..datagrams).map(|number| outgoing(number, false)).collect();
+        let datagrams = (0..datagrams).map(|number| packet(number, false)).collect();
         pacer.start(datagrams, Timestamp::from_us(100), Duration::from_micros(span_us));
         let mut seen = Vec::new();
         while let Some(at) = pacer.next_at() {
             assert_eq!(pacer.poll(Timestamp::from_us(at.as_us() - 1)), None);
-            seen.extend(pacer.poll(at).map(|datagram| (at.as_us(), datagram.bytes[0])));
+            seen.extend(pacer.poll(at).map(|packet| (at.as_us(), packet.payload[0])));
         }
         seen
     }
@@ -132,9 +135,9 @@ mod tests {
     fn dropping_only_parity_cuts_no_frame() {
         let mut pacer = Pacer::default();
         let span = Duration::from_millis(5);
-        pacer.start(vec![outgoing(0, false), outgoing(1, true)], Timestamp::default(), span);
+        pacer.start(vec![packet(0, false), packet(1, true)], Timestamp::default(), span);
         pacer.poll(Timestamp::default());
-        let dropped = pacer.start(vec![outgoing(1, false), outgoing(2, false)], Timestamp::default(), span);
+        let dropped = pacer.start(vec![packet(1, false), packet(2, false)], Timestamp::default(), span);
         assert_eq!(dropped, Dropped { datagrams: 1, cuts_frame: false });
         assert_eq!(pacer.clear(), Dropped { datagrams: 2, cuts_frame: true });
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::sequence::SequenceTracker;
 use crate::units::{SequenceNumber, Timestamp};
-use crate::wire::feedback::{AGES_MAX, FeedbackHeader};
+use crate::wire::feedback::{AGES_MAX, FeedbackHeader, REORDER_DATAGRAMS};
 
 /// Time between feedbacks while media comes.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -17,11 +17,9 @@ const URGENT_WAIT_US: i64 = 4_000;
 const INTERVAL_IDLE: Duration = Duration::from_millis(20);
 /// Feedbacks in which each arrival is reported, so that one that is lost loses nothing.
 const REPEATS: usize = 2;
-/// Numbers below those due that are covered too: datagrams overtaken by so many others are still reported.
-const REORDER: usize = 32;
 /// Numbers that a feedback is the first to cover, at most; so many that have come are reported at once, since a fast
 /// link brings a large frame between two feedbacks.
-const NEW_MAX: usize = (AGES_MAX - REORDER) / REPEATS;
+const NEW_MAX: usize = (AGES_MAX - REORDER_DATAGRAMS) / REPEATS;
 /// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
 const REMEMBERED: usize = 8 * NEW_MAX;
 
@@ -136,7 +134,7 @@ impl Reception {
         // What this one does not reach is for the next.
         let rest = self.beyond(self.reported[REPEATS - 1]).saturating_sub(NEW_MAX);
         let end = self.arrivals.len() - rest;
-        let begin = self.arrivals.len().saturating_sub(self.beyond(self.reported[0]) + REORDER);
+        let begin = self.arrivals.len().saturating_sub(self.beyond(self.reported[0]) + REORDER_DATAGRAMS);
         let after = self.tracker.highest().0.wrapping_add(1).wrapping_sub(rest as u32);
         let header = FeedbackHeader {
             number: self.number,
@@ -281,7 +279,7 @@ mod tests {
             covered.push(FeedbackHeader::parse(&feedback).unwrap().1.len());
             assert!(covered.len() < 8);
         }
-        assert_eq!((covered[0], &covered[1..]), (AGES_MAX - REORDER, &[AGES_MAX; 6][..]));
+        assert_eq!((covered[0], &covered[1..]), (AGES_MAX - REORDER_DATAGRAMS, &[AGES_MAX; 6][..]));
         for (at, number) in (1..).zip([u32::MAX / 2, u32::MAX, 5, 0x8000_0000, 1 << 20]) {
             reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
             assert!(reception.arrivals.len() <= REMEMBERED);

@@ -17,10 +17,12 @@ use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
+use crate::coded::FrameHeader;
 use crate::params::StreamParams;
 use crate::protection::{Protection, Protector};
 use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
+use crate::wire::PacketError;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::run::{FRAME_HEADER_BYTES, map_bytes};
@@ -77,6 +79,7 @@ pub struct SenderSession {
 #[derive(Clone, Copy, Debug)]
 struct CurrentFrame {
     id: FrameId,
+    steps: FrameHeader,
     times: FrameTimes,
     coded_bytes: usize,
     /// Whether detail was left out because the target has fallen since the frame was coded.
@@ -193,7 +196,7 @@ impl SenderSession {
         outcome
     }
 
-    fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, &'static str> {
+    fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, PacketError> {
         let (header, ages) = FeedbackHeader::parse(datagram)?;
         self.arrivals.clear();
         let Some(fates) = self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? else {

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::loss::LossMeter;
 use crate::units::{SequenceNumber, Timestamp};
-use crate::wire::feedback::{Ages, FeedbackHeader};
+use crate::wire::PacketError;
+use crate::wire::feedback::{Ages, FeedbackHeader, REORDER_DATAGRAMS};
 
 /// Datagrams remembered: half a second of 400 Mbit/s.
 const REMEMBERED: usize = 1 << 14;
-/// A datagram that so many later ones have overtaken is lost. Feedback covers this much; see `reception.rs`.
-const REORDER: usize = 32;
 
 /// Feedbacks whose shortest way is remembered, and twice as many at most: 20 s.
 const FEEDBACKS_REMEMBERED: u32 = 2_000;
@@ -67,7 +66,7 @@ impl SentLog {
         ages: &Ages<'_>,
         arrivals: &mut Vec<Arrival>,
         loss: &mut LossMeter,
-    ) -> Result<Option<(u32, u32)>, &'static str> {
+    ) -> Result<Option<(u32, u32)>, PacketError> {
         let is_old = |last: u16| header.number.wrapping_sub(last) as i16 <= 0;
         if self.last_feedback.is_some_and(is_old) {
             return Ok(None);
@@ -75,7 +74,7 @@ impl SentLog {
         let base = i64::from(header.base.ahead_of(self.first));
         let end = base + ages.len() as i64;
         if !ages.is_empty() && end > self.open.len() as i64 {
-            return Err("a feedback reports a datagram that was never sent");
+            return Err(PacketError::NeverSent);
         }
         self.last_feedback = Some(header.number);
         for ((_, arrival), place) in ages.arrivals().zip(base..) {
@@ -93,7 +92,7 @@ impl SentLog {
             self.reported = end;
         }
         let mut fates = (0, 0);
-        while self.reported > REORDER {
+        while self.reported > REORDER_DATAGRAMS {
             let is_lost = self.open.front().is_some_and(|sent| !sent.arrived);
             loss.on_fate(is_lost);
             fates = (fates.0 + 1, fates.1 + u32::from(is_lost));
@@ -143,7 +142,7 @@ mod tests {
         Timestamp::from_us(us)
     }
 
-    fn feedback(log: &mut SentLog, number: u16, base: u32, ages: &[Option<u64>]) -> Result<Vec<Arrival>, &'static str> {
+    fn feedback(log: &mut SentLog, number: u16, base: u32, ages: &[Option<u64>]) -> Result<Vec<Arrival>, PacketError> {
         let header =
             FeedbackHeader { number, base: SequenceNumber(base), time: t(80_000), ..FeedbackHeader::default() };
         let bytes = header.encode(ages.iter().map(|arrival| arrival.map(t)));

@@ -17,6 +17,7 @@
 
 use std::time::Duration;
 
+use super::PacketError;
 use super::media::MEDIA_VERSION;
 use crate::units::{SequenceNumber, Timestamp};
 
@@ -26,6 +27,11 @@ pub const FEEDBACK_BYTES_MAX: usize = 1150;
 pub const FEEDBACK_HEADER_BYTES: usize = 22;
 /// Sequence numbers that one feedback can cover.
 pub const AGES_MAX: usize = (FEEDBACK_BYTES_MAX - FEEDBACK_HEADER_BYTES) / 2;
+
+/// A datagram that so many later ones have overtaken is lost to the sender. So the receiver covers as many numbers below
+/// those that are due, and a datagram overtaken by fewer is still reported.
+pub const REORDER_DATAGRAMS: usize = 32;
+const _: () = assert!(REORDER_DATAGRAMS < AGES_MAX, "a feedback covers new numbers, too");
 
 const KIND_FEEDBACK: u8 = 15;
 const UNSURE_UNIT_MS: u64 = 2;
@@ -78,14 +84,14 @@ impl FeedbackHeader {
     }
 
     /// Splits a datagram into what it says and the ages, or says why it is no feedback.
-    pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), &'static str> {
+    pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), PacketError> {
         let split = datagram.split_first_chunk::<FEEDBACK_HEADER_BYTES>();
-        let (head, ages) = split.ok_or("a feedback is shorter than its header")?;
+        let (head, ages) = split.ok_or(PacketError::ShorterThanHeader)?;
         if head[0] != MEDIA_VERSION << 4 | KIND_FEEDBACK {
-            return Err("not a feedback of this version");
+            return Err(PacketError::OtherVersion);
         }
         if ages.len() > 2 * AGES_MAX || !ages.len().is_multiple_of(2) {
-            return Err("a feedback is longer than 1150 bytes or ends inside an age");
+            return Err(PacketError::FeedbackLength);
         }
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let high = u16::from_le_bytes([head[20], head[21]]);

@@ -18,17 +18,20 @@
 //!
 //! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
 
+use super::PacketError;
 use crate::coded::{FrameHeader, StepIndex};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.
 pub const MEDIA_VERSION: u8 = 1;
+/// What the headers of all kinds begin with.
+pub const COMMON_HEADER_BYTES: usize = 24;
 /// Header of a run of blocks.
-pub const BLOCKS_HEADER_BYTES: usize = 29;
+pub const BLOCKS_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 5;
 /// Header of a part of a block.
-pub const FRAGMENT_HEADER_BYTES: usize = 31;
+pub const FRAGMENT_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 7;
 /// Header of a parity shard.
-pub const PARITY_HEADER_BYTES: usize = 26;
+pub const PARITY_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 2;
 /// Protection groups that a frame can have; they are numbered from 1.
 pub const GROUPS_MAX: u8 = 15;
 /// Blocks that one datagram can hold.
@@ -39,8 +42,6 @@ const KIND_FRAGMENT: u8 = 1;
 const KIND_PARITY: u8 = 2;
 const KIND_MASK: u8 = 7;
 const LAST: u8 = 8;
-/// What all kinds have in common.
-const COMMON_BYTES: usize = 24;
 const U24_MAX: u32 = 0xff_ffff;
 
 /// Header of a media datagram.
@@ -111,6 +112,15 @@ impl Content {
         }
     }
 
+    /// Returns the length of the header of such a datagram, bytes.
+    pub const fn header_bytes(&self) -> usize {
+        match self {
+            Self::Blocks { .. } => BLOCKS_HEADER_BYTES,
+            Self::Fragment { .. } => FRAGMENT_HEADER_BYTES,
+            Self::Parity { .. } => PARITY_HEADER_BYTES,
+        }
+    }
+
     /// Appends the header's fields from byte 24 on. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
         match *self {
@@ -128,30 +138,38 @@ impl Content {
     }
 
     /// Splits what follows byte 24 of a datagram of `kind` into the fields and the payload, or says what is wrong.
-    pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), &'static str> {
-        const SHORT: &str = "shorter than its header";
+    pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         match kind {
             KIND_BLOCKS => {
-                let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(SHORT)?;
+                let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
                 let first = u32::from_le_bytes([a, b, c, 0]);
                 Ok((Self::Blocks { first, count: u16::from_le_bytes([d, e]) }, payload))
             }
             KIND_FRAGMENT => {
-                let (&[a, b, c, d, e, f, g], payload) = bytes.split_first_chunk().ok_or(SHORT)?;
+                let (&[a, b, c, d, e, f, g], payload) =
+                    bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
                 let block = u32::from_le_bytes([a, b, c, 0]);
                 let (total, offset) = (u16::from_le_bytes([d, e]), u16::from_le_bytes([f, g]));
                 Ok((Self::Fragment { block, total, offset }, payload))
             }
             KIND_PARITY => {
-                let (&[data, parity], shard) = bytes.split_first_chunk().ok_or(SHORT)?;
+                let (&[data, parity], shard) = bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
                 Ok((Self::Parity { data, parity }, shard))
             }
-            _ => Err("an unknown kind of datagram"),
+            _ => Err(PacketError::UnknownKind),
         }
     }
 }
 
 impl MediaHeader {
+    /// Returns the datagram of this header and `payload`. Values of more than their bits are saturated.
+    pub fn datagram(&self, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.content.header_bytes() + payload.len());
+        self.write(&mut out);
+        out.extend_from_slice(payload);
+        out
+    }
+
     /// Appends the header to `out`; the payload follows. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (group, index) = self.place.map_or((0, 0), |place| (place.group, place.index));
@@ -166,15 +184,15 @@ impl MediaHeader {
     }
 
     /// Splits a datagram into header and payload, or says why it is none.
-    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), &'static str> {
-        let (head, rest) = datagram.split_first_chunk::<COMMON_BYTES>().ok_or("shorter than its header")?;
+    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
+        let (head, rest) = datagram.split_first_chunk::<COMMON_HEADER_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
         if head[0] >> 4 != MEDIA_VERSION {
-            return Err("another version of the media header");
+            return Err(PacketError::OtherVersion);
         }
         let place = match (head[2], head[3]) {
             (0, 0) => None,
             (group @ 1..=GROUPS_MAX, index) => Some(ShardPlace { group, index }),
-            _ => return Err("an unknown protection group"),
+            _ => return Err(PacketError::UnknownGroup),
         };
         let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u24_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], 0]);
@@ -184,7 +202,7 @@ impl MediaHeader {
             sequence: SequenceNumber(u32_at(4)),
             frame: FrameId(u32_at(8)),
             steps: FrameHeader {
-                step: StepIndex::new(head[1]).ok_or("a step beyond the coarsest")?,
+                step: StepIndex::new(head[1]).ok_or(PacketError::UnknownStep)?,
                 fine_blocks: u24_at(12),
             },
             capture: Timestamp::from_us(u64::from(u32_at(15)) | u64::from(u16_at(19)) << 32),
@@ -194,22 +212,6 @@ impl MediaHeader {
             content,
         };
         Ok((header, payload))
-    }
-}
-
-/// Writes the fields that are known only when a datagram leaves into one made by [`MediaHeader::write`].
-pub fn stamp(datagram: &mut [u8], sequence: SequenceNumber, sent_offset_us: u32, is_last: bool) {
-    if let Some(head) = datagram.first_chunk_mut::<COMMON_BYTES>() {
-        head[0] |= if is_last { LAST } else { 0 };
-        head[4..8].copy_from_slice(&sequence.0.to_le_bytes());
-        head[21..24].copy_from_slice(&u24(sent_offset_us));
-    }
-}
-
-/// Gives a datagram made by [`MediaHeader::write`] its place in a protection group.
-pub fn set_place(datagram: &mut [u8], place: ShardPlace) {
-    if let Some(head) = datagram.first_chunk_mut::<COMMON_BYTES>() {
-        [head[2], head[3]] = [place.group, place.index];
     }
 }
 

@@ -13,12 +13,108 @@ pub mod run;
 /// Version of everything in this module; both ends must have the same.
 pub const PROTOCOL_VERSION: u16 = 3;
 
+/// What a datagram costs below us: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
+/// 4 % of a full one. IPv6 takes 20 more.
+pub const LOWER_LAYERS_BYTES: usize = 60;
+
+/// Returns what a datagram of `bytes` takes on the wire.
+pub const fn on_wire(bytes: usize) -> usize {
+    bytes + LOWER_LAYERS_BYTES
+}
+
+/// Why a datagram is none of its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Shorter than its header.
+    #[error("shorter than its header")]
+    ShorterThanHeader,
+    /// Of another version.
+    #[error("of another version")]
+    OtherVersion,
+    /// An unknown kind of datagram.
+    #[error("an unknown kind of datagram")]
+    UnknownKind,
+    /// An unknown protection group.
+    #[error("an unknown protection group")]
+    UnknownGroup,
+    /// A step beyond the coarsest.
+    #[error("a step beyond the coarsest")]
+    UnknownStep,
+    /// More fine blocks than blocks.
+    #[error("more fine blocks than blocks")]
+    FineBlocks,
+    /// A block beyond the last.
+    #[error("a block beyond the last")]
+    BeyondLastBlock,
+    /// More bytes than a frame can have.
+    #[error("more bytes than a frame can have")]
+    TooManyBytes,
+    /// Contradicts an earlier datagram of its frame, block or group.
+    #[error("contradicts an earlier datagram of its frame, block or group")]
+    Contradiction,
+    /// A run of no blocks.
+    #[error("a run of no blocks")]
+    EmptyRun,
+    /// A run is shorter than its map.
+    #[error("a run is shorter than its map")]
+    RunTooShort,
+    /// A run's map has bits beyond its blocks.
+    #[error("a run's map has bits beyond its blocks")]
+    RunMap,
+    /// A run's lengths do not add up to its bytes.
+    #[error("a run's lengths do not add up to its bytes")]
+    RunBytes,
+    /// A run has a length that is zero, cut or written long.
+    #[error("a run has a length that is zero, cut or written long")]
+    RunLength,
+    /// A part beyond the end of its block.
+    #[error("a part beyond the end of its block")]
+    BeyondBlock,
+    /// A part of too few bytes.
+    #[error("a part of too few bytes")]
+    PartTooShort,
+    /// A parity shard of no group.
+    #[error("a parity shard of no group")]
+    ParityWithoutGroup,
+    /// A protection group of no data or too many shards.
+    #[error("a protection group of no data or too many shards")]
+    GroupSize,
+    /// A parity shard that is none of its group's.
+    #[error("a parity shard that is none of its group's")]
+    ParityIndex,
+    /// A parity shard of no, odd or too many bytes.
+    #[error("a parity shard of no, odd or too many bytes")]
+    ParityBytes,
+    /// Parity of parity.
+    #[error("parity of parity")]
+    ParityOfParity,
+    /// A shard shorter than it says.
+    #[error("a shard shorter than it says")]
+    ShardTooShort,
+    /// Data shards that are not of the group their parity is of.
+    #[error("data shards that are not of the group their parity is of")]
+    OtherGroup,
+    /// Shards that the code cannot hold.
+    #[error("shards that the code cannot hold")]
+    NotDecodable,
+    /// A feedback is too long or ends inside an age.
+    #[error("a feedback is too long or ends inside an age")]
+    FeedbackLength,
+    /// A feedback reports a datagram that was never sent.
+    #[error("a feedback reports a datagram that was never sent")]
+    NeverSent,
+}
+
 /// Why bytes are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The layout is broken; the text says what was expected.
     #[error("{0}")]
     Malformed(&'static str),
+    /// A run of blocks that is none.
+    #[error(transparent)]
+    Run(#[from] PacketError),
     /// A picture size out of range.
     #[error(transparent)]
     Size(#[from] crate::frame::InvalidSize),

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::PacketError;
 use crate::coded::CodedFrame;
 
 /// What a frame's header costs: step u8, fine blocks u24.
@@ -73,13 +74,13 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Checks that `bytes` are exactly a run of `count` blocks; otherwise says why not.
-    pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, &'static str> {
+    pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, PacketError> {
         if bytes.len() < map_bytes(count) {
-            return Err("a run is shorter than its map");
+            return Err(PacketError::RunTooShort);
         }
         let (map, rest) = bytes.split_at(map_bytes(count));
         if !count.is_multiple_of(8) && map.last().is_some_and(|last| last >> (count % 8) != 0) {
-            return Err("a run's map has bits beyond its blocks");
+            return Err(PacketError::RunMap);
         }
         let coded: u32 = map.iter().map(|byte| byte.count_ones()).sum();
         let (mut lengths, mut total) = (rest, 0);
@@ -88,7 +89,7 @@ impl<'a> Run<'a> {
             (lengths, total) = (after, total + len);
         }
         if lengths.len() != total {
-            return Err("a run's lengths do not add up to its bytes");
+            return Err(PacketError::RunBytes);
         }
         Ok(Self { map, lengths: rest, data: lengths, next: 0, count })
     }
@@ -115,14 +116,14 @@ impl<'a> Iterator for Run<'a> {
 }
 
 /// One length and what follows it.
-fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), &'static str> {
+fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), PacketError> {
     match *bytes {
         [first @ 1..=127, ref rest @ ..] => Ok((usize::from(first), rest)),
         [first @ 128..=255, second, ref rest @ ..] => {
             let len = usize::from(first & 0x7f) << 8 | usize::from(second);
-            if len < 128 { Err("a run has a short length written long") } else { Ok((len, rest)) }
+            if len < 128 { Err(PacketError::RunLength) } else { Ok((len, rest)) }
         }
-        [0, ..] => Err("a run has a coded block of no bytes"),
-        [] | [_] => Err("a run ends inside its lengths"),
+        [0, ..] => Err(PacketError::RunLength),
+        [] | [_] => Err(PacketError::RunLength),
     }
 }

@@ -78,12 +78,13 @@ pub(crate) struct Checker {
 
 impl Checker {
     /// What must hold for every frame released.
-    pub(crate) fn on_frame(&mut self, arrived: &ArrivedFrame) -> Result<(), String> {
+    pub(crate) fn on_frame(&mut self, frame: &ArrivedFrame) -> Result<(), String> {
+        let (arrived, released) = (&frame.assembled, frame.released);
         let id = arrived.id;
         if self.last.is_some_and(|last| !id.is_newer_than(last)) {
             return Err(format!("frame numbers do not rise: {id:?} after {:?}", self.last));
         }
-        if arrived.released > arrived.first_received + INTERVAL.mul_f64(0.75) + self.latency_max {
+        if released > arrived.first_received + INTERVAL.mul_f64(0.75) + self.latency_max {
             return Err(format!("{id:?} waited beyond its deadline"));
         }
         if self.is_hostile {
@@ -96,11 +97,11 @@ impl Checker {
         // Of the first frame nobody knows when it was expected.
         let is_first = self.last.is_none();
         let unknown = if is_first { INTERVAL.mul_f64(0.75) } else { Duration::ZERO };
-        if arrived.released > deadline.max(arrived.first_received + unknown + self.latency_max) {
+        if released > deadline.max(arrived.first_received + unknown + self.latency_max) {
             return Err(format!("{id:?} released after its deadline"));
         }
         self.last = Some(id);
-        if arrived.first_received > arrived.last_received || arrived.last_received > arrived.released {
+        if arrived.first_received > arrived.last_received || arrived.last_received > released {
             return Err(format!("{id:?} has impossible times"));
         }
         let (sent, times) = self.sent.get(&id.0).ok_or_else(|| format!("{id:?} was never sent"))?;
@@ -108,7 +109,7 @@ impl Checker {
             return Err(format!("{id:?} has another header"));
         }
         let missing = (0..sent.block_count()).filter(|&index| arrived.frame.block(index) == BlockState::Missing);
-        if arrived.frame.block_count() != sent.block_count() || arrived.complete != (missing.count() == 0) {
+        if arrived.frame.block_count() != sent.block_count() || arrived.is_complete() != (missing.count() == 0) {
             return Err(format!("{id:?} is not as complete as it says"));
         }
         for index in 0..sent.block_count() {
@@ -381,13 +382,13 @@ impl World {
             return Err("a frame with another time of release".to_owned());
         }
         self.checker.on_frame(&frame)?;
-        let is_missing = |index: usize| frame.frame.block(index) == BlockState::Missing;
+        let is_missing = |index: usize| frame.assembled.frame.block(index) == BlockState::Missing;
         self.coarse_missing += usize::from((0..self.coarse_blocks).any(is_missing));
-        self.trace.push((frame.released.as_us(), frame.id.0, frame.frame.missing()));
+        self.trace.push((frame.released.as_us(), frame.assembled.id.0, frame.assembled.frame.missing()));
         if let Some(last) = &self.last_frame {
             self.longest_gap = self.longest_gap.max(frame.released.since(last.released));
         }
-        self.worst_wait = self.worst_wait.max(frame.released.since(frame.first_received));
+        self.worst_wait = self.worst_wait.max(frame.released.since(frame.assembled.first_received));
         self.last_frame = Some(frame);
         Ok(())
     }

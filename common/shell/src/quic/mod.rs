@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::{Controller, Peer, PublicKey};
+use common::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
@@ -32,7 +33,7 @@ use crate::tls::{self, PeerVerifier, Protocol};
 
 /// Longest silence before a connection is given up. A dialler tries anew much earlier, and a newer connection takes
 /// an older one's place, so that this can be long enough for a peer that was suspended for some seconds.
-const IDLE_TIMEOUT: Duration = longest(Duration::from_secs(8));
+const IDLE_TIMEOUT: Duration = longest(DEAD_LINE);
 /// Longest time for a handshake.
 const HANDSHAKE_TIMEOUT: Duration = longest(Duration::from_secs(2));
 /// Longest time from the handshake's end to the control stream.

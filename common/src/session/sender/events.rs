@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::units::Timestamp;
+use crate::wire::PacketError;
 
 /// Points in a frame's life before the session, sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub enum FeedbackOutcome {
     /// Feedback that is older than one already taken.
     OutOfDate,
     /// No feedback to this stream, and why.
-    Malformed(&'static str),
+    Malformed(PacketError),
     /// Nothing is streamed.
     Unexpected,
 }
