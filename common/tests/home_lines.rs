@@ -61,7 +61,7 @@ fn a_rate_that_jumps_is_followed() {
     }
     let share = shares.iter().sum::<f64>() / shares.len() as f64;
     let wait = waits.iter().sum::<Duration>() / waits.len() as u32;
-    assert!(share > 0.8 && wait < ms(65), "{shares:.2?} {waits:?}");
+    assert!(share > 0.8 && wait < ms(60), "{shares:.2?} {waits:?}");
 }
 
 /// A call at up to 15 Mbit/s in which something happens at second 5; the lowest target since.

@@ -143,6 +143,16 @@ impl Capacity {
     /// most within 100 ms: the speed of a line that has had something to send all the time. None if hardly anything
     /// came, or little since something was held.
     pub(super) fn throughput(&self, window_us: u64) -> Option<f64> {
+        self.throughput_within(window_us).map(|(bps, _)| bps)
+    }
+
+    /// The same if it was seen for half of the window: what a radio sends together is no throughput.
+    pub(super) fn sure_throughput(&self, window_us: u64) -> Option<f64> {
+        self.throughput_within(window_us).filter(|(_, span)| 2 * span >= window_us).map(|(bps, _)| bps)
+    }
+
+    /// The throughput, and over how many microseconds it was seen.
+    fn throughput_within(&self, window_us: u64) -> Option<(f64, u64)> {
         let last = self.recent.back()?.0;
         let is_within = |&(place, recent): &(usize, &(u64, usize))| {
             place < THROUGHPUT_DATAGRAMS || last.saturating_sub(recent.0) <= window_us
@@ -151,7 +161,7 @@ impl Capacity {
         let first = within().last()?;
         let span = last.saturating_sub(first.0);
         let bytes = within().map(|recent| recent.1).sum::<usize>() - first.1;
-        (within().count() >= THROUGHPUT_DATAGRAMS && span > 0).then(|| 8e6 * bytes as f64 / span as f64)
+        (within().count() >= THROUGHPUT_DATAGRAMS && span > 0).then(|| (8e6 * bytes as f64 / span as f64, span))
     }
 
     fn end_burst(&mut self) {

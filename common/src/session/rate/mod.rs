@@ -8,8 +8,10 @@
 //!   no queue stands, the target follows [`OF_SHOWN`] of that within a few frames, up as far as it goes: after a stall, a
 //!   collapse or a cut as after the start, for no rule remembers what the line once was.
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
-//!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue soon; then it goes back to what
-//!   the line took while there was a queue. Nothing is cut if more comes than the target: the queue shrinks already.
+//!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue soon, and with each feedback
+//!   anew until the queue is empty; then it goes back to what the line took while there was a queue. Nothing is cut if
+//!   more comes than the target: the queue shrinks already. How long the queue is follows from what is under way, for
+//!   the waits that are told are a round trip old.
 //! - **Competition.** If the queue stands although we have given way for [`CROWDED`], someone else fills it, as TCP
 //!   does. Then the target is that of a TCP Cubic flow ([`cubic`]), else nothing would be left for us (as in Copa: Arun
 //!   and Balakrishnan, NSDI 2018, section 2.2). The queue running empty, which a pause for a test provokes, ends this.
@@ -53,17 +55,16 @@ use super::sent::Arrival;
 use crate::units::{Bitrate, Timestamp};
 
 /// Longest standing queue, microseconds.
-const WAIT_MAX_US: i64 = 25_000;
+const WAIT_MAX_US: i64 = 12_000;
 /// A standing queue below this is none: jitter, microseconds.
 const WAIT_NONE_US: i64 = 8_000;
 /// A slope and a wait that only a link much slower than the burst makes.
-const COLLAPSE_SLOPE: f64 = 0.5;
+const COLLAPSE_SLOPE: f64 = 0.35;
 const COLLAPSE_WAIT_US: i64 = 12_000;
-/// What arrived lately is taken over this in a collapse, and otherwise.
+/// What arrived lately is taken over this in a collapse, while a queue empties, and otherwise.
 const COLLAPSE_WINDOW_US: u64 = 8_000;
+const EMPTYING_WINDOW_US: u64 = 50_000;
 const STANDING_WINDOW_US: u64 = 100_000;
-/// A queue is emptied in about this time.
-const EMPTYING_S: f64 = 0.15;
 /// Share of what arrived that is sent after a cut, once the queue is empty.
 const AFTER_CUT: f64 = 0.9;
 /// A queue that stands so long while we give way is not ours.
@@ -343,6 +344,8 @@ impl RateControl {
         let collapses = self.delay.last_us() > COLLAPSE_WAIT_US && self.delay.slope() > Some(COLLAPSE_SLOPE);
         if (standing > WAIT_MAX_US || collapses) && self.settled_at <= now {
             self.cut(told, if collapses { COLLAPSE_WINDOW_US } else { STANDING_WINDOW_US }, now);
+        } else if matches!(self.mode, Mode::Emptying { .. }) && standing.max(self.delay.last_us()) >= WAIT_NONE_US {
+            self.give_way(told, if collapses { COLLAPSE_WINDOW_US } else { EMPTYING_WINDOW_US });
         } else if (loss_persists || self.is_found_again()) && self.settled_at <= now {
             self.cut(told, STANDING_WINDOW_US, now);
             self.set_ceiling(now);

@@ -4,20 +4,23 @@ use std::time::Duration;
 
 use super::cubic::Cubic;
 use super::{
-    AFTER_CUT, BLIND_GROWTH_S, Ceiling, Crowd, Doubt, EMPTYING_S, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S,
-    STANDING_WINDOW_US, TEST_INTERVAL, Told, WAIT_NONE_US,
+    BLIND_GROWTH_S, Ceiling, Crowd, Doubt, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S, STANDING_WINDOW_US,
+    TEST_INTERVAL, Told, WAIT_NONE_US,
 };
 use crate::units::Timestamp;
 
 /// Longest time that a queue is given to run empty.
 const EMPTYING_MAX: Duration = Duration::from_secs(1);
-/// Smallest share of what arrived that is sent while a queue empties.
-const EMPTYING_LEAST: f64 = 0.1;
+/// Share of what arrives that is sent while a queue empties, less what empties it within this time, seconds.
+const EMPTYING: f64 = 0.88;
+const EMPTYING_S: f64 = 0.05;
 /// Bursts that come in a standing queue and show a line faster than what arrived by this are wrong about it.
 const WRONG: f64 = 1.5;
 /// How long they are not believed then, at first and at most.
 const DOUBT: Duration = Duration::from_millis(500);
-const DOUBT_MAX: Duration = Duration::from_secs(16);
+const DOUBT_MAX: Duration = Duration::from_secs(4);
+/// Growth by a factor of e meanwhile, seconds.
+const DOUBT_GROWTH_S: f64 = 1.3;
 /// How long a ceiling holds, at first and if it is found again and again.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(16);
@@ -31,15 +34,11 @@ const USED: f64 = 0.6;
 impl RateControl {
     /// Sends less than what arrived in the last `window_us`, so that the queue empties.
     pub(super) fn cut(&mut self, told: &Told<'_>, window_us: u64, now: Timestamp) {
-        let arrived = self.capacity.throughput(window_us).unwrap_or(self.target_bps);
-        // What is under way beyond what a round trip holds will stand in the queue.
-        let under_way = 8.0 * told.in_flight_bytes as f64 / arrived.max(1.0) - told.feedback_late.as_secs_f64();
-        let backlog = under_way - self.rtt_min.min(EMPTYING_MAX).as_secs_f64() - self.interval.as_secs_f64();
-        let queue = backlog.max(self.delay.standing_us() as f64 / 1e6);
-        let part = (0.95 - queue / EMPTYING_S).clamp(EMPTYING_LEAST, AFTER_CUT);
+        let arrived = self.capacity.sure_throughput(window_us).unwrap_or(self.target_bps);
         let before = self.target_bps;
+        let after = self.emptying(told, arrived);
         // More comes than is sent: what has stood in the way is gone, and the queue will be.
-        if part * arrived >= before {
+        if after >= before {
             return;
         }
         let lately = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(arrived).max(arrived);
@@ -52,7 +51,7 @@ impl RateControl {
             let span = again.map_or(DOUBT, |doubt| (2 * doubt.span).min(DOUBT_MAX));
             self.doubt = Some(Doubt { bps: lately, span, until: now + span });
         }
-        self.set_target(part * arrived);
+        self.set_target(after);
         if has_queue {
             self.capacity.limit(arrived);
         }
@@ -63,6 +62,21 @@ impl RateControl {
             let crowd = Crowd { cut: now, share_bps: arrived, since: now, most_us: standing };
             self.crowded.get_or_insert(crowd);
         }
+    }
+
+    /// The queue empties still: sends what that leaves of what arrived in the last `window_us`.
+    pub(super) fn give_way(&mut self, told: &Told<'_>, window_us: u64) {
+        if let Some(arrived) = self.capacity.sure_throughput(window_us) {
+            self.set_target(self.emptying(told, arrived));
+        }
+    }
+
+    /// What may be sent, bits a second, on a line that takes `arrived` if the queue is to be empty soon.
+    fn emptying(&self, told: &Told<'_>, arrived: f64) -> f64 {
+        // What is under way beyond what a round trip holds stands in the queue, or will.
+        let under_way = 8.0 * told.in_flight_bytes as f64 / arrived.max(1.0) - told.feedback_late.as_secs_f64();
+        let queue = under_way - self.rtt_min.min(EMPTYING_MAX).as_secs_f64() - self.interval.as_secs_f64();
+        (EMPTYING - queue.max(0.0) / EMPTYING_S).max(0.0) * arrived
     }
 
     /// The line, or whoever polices it, loses what is beyond the target of now.
@@ -101,7 +115,7 @@ impl RateControl {
         let doubted = self.doubt.filter(|doubt| now < doubt.until).map_or(f64::MAX, |doubt| doubt.bps);
         let shown = self.capacity.shown().map(|shown| shown.min(doubted));
         let grown = match shown {
-            Some(_) if self.target_bps > OF_SHOWN * doubted => self.target_bps * by(BLIND_GROWTH_S),
+            Some(_) if self.target_bps > OF_SHOWN * doubted => self.target_bps * by(DOUBT_GROWTH_S),
             Some(shown) => {
                 let room = (OF_SHOWN * shown - self.target_bps).max(0.0);
                 let slow = if self.capacity.is_certain() { 0.0 } else { self.target_bps * (by(SLOW_GROWTH_S) - 1.0) };
