@@ -1,10 +1,10 @@
 //! The encoder and decoder that a daemon uses, whatever computes them.
 
 use std::fmt::{self, Display};
-use std::str::FromStr;
 use std::time::Duration;
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
+pub use common::config::BackendChoice;
 
 use crate::{DecodeError, EncodeError, Picture, PictureRef};
 
@@ -78,47 +78,12 @@ pub struct DecodeTimes {
 /// Environment variable that keeps [`BackendChoice::Auto`] from OpenCL; its value says why.
 pub const WITHOUT_OPENCL: &str = "DUET_WITHOUT_OPENCL";
 
-/// Which back end to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// A GPU through OpenCL if there is one, else the processor.
-    #[default]
-    Auto,
-    /// OpenCL, on whatever device it offers.
-    Opencl,
-    /// The processor: vectorised, several threads.
-    Cpu,
-    /// The processor: plain, slow, the specification.
-    Reference,
-}
-
-/// A text that names no back end.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no backend: use auto, opencl, cpu or reference")]
-pub struct UnknownBackend(String);
-
-impl BackendChoice {
-    /// The back ends that this build has, the specification first: [`Self::Opencl`] with the feature `opencl` only.
-    #[cfg(feature = "opencl")]
-    pub const BUILT: [Self; 3] = [Self::Reference, Self::Cpu, Self::Opencl];
-    /// The back ends that this build has, the specification first: [`Self::Opencl`] with the feature `opencl` only.
-    #[cfg(not(feature = "opencl"))]
-    pub const BUILT: [Self; 2] = [Self::Reference, Self::Cpu];
-}
-
-impl FromStr for BackendChoice {
-    type Err = UnknownBackend;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "opencl" => Ok(Self::Opencl),
-            "cpu" => Ok(Self::Cpu),
-            "reference" => Ok(Self::Reference),
-            _ => Err(UnknownBackend(text.to_owned())),
-        }
-    }
-}
+/// The back ends that this build has, the specification first: OpenCL with the feature `opencl` only.
+#[cfg(feature = "opencl")]
+pub const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
+/// The back ends that this build has, the specification first: OpenCL with the feature `opencl` only.
+#[cfg(not(feature = "opencl"))]
+pub const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
 /// What computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,20 +164,4 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Parallel compute units (cores).
     pub compute_units: u32,
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use super::*;
-
-    #[test]
-    fn back_ends_have_names() {
-        assert_eq!("cpu".parse(), Ok(BackendChoice::Cpu));
-        assert_eq!(
-            "cuda".parse::<BackendChoice>().unwrap_err().to_string(),
-            "`cuda` is no backend: use auto, opencl, cpu or reference"
-        );
-    }
 }

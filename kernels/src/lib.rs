@@ -62,8 +62,8 @@ pub mod tune;
 pub mod wavelet;
 
 pub use codec::{
-    Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder, Target,
-    UnknownBackend, WITHOUT_OPENCL,
+    BACK_ENDS, Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes, Encoder,
+    Target, WITHOUT_OPENCL,
 };
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,

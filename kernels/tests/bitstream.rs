@@ -9,7 +9,7 @@ use common::container::{ContainerReader, write_frame, write_header};
 use common::frame::{Chroma, PixelFormat};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
 
-const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
+const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 
 /// Name, format of the source and the budget of each frame. `colour` has weights `visual`.
 const FILES: [(&str, PixelFormat, usize); 2] =

@@ -17,7 +17,7 @@ use pictures::{deep_picture, params, picture};
 
 mod pictures;
 
-const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
+const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 const PROFILES: [Profile; 2] = [Profile::Quad, Profile::Pcwt];
 const SIZES: [(u32, u32); 4] = [(1, 1), (1, 7), (17, 31), (99, 70)];
 const KINDS: [(PixelFormat, Chroma); 4] = [

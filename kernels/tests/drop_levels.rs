@@ -11,7 +11,7 @@ use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
 use kernels::{BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
 use pictures::{params, picture};
 
-const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
+const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 
 fn encode(params: &StreamParams) -> CodedFrame {
     let format = params.chroma.picture_format();

@@ -9,7 +9,7 @@ use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavel
 use kernels::{BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
 use pictures::{params, picture};
 
-const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
+const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 const KINDS: [(PixelFormat, Chroma); 4] = [
     (PixelFormat::Rgb8, Chroma::Rgb),
     (PixelFormat::I420, Chroma::C420),

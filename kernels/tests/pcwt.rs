@@ -15,7 +15,7 @@ use pictures::picture;
 
 mod pictures;
 
-const BACK_ENDS: [BackendChoice; BackendChoice::BUILT.len()] = BackendChoice::BUILT;
+const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 const SIZES: [(u32, u32); 6] = [(1, 1), (1, 7), (2, 2), (17, 31), (127, 255), (640, 360)];
 const FORMATS: [(PixelFormat, Chroma); 4] = [
     (PixelFormat::Rgb8, Chroma::Rgb),

@@ -81,8 +81,7 @@ fn peers(config: &ReceiverConfig) -> Result<String, Failure> {
 }
 
 fn backend(config: &ReceiverConfig) -> Result<String, Failure> {
-    let choice = config.shared.backend.parse().map_err(Failure::usage)?;
-    let backend = decode::probe(choice, config.shared.device.as_deref())?;
+    let backend = decode::probe(config.shared.backend, config.shared.device.as_deref())?;
     Ok(format!("{} on {}: {}", backend.kind, backend.device, backend.reason))
 }
 

@@ -29,7 +29,6 @@ use common::config::{Controller, LinkMode, ReceiverConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
-use kernels::BackendChoice;
 use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -100,8 +99,7 @@ pub fn run_over(
     let Network { waker, hang_up, mut pulses } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
-    let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
-    decode::probe(choice, shared.device.as_deref())?;
+    decode::probe(shared.backend, shared.device.as_deref())?;
     let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
@@ -147,8 +145,8 @@ pub fn run_over(
             now: clock::now,
             pulse: decode_pulse,
         };
-        let device = shared.device.clone();
-        spawn("decode", move || decode::run(choice, device.as_deref(), &stage))?
+        let (backend, device) = (shared.backend, shared.device.clone());
+        spawn("decode", move || decode::run(backend, device.as_deref(), &stage))?
     };
 
     let mut watchdog = Watchdog::ready(pulses);

@@ -8,7 +8,7 @@ use common::config::{LinkMode, SenderConfig};
 use common::frame::PixelFormat;
 use common::params::StreamParams;
 use common::session::SenderSession;
-use kernels::{BackendChoice, EncodeError, Encoder, PictureRef, Target, open_encoder};
+use kernels::{EncodeError, Encoder, PictureRef, Target, open_encoder};
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -74,7 +74,6 @@ impl Sending {
         if shared.peers.is_empty() {
             return Err(Failure::usage(NO_PEER));
         }
-        let choice: BackendChoice = shared.backend.parse().map_err(Failure::usage)?;
         // Before anything is opened: a daemon without a key ends at once.
         Identity::load(&shell::cli::identity_path(shared)?)?;
         let stats = Statistics::open(shared)?;
@@ -102,7 +101,8 @@ impl Sending {
         };
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
-        let (device, frame_bytes) = (shared.device.clone(), config.rate.bytes_per_frame(params.frame_rate));
+        let (choice, device) = (shared.backend, shared.device.clone());
+        let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
         let open = move || {
             let encoder = open_encoder(&params, choice, device.as_deref());
             let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;

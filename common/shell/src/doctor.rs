@@ -1,7 +1,6 @@
 //! `doctor`: is everything here that streaming needs?
 
 use common::config::SharedConfig;
-use kernels::BackendChoice;
 use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
@@ -84,9 +83,8 @@ fn buffers(bytes: usize) -> Check {
 
 /// Finds out by opening an encoder of a small picture.
 fn backend(config: &SharedConfig) -> Check {
-    let opened = config.backend.parse::<BackendChoice>().map_err(|error| error.to_string()).and_then(|choice| {
-        let params = smallest_stream().ok_or("no stream")?;
-        kernels::open_encoder(&params, choice, config.device.as_deref()).map_err(|error| error.to_string())
+    let opened = smallest_stream().ok_or("no stream".to_owned()).and_then(|params| {
+        kernels::open_encoder(&params, config.backend, config.device.as_deref()).map_err(|error| error.to_string())
     });
     match opened {
         Ok(encoder) => {
@@ -102,8 +100,7 @@ fn backend(config: &SharedConfig) -> Check {
 /// Which work-group shapes the OpenCL device runs with, where one is used. Never a failure: the built-in ones always do.
 pub fn tuning(config: &SharedConfig) -> Check {
     let name = "tuning";
-    let choice = config.backend.parse().unwrap_or_default();
-    let Some(settings) = kernels::settings_of(choice, config.device.as_deref()) else {
+    let Some(settings) = kernels::settings_of(config.backend, config.device.as_deref()) else {
         return Check::new(name, Status::Ok, "no OpenCL device is used, there is nothing to tune", None);
     };
     let values: Vec<_> = SETTINGS.iter().map(|s| format!("{} {}", s.name, s.value(&settings.tuning))).collect();

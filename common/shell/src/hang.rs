@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::config::SharedConfig;
+use common::config::{BackendChoice, SharedConfig};
 use kernels::WITHOUT_OPENCL;
 
 use crate::exit::Failure;
@@ -12,7 +12,7 @@ use crate::log;
 /// From now on a driver that does not come back ends `program` with a sentence; or, if nobody asked for OpenCL, starts it
 /// anew without: as the same process, which is the one way to be rid of a thread that is inside the driver.
 pub fn watch(program: &'static str, shared: &SharedConfig) {
-    let is_own_choice = shared.backend == "auto" && shared.device.is_none();
+    let is_own_choice = shared.backend == BackendChoice::Auto && shared.device.is_none();
     kernels::on_hang(move |sentence| {
         let mut failure = Failure::device(sentence);
         if is_own_choice {

@@ -13,6 +13,6 @@ pub use error::ConfigError;
 pub use parse::{parse_receiver, parse_sender};
 pub use public_key::{InvalidPublicKey, PublicKey};
 pub use resolve::{
-    Controller, DEFAULT_PORT, LinkMode, Peer, ReceiverConfig, SenderConfig, SharedConfig, parse_frame_rate, parse_size,
-    resolve_receiver, resolve_sender,
+    BackendChoice, Controller, DEFAULT_PORT, LinkMode, Peer, ReceiverConfig, SenderConfig, SharedConfig,
+    parse_frame_rate, parse_size, resolve_receiver, resolve_sender,
 };

@@ -69,8 +69,8 @@ pub struct ReceiverConfig {
 /// What both daemons have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedConfig {
-    /// `auto`, `opencl`, `cpu` or `reference`.
-    pub backend: String,
+    /// What codes or decodes.
+    pub backend: BackendChoice,
     /// Part of an OpenCL device's name.
     pub device: Option<String>,
     /// Whether work-group shapes that were measured for the device are used.
@@ -91,6 +91,20 @@ pub struct SharedConfig {
     pub stats_file: Option<PathBuf>,
     /// Where the metrics page is served.
     pub metrics: Option<SocketAddr>,
+}
+
+/// Which back end to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// A GPU through OpenCL if there is one, else the processor.
+    #[default]
+    Auto,
+    /// OpenCL, on whatever device it offers.
+    Opencl,
+    /// The processor: vectorised, several threads.
+    Cpu,
+    /// The processor: plain, slow, the specification.
+    Reference,
 }
 
 /// How the connection is made.
@@ -177,14 +191,21 @@ fn shared(
     stats: &raw::Stats,
     dials_by_default: bool,
 ) -> Result<SharedConfig, ConfigError> {
-    let backends = ["auto", "opencl", "cpu", "reference"].map(|name| (name, name));
-    let backend = choice("compute.backend", &compute.backend, &backends)?.to_owned();
     let bytes = network.socket_buffer.unwrap_or(8 << 20);
     if !(1 << 16..=1 << 26).contains(&bytes) {
         return Err(value("network.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
     }
     Ok(SharedConfig {
-        backend,
+        backend: choice(
+            "compute.backend",
+            &compute.backend,
+            &[
+                ("auto", BackendChoice::Auto),
+                ("opencl", BackendChoice::Opencl),
+                ("cpu", BackendChoice::Cpu),
+                ("reference", BackendChoice::Reference),
+            ],
+        )?,
         device: compute.device.clone().filter(|name| !name.is_empty()),
         tuned: choice("compute.tune", &compute.tune, &[("auto", true), ("off", false)])?,
         mode: link_mode(network, peers, dials_by_default)?,
