@@ -54,7 +54,7 @@ impl StepIndex {
     }
 }
 
-/// What a decoder must know about a frame besides the stream's parameters. It fits in every datagram, so that
+/// The facts about a frame that a decoder needs besides the stream's parameters. They fit in every datagram, so that
 /// any datagram alone makes a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
@@ -114,7 +114,7 @@ impl CodedFrame {
     }
 }
 
-/// What a decoder is given for one block.
+/// A block as a decoder is given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState<'a> {
     /// Nothing arrived.
@@ -174,7 +174,7 @@ impl ReceivedFrame {
         true
     }
 
-    /// What is known of block `index`; `Missing` beyond the frame.
+    /// Returns what is known of block `index`; `Missing` beyond the frame.
     pub fn block(&self, index: usize) -> BlockState<'_> {
         match self.slots.get(index) {
             None | Some(Slot::Missing) => BlockState::Missing,

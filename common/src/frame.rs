@@ -210,7 +210,7 @@ pub enum Range {
     Full,
 }
 
-/// What the Y, Cb and Cr samples of a stream mean. They are coded as they are; only display needs this.
+/// The meaning of the Y, Cb and Cr samples of a stream. They are coded as they are; only display needs this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ColourSpace {
     /// Weights of red, green and blue.
@@ -220,11 +220,11 @@ pub struct ColourSpace {
 }
 
 impl ColourSpace {
-    /// What RGB pictures are converted to before coding.
+    /// The space that RGB pictures are converted to before coding.
     pub const BT709_LIMITED: Self = Self { matrix: Matrix::Bt709, range: Range::Limited };
-    /// What JPEG decoders give (JFIF).
+    /// The space that JPEG decoders give (JFIF).
     pub const JPEG: Self = Self { matrix: Matrix::Bt601, range: Range::Full };
-    /// What webcams give as YUYV or NV12 (USB video class).
+    /// The space that webcams give as YUYV or NV12 (USB video class).
     pub const BT601_LIMITED: Self = Self { matrix: Matrix::Bt601, range: Range::Limited };
 }
 

@@ -9,14 +9,14 @@ use crate::wire::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
 /// Smallest datagram limit that is obeyed; QUIC always carries more.
 pub const DATAGRAM_BYTES_MIN: usize = 128;
 
-/// What a datagram of a frame holds. Its header is written when it leaves.
+/// A datagram of a frame. Its header is written when it leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// What the payload is.
+    /// The kind of the payload.
     pub content: Content,
     /// Its place in a protection group.
     pub place: Option<ShardPlace>,
-    /// What follows the header.
+    /// The bytes after the header.
     pub payload: Vec<u8>,
 }
 

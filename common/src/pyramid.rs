@@ -265,8 +265,8 @@ impl BlockLayout {
         Self { pyramids, blocks, coarse, finest, dropped: 0, frame_blocks, size }
     }
 
-    /// What is left of a frame's layout without the `dropped` finest levels of each plane: the blocks that a picture of
-    /// 1/2^`dropped` of the width and height is made of.
+    /// Returns what is left of a frame's layout without the `dropped` finest levels of each plane: the blocks that a picture
+    /// of 1/2^`dropped` of the width and height is made of.
     ///
     /// They are the frame's first ones and lie where they lay; only the root block may reach beyond the smaller square,
     /// with what belongs to finer bands. Errors if a plane has fewer levels.

@@ -31,7 +31,7 @@ const HELD_BYTES_MIN: usize = 8 << 20;
 /// Complete frames that are remembered to tell duplicates from late datagrams.
 const REMEMBERED: usize = 8;
 
-/// What became of a datagram. None of these is an error: hostile bytes are counted.
+/// The fate of a datagram. None of these is an error: hostile bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
     /// It brought something new.
@@ -66,12 +66,12 @@ pub struct AssembledFrame {
 }
 
 impl AssembledFrame {
-    /// Whether every block is there.
+    /// Returns true if every block is there.
     pub fn is_complete(&self) -> bool {
         self.frame.missing() == 0
     }
 
-    /// Whether no block is there: only parity or parts of blocks came.
+    /// Returns true if no block is there: only parity or parts of blocks came.
     pub fn is_empty(&self) -> bool {
         self.frame.missing() == self.frame.block_count()
     }
@@ -100,7 +100,7 @@ pub struct Reassembler {
     recovered: Recovered,
 }
 
-/// What parity has brought.
+/// The gain by parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Missing datagrams rebuilt.
@@ -167,7 +167,7 @@ impl Reassembler {
         self.released
     }
 
-    /// What parity has brought since the last call.
+    /// Returns what parity has brought since the last call.
     pub fn take_recovered(&mut self) -> Recovered {
         std::mem::take(&mut self.recovered)
     }

@@ -182,7 +182,7 @@ pub struct SenderReport {
     pub device: String,
     /// Percentiles of each stage.
     pub stages_us: StageSummary,
-    /// Whether this is the last line.
+    /// True if this is the last line.
     #[serde(rename = "final")]
     pub is_final: bool,
 }
@@ -228,7 +228,7 @@ pub struct ReceiverReport {
     pub datagrams_late: u64,
     /// Datagrams that were none of this stream.
     pub datagrams_malformed: u64,
-    /// Whether this is the last line.
+    /// True if this is the last line.
     #[serde(rename = "final")]
     pub is_final: bool,
 }

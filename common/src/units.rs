@@ -93,7 +93,7 @@ impl Bitrate {
     }
 }
 
-/// What is wrong with a bit rate's text.
+/// A text that is no bit rate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a bit rate: write a positive number with k, M or G, such as 800k or 20M (bits a second)")]
 pub struct InvalidBitrate(String);
@@ -142,7 +142,7 @@ impl FrameId {
         self.0.wrapping_sub(other.0) as i32
     }
 
-    /// Whether `self` comes after `other`.
+    /// Returns true if `self` comes after `other`.
     pub const fn is_newer_than(self, other: Self) -> bool {
         self.ahead_of(other) > 0
     }

@@ -85,7 +85,7 @@ pub const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoi
 #[cfg(not(feature = "opencl"))]
 pub const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
-/// What computes.
+/// A back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// An OpenCL device.
@@ -113,7 +113,7 @@ impl Display for Backend {
     }
 }
 
-/// What computes, and why.
+/// The back end that computes, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendInfo {
     /// The back end.
@@ -125,7 +125,7 @@ pub struct BackendInfo {
 }
 
 impl BackendInfo {
-    /// Whether it computes on a device, in calls of a driver that may fail, or not return.
+    /// Returns true if it computes on a device, in calls of a driver that may fail, or not return.
     pub fn is_device(&self) -> bool {
         self.kind == Backend::Opencl
     }

@@ -8,7 +8,7 @@ use common::pyramid::Reach;
 use crate::bank::FilterBank;
 use crate::wavelet::Wavelet;
 
-/// What splits rows and columns.
+/// A filter that splits rows and columns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// A wavelet in lifting steps.

@@ -133,7 +133,7 @@ pub fn open_transform(
     })
 }
 
-/// What the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
+/// Returns what the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
 pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<SettingsInUse> {
     match resolve(choice, device) {
         Ok((Resolved::Opencl(device), _)) => opencl::settings_in_use(device.as_deref()).ok(),

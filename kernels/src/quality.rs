@@ -125,7 +125,7 @@ impl QualityEncoder {
         Ok(best)
     }
 
-    /// What computes.
+    /// Returns the back end that computes.
     pub fn backend(&self) -> &BackendInfo {
         self.encoder.backend()
     }

@@ -17,7 +17,7 @@ pub struct TransformParams {
     pub size: FrameSize,
     /// Planes, and their sizes.
     pub chroma: Chroma,
-    /// What splits rows and columns.
+    /// The filter that splits rows and columns.
     pub filter: Filter,
     /// Depth of the decomposition.
     pub levels: Levels,

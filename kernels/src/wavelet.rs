@@ -39,7 +39,7 @@ pub struct Lifting {
     pub low_scale: f64,
     /// Scale of the high band.
     pub high_scale: f64,
-    /// Whether the steps are in integers with rounding.
+    /// True if the steps are in integers with rounding.
     pub reversible: bool,
 }
 
@@ -161,12 +161,12 @@ impl Scheme {
         (Self::Convolution, "convolution"),
     ];
 
-    /// Whether it is made of lifting steps, which a filter bank does not have.
+    /// Returns true if it is made of lifting steps, which a filter bank does not have.
     pub fn lifts(self) -> bool {
         !matches!(self, Self::Rowcolumn | Self::Convolution)
     }
 
-    /// Whether it keeps the reference's order of operations, so that all arithmetic agrees to the bit.
+    /// Returns true if it keeps the reference's order of operations, so that all arithmetic agrees to the bit.
     pub fn is_exact(self) -> bool {
         matches!(self, Self::Separable | Self::Slab)
     }

@@ -27,7 +27,7 @@ const WAIT: Duration = Duration::from_millis(250);
 /// their way: it is not shown.
 pub(crate) const STALE: Duration = Duration::from_secs(1);
 
-/// What the network thread asks for.
+/// A request of the network thread.
 #[derive(Debug)]
 pub enum Job {
     /// Build the decoder of a stream. No frame of it comes before [`Opened`] has been answered.
@@ -62,7 +62,7 @@ pub struct Stream {
     pub serial: u64,
     /// Its parameters.
     pub params: StreamParams,
-    /// What decodes it.
+    /// The back end that decodes it.
     pub backend: BackendInfo,
 }
 
@@ -98,7 +98,7 @@ pub struct Passed {
     pub stalled: Duration,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
-    /// What had not come.
+    /// The blocks that had not come.
     pub missing: Missing,
 }
 
@@ -117,7 +117,7 @@ pub struct Stage<R> {
     pub jobs: Slot<Job>,
     /// To the sinks.
     pub pictures: Slot<Decoded>,
-    /// Whether the sinks only record: then the decoder waits for them instead of replacing what they have not taken.
+    /// True if the sinks only record: then the decoder waits for them instead of replacing what they have not taken.
     pub records: bool,
     /// Pictures that the sinks have shown.
     pub shown: Receiver<Picture>,

@@ -18,7 +18,7 @@ use shell::slot::Slot;
 use crate::decode::{Job, Opened};
 use crate::present::{End, LinkView};
 
-/// What other threads ask of the network thread; each is followed by a wake-up.
+/// A request of another thread to the network thread; each is followed by a wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// The decoder is there, or cannot be.

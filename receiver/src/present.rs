@@ -20,7 +20,7 @@ use crate::sink::{Sink, SinkError, Wish};
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the network thread shows the main thread.
+/// The network thread's state for the main thread.
 #[derive(Debug, Default)]
 pub struct LinkView {
     /// Counters and clock.
@@ -38,7 +38,7 @@ pub enum End {
     Stop,
 }
 
-/// What the presenter is connected to.
+/// The presenter and its connections.
 pub struct Presenter<'a, E> {
     /// From the decode thread.
     pub pictures: &'a Slot<Decoded>,
@@ -50,7 +50,7 @@ pub struct Presenter<'a, E> {
     pub end: E,
     /// Pictures after which to end.
     pub frames: Option<u64>,
-    /// Whether the sinks only record: a file waits for no eye.
+    /// True if the sinks only record.
     pub records: bool,
 }
 

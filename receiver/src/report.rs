@@ -11,14 +11,14 @@ use crate::decode::{Passed, Stream};
 /// Of what holds pictures up for less the window's line says nothing.
 const HELD_MIN: Duration = Duration::from_millis(20);
 
-/// What the network thread knows, copied out for the main thread.
+/// The network thread's knowledge, copied out for the main thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSnapshot {
     /// The session's counters.
     pub counters: ReceiverCounters,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
-    /// Whether a sender is streaming.
+    /// True if a sender is streaming.
     pub streaming: bool,
 }
 

@@ -43,7 +43,7 @@ pub struct CommonFlags {
     pub identity: Option<PathBuf>,
 }
 
-/// What to do.
+/// The command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Stream (default)

@@ -23,13 +23,13 @@ pub enum Status {
 /// One thing checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What.
+    /// Its name.
     pub name: &'static str,
     /// Outcome.
     pub status: Status,
-    /// What was found.
+    /// The finding.
     pub detail: String,
-    /// What to do about it, if anything.
+    /// Advice, if there is any.
     pub advice: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Check {
     }
 }
 
-/// What both daemons need: identity, peers, socket buffers, a back end and its settings.
+/// Examines what both daemons need: identity, peers, socket buffers, a back end and its settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
     vec![identity(config), peers(config), buffers(config.socket_buffer_bytes), backend(config), tuning(config)]
 }

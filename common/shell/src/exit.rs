@@ -23,7 +23,7 @@ pub enum Kind {
 pub struct Failure {
     /// Decides the exit code.
     pub kind: Kind,
-    /// What is wrong and what to do about it, without a final full stop or newline.
+    /// Says what is wrong and what to do about it, without a final full stop or newline.
     pub message: String,
 }
 

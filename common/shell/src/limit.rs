@@ -79,7 +79,7 @@ impl Limit {
     }
 }
 
-/// What is to be said of the messages that were, or will be, left out; empty if there are none.
+/// The summary of the messages that were, or will be, left out; empty if there are none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
     left_out: u64,

@@ -71,7 +71,7 @@ impl MetricsPage {
         self.address
     }
 
-    /// What callers get from now on.
+    /// Sets what callers get from now on.
     pub fn publish(&self, metrics: &impl Metrics) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Page::of(metrics).into();
     }

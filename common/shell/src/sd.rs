@@ -25,7 +25,7 @@ impl Pulse {
         self.0.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the thread does next may take until then, such as a driver's compiler; the next beat ends the excuse.
+    /// Allows the thread's next work, such as a driver's compiler, until then; the next beat ends the excuse.
     pub fn excuse(&self, until: Timestamp) {
         self.0.excused_until_us.store(until.as_us(), Ordering::Relaxed);
     }

@@ -27,7 +27,7 @@ struct State<T> {
     dropped: u64,
 }
 
-/// What a wait for an item came to.
+/// The outcome of a wait for an item.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken<T> {
     /// An item.
@@ -38,7 +38,7 @@ pub enum Taken<T> {
     Closed,
 }
 
-/// What a wait for room came to; an item that was not put in comes back.
+/// The outcome of a wait for room; an item that was not put in comes back.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put<T> {
     /// The item is in.
@@ -128,7 +128,7 @@ impl<T> Slot<T> {
         Put::Done
     }
 
-    /// Whether an item waits.
+    /// Returns true if an item waits.
     pub fn has_item(&self) -> bool {
         !self.lock().items.is_empty()
     }
@@ -168,7 +168,7 @@ impl<T> Slot<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Whether [`Slot::close`] was called.
+    /// Returns true if [`Slot::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }

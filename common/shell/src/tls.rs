@@ -18,7 +18,7 @@ use rustls::{
     SignatureScheme,
 };
 
-/// What a connection is for. Its name is that of the application protocol (ALPN), on which both sides must agree.
+/// The purpose of a connection. Its name is that of the application protocol (ALPN), on which both sides must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Video in one direction.

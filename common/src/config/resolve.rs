@@ -19,7 +19,7 @@ pub const DEFAULT_PORT: u16 = 4820;
 /// A sender's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SenderConfig {
-    /// What both daemons have.
+    /// The part that both daemons have.
     pub shared: SharedConfig,
     /// Source specification; the sender's sources check it.
     pub source: String,
@@ -33,13 +33,13 @@ pub struct SenderConfig {
     pub codec: CodecParams,
     /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,
-    /// Whether frames are protected against loss.
+    /// True if frames are protected against loss.
     pub protection: Protection,
-    /// What limits the bytes in flight.
+    /// The limit of the bytes in flight.
     pub controller: Controller,
 }
 
-/// What limits the bytes in flight.
+/// The limit of the bytes in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controller {
     /// The session's rate.
@@ -52,11 +52,11 @@ pub enum Controller {
 /// A receiver's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceiverConfig {
-    /// What both daemons have.
+    /// The part that both daemons have.
     pub shared: SharedConfig,
     /// Sink specification; the receiver's sinks check it.
     pub sink: String,
-    /// Whether the status line is shown at start.
+    /// True if the status line is shown at start.
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
     pub latency_max: Option<Duration>,
@@ -66,22 +66,22 @@ pub struct ReceiverConfig {
     pub pictures_file: Option<PathBuf>,
 }
 
-/// What both daemons have.
+/// The part that both daemons have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedConfig {
-    /// What codes or decodes.
+    /// The back end that codes or decodes.
     pub backend: BackendChoice,
     /// Part of an OpenCL device's name.
     pub device: Option<String>,
-    /// Whether work-group shapes that were measured for the device are used.
+    /// True if work-group shapes that were measured for the device are used.
     pub tuned: bool,
     /// Who dials.
     pub mode: LinkMode,
     /// Bytes asked for each of the socket's buffers.
     pub socket_buffer_bytes: usize,
-    /// Whether several datagrams may go out in one system call.
+    /// True if several datagrams may go out in one system call.
     pub gso: bool,
-    /// Whether this machine sends and receives over one connection.
+    /// True if this machine sends and receives over one connection.
     pub share_port: bool,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,

@@ -33,7 +33,7 @@ const ARRIVED_MIN: f64 = 0.9;
 /// Largest datagram sent, bytes; about what video has.
 const LOAD_BYTES_MAX: usize = 1_150;
 
-/// What a link test has found.
+/// The findings of a link test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Round trip without load, microseconds.

@@ -26,8 +26,8 @@ pub struct NetConditions {
     pub jitter: Duration,
     /// The narrowest line on the way; none: infinitely fast.
     pub bottleneck: Option<Bottleneck>,
-    /// What takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells how much
-    /// may come at once.
+    /// A point that takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells how
+    /// much may come at once.
     pub policer: Option<Bottleneck>,
     /// Larger datagrams vanish, bytes.
     pub datagram_max: usize,
@@ -132,8 +132,8 @@ impl Scenario {
         Self { period: Some(period).filter(|period| !period.is_zero()), ..self }
     }
 
-    /// What enters in a pause of `before` does so when that ends; what would arrive in one of `after` does when that
-    /// ends. A relay that stands still does both, a radio that pauses only one of them.
+    /// Adds pauses: what enters in a pause of `before` does so when that ends; what would arrive in one of `after` does
+    /// when that ends. A relay that stands still does both, a radio that pauses only one of them.
     #[must_use]
     pub fn paused(self, before: Pauses, after: Pauses) -> Self {
         Self { pauses: [before, after], ..self }
@@ -154,7 +154,7 @@ impl Scenario {
         self.seed
     }
 
-    /// What holds after `elapsed`.
+    /// Returns what holds after `elapsed`.
     pub fn at(&self, elapsed: Duration) -> &NetConditions {
         let within = self.within(elapsed);
         let next = self.steps.partition_point(|step| step.0 <= within);

@@ -18,7 +18,7 @@ pub use self::pauses::Pauses;
 pub use self::random::Random;
 use crate::units::Timestamp;
 
-/// What has become of the datagrams, so that a test can tell whether its fault has happened.
+/// The fates of the datagrams, so that a test can tell whether its fault has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetCounters {
     /// Datagrams that entered.
@@ -95,12 +95,12 @@ impl Network {
         self.start = now;
     }
 
-    /// What holds at `now`.
+    /// Returns what holds at `now`.
     pub fn conditions(&self, now: Timestamp) -> &NetConditions {
         self.scenario.at(now.since(self.start))
     }
 
-    /// What has become of the datagrams.
+    /// Returns what has become of the datagrams.
     pub fn counters(&self) -> NetCounters {
         self.counters
     }

@@ -15,7 +15,7 @@ use crate::wire::media::MediaHeader;
 /// A frame to decode and show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivedFrame {
-    /// What came of it; later frames have higher numbers.
+    /// The blocks that came of it; later frames have higher numbers.
     pub assembled: AssembledFrame,
     /// When it was released to the decoder.
     pub released: Timestamp,

@@ -30,7 +30,7 @@ pub struct ReceiverOptions {
     /// fifth once its end has been seen. A whole one later the next frame is there, and would often take this one's
     /// place before it could be shown.
     pub latency_max: Option<Duration>,
-    /// Whether frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
+    /// True if frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
     /// and a recording does not.
     pub drops_backlog: bool,
     /// The largest pictures that are taken, in pixels and in the squares of their transform; none: of any size that there
@@ -38,7 +38,7 @@ pub struct ReceiverOptions {
     pub size_max: Option<FrameSize>,
 }
 
-/// What the owner of a receiving session must know.
+/// An event that the owner of a receiving session must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverEvent {
     /// A stream begins (again): build the decoder, then call [`ReceiverSession::ready`].
@@ -55,7 +55,7 @@ pub enum ReceiverEvent {
     PeerRejected(String),
 }
 
-/// What a receiving session has counted since it was made.
+/// The counts of a receiving session since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounters {
     /// Frames released with all their blocks.
@@ -209,7 +209,7 @@ impl ReceiverSession {
         }
     }
 
-    /// Whether video may come.
+    /// Returns true if video may come.
     pub fn is_streaming(&self) -> bool {
         self.phase == Phase::Streaming
     }
@@ -275,7 +275,7 @@ impl ReceiverSession {
         self.bye(ByeReason::Stopping);
     }
 
-    /// What has been counted.
+    /// Returns what has been counted.
     pub fn stats(&self) -> ReceiverCounters {
         self.counters
     }

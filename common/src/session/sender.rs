@@ -238,17 +238,17 @@ impl SenderSession {
         Ok(FeedbackOutcome::Accepted)
     }
 
-    /// What the next frames with all that is around them may take, bits a second.
+    /// Returns what the next frames with all that is around them may take, bits a second.
     pub fn rate_target(&self) -> Bitrate {
         self.rate.as_ref().map_or(RateControl::start(self.rate_max), RateControl::target)
     }
 
-    /// What the network has lost of late.
+    /// Returns what the network has lost of late.
     pub fn loss(&self) -> LossEstimate {
         self.loss
     }
 
-    /// Whether frames are wanted.
+    /// Returns true if frames are wanted.
     pub fn is_streaming(&self) -> bool {
         self.phase == Phase::Streaming && self.finishing == Finishing::No
     }
@@ -258,7 +258,7 @@ impl SenderSession {
         self.budget.coded()
     }
 
-    /// What a datagram can hold has changed; holds from the next frame.
+    /// Sets what a datagram can hold, from the next frame on, bytes.
     pub fn set_max_datagram(&mut self, bytes: usize) {
         self.max_datagram = bytes;
         self.budget.set_max_datagram(bytes);
@@ -371,7 +371,7 @@ impl SenderSession {
         self.bye(ByeReason::Stopping);
     }
 
-    /// What has been counted.
+    /// Returns what has been counted.
     pub fn stats(&self) -> SenderCounters {
         self.counters
     }

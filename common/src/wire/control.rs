@@ -31,7 +31,7 @@ pub enum Role {
     Receiver,
 }
 
-/// What the two ends tell each other besides video.
+/// A message of one end to the other besides video.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlMessage {
     /// First message of both ends.

@@ -39,7 +39,7 @@ const AGE_UNIT_US: u64 = 8;
 const AGE_OLDEST: u16 = u16::MAX - 1;
 const AGE_NONE: u16 = u16::MAX;
 
-/// What a feedback says besides the ages.
+/// A feedback without its ages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackHeader {
     /// Number of the feedback in its stream, in wrapping order.
@@ -56,7 +56,8 @@ pub struct FeedbackHeader {
     pub unsure: Duration,
 }
 
-/// Whether a datagram says to be a feedback, and so is for the sending end; every other kind is for the receiving end.
+/// Returns true if a datagram says to be a feedback, and so is for the sending end; every other kind is for the receiving
+/// end.
 pub fn is_feedback(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK)
 }
@@ -121,7 +122,7 @@ impl Ages<'_> {
         self.bytes.len() / 2
     }
 
-    /// Whether nothing is covered.
+    /// Returns true if nothing is covered.
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

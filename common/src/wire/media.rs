@@ -24,7 +24,7 @@ use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.
 pub const MEDIA_VERSION: u8 = 1;
-/// What the headers of all kinds begin with.
+/// Length of the beginning that the headers of all kinds share.
 pub const COMMON_HEADER_BYTES: usize = 24;
 /// Header of a run of blocks.
 pub const BLOCKS_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 5;
@@ -57,11 +57,11 @@ pub struct MediaHeader {
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
-    /// Whether it is among the last of its frame to leave, of which one may get lost.
+    /// True if it is among the last of its frame to leave, of which one may get lost.
     pub is_last: bool,
     /// Its place in a protection group.
     pub place: Option<ShardPlace>,
-    /// What follows the header.
+    /// The kind of what follows the header.
     pub content: Content,
 }
 
@@ -74,7 +74,7 @@ pub struct ShardPlace {
     pub index: u8,
 }
 
-/// What a media datagram carries.
+/// The kinds of media datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A run of consecutive blocks.

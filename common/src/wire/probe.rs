@@ -61,7 +61,7 @@ pub enum Probe {
     },
 }
 
-/// What came of a train.
+/// The arrival of a train.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// Datagrams.

@@ -11,13 +11,13 @@ use std::ops::Range;
 use super::PacketError;
 use crate::coded::CodedFrame;
 
-/// What a frame's header costs: step u8, fine blocks u24.
+/// Length of a frame's header: step u8, fine blocks u24.
 pub const FRAME_HEADER_BYTES: usize = 4;
 
 /// Longest block that a run can hold.
 pub const BLOCK_BYTES_MAX: usize = 0x7fff;
 
-/// What a block of `len` bytes costs besides its bit of the map and its bytes.
+/// Returns what a block of `len` bytes costs besides its bit of the map and its bytes.
 pub const fn directory_bytes(len: usize) -> usize {
     match len {
         0 => 0,
@@ -26,7 +26,7 @@ pub const fn directory_bytes(len: usize) -> usize {
     }
 }
 
-/// What the map of `blocks` blocks costs.
+/// Returns the length of the map of `blocks` blocks, bytes.
 pub const fn map_bytes(blocks: usize) -> usize {
     blocks.div_ceil(8)
 }

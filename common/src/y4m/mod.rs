@@ -26,7 +26,7 @@ const FRAME: &[u8] = b"FRAME";
 const RANGE_KEY: &str = "COLORRANGE=";
 const MATRIX_KEY: &str = "DUETMATRIX=";
 
-/// What all pictures of a Y4M stream have in common.
+/// The properties that all pictures of a Y4M stream share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Y4mHeader {
     /// Their size.
@@ -37,7 +37,7 @@ pub struct Y4mHeader {
     pub chroma: Chroma,
     /// Bits of a sample.
     pub depth: BitDepth,
-    /// What the samples mean.
+    /// Meaning of the samples.
     pub colour: ColourSpace,
 }
 

@@ -47,7 +47,7 @@ impl<R: BufRead> Y4mReader<R> {
         Ok(Self { input, header: parse(&line)?, frames: 0 })
     }
 
-    /// What all pictures have in common.
+    /// Returns what all pictures have in common.
     pub fn header(&self) -> &Y4mHeader {
         &self.header
     }

@@ -17,7 +17,7 @@ pub use self::residual::check;
 pub use self::rounded::{Lifted, Rounded, Source};
 use crate::filter::Filter;
 
-/// What makes one output: inputs with their weights.
+/// The inputs of one output, with their weights.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     terms: Vec<(usize, f64)>,

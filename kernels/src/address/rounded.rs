@@ -8,7 +8,7 @@ use super::{Half, in_half};
 /// Where an input is found; `None` where it is zero.
 pub type Source = Option<usize>;
 
-/// What one lifting step makes of its item `own` and the `pair` of its neighbours.
+/// The result of one lifting step for its item `own` and the `pair` of its neighbours.
 ///
 /// Forward, an odd sample: `own - floor((pair[0] + pair[1]) / 2)`; inverse, an even one:
 /// `own - floor((pair[0] + pair[1] + 2) / 4)`.
@@ -20,7 +20,7 @@ pub struct Lifted {
     pub own: Source,
 }
 
-/// What makes one output.
+/// The making of one output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounded {
     /// An output of the first lifting step.

@@ -18,7 +18,7 @@ use common::pyramid::{BLOCK_SIDE, Block, Orientation};
 use super::rans;
 use crate::tables::{ESCAPE, ESCAPE_SYMBOL, MAX_LENGTH, coefficient_context, peak_context, quad_context};
 
-/// What of a block, besides its coefficients, decides its code.
+/// The properties of a block that decide its code, besides its coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Columns, at most [`BLOCK_SIDE`].

@@ -16,9 +16,9 @@ pub const RECONSTRUCTION: f32 = 0.48;
 pub const PARTS: u8 = 64;
 /// From here on, in parts, a magnitude is cut to an integer without regard to its neighbours.
 pub const PLAIN: u8 = 3 * PARTS;
-/// What a non-zero coefficient elsewhere in the quad adds to the activity that [`first_threshold`] takes.
+/// Addition of a non-zero coefficient elsewhere in the quad to the activity that [`first_threshold`] takes.
 pub const BESIDE_ONE: u8 = 2;
-/// What a magnitude of at least 2 elsewhere in the quad adds to the activity that [`second_threshold`] takes.
+/// Addition of a magnitude of at least 2 elsewhere in the quad to the activity that [`second_threshold`] takes.
 pub const BESIDE_TWO: u8 = 5;
 
 /// Straight lines `start - slope * activity` that the thresholds follow, in parts of a step.
@@ -109,7 +109,7 @@ impl Quantiser {
         quantised
     }
 
-    /// Whether so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low bands and
+    /// Returns true if so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low bands and
     /// roots have few coefficients, and each counts in much of the picture.
     pub const fn is_sparse(self, class: usize, ones: usize) -> bool {
         class > 0 && ones <= self.sparse_ones as usize

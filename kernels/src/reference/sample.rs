@@ -58,7 +58,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// What the values are.
+    /// Returns what the values are.
     pub fn element(&self) -> Element {
         match self {
             Self::F32(_) => Element::F32,
@@ -115,16 +115,16 @@ impl Values {
 pub struct Steps<T: Sample> {
     /// Coefficients of each step, predict and update in turn, nearest pair first.
     pub steps: Vec<Vec<T::Coefficient>>,
-    /// What the forward transform multiplies low coefficients by, and the inverse high ones.
+    /// Factor of the low coefficients in the forward transform, and of the high ones in the inverse.
     pub low_scale: T,
-    /// What the forward transform multiplies high coefficients by, and the inverse low ones.
+    /// Factor of the high coefficients in the forward transform, and of the low ones in the inverse.
     pub high_scale: T,
 }
 
 /// A coefficient of the reversible wavelet: `sign floor((left + right + offset) / 2^shift)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounded {
-    /// Whether the step adds the rounded value; it subtracts it otherwise.
+    /// True if the step adds the rounded value; it subtracts it otherwise.
     pub adds: bool,
     /// Half of the divisor to round to the nearest, or 0 to round down.
     pub offset: i32,

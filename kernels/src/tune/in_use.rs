@@ -30,7 +30,7 @@ pub enum Origin {
     Cache(PathBuf),
 }
 
-/// What a device runs with.
+/// The settings that a device runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsInUse {
     /// The device.

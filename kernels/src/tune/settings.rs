@@ -119,7 +119,7 @@ impl From<[usize; 5]> for TileShape {
 pub struct Setting {
     /// Name of the field.
     pub name: &'static str,
-    /// What it is, one sentence.
+    /// Its meaning, one sentence.
     pub about: &'static str,
     value: fn(&Tuning) -> String,
     /// What is wrong with its value, if anything.

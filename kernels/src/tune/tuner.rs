@@ -30,7 +30,7 @@ const HOPELESS: f64 = 1.25;
 /// Of no consequence for the transform.
 const FRAME_RATE: FrameRate = FrameRate::new(30, 1).unwrap();
 
-/// What the tuner found.
+/// The findings of the tuner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The device.
@@ -45,7 +45,7 @@ pub struct Report {
     pub tried: usize,
     /// Candidates that the device does not run, or not with the same result.
     pub unfit: usize,
-    /// Whether there was time for all candidates.
+    /// True if there was time for all candidates.
     pub complete: bool,
     /// How long it took.
     pub elapsed: Duration,

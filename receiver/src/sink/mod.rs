@@ -21,7 +21,7 @@ pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 pub use self::window::Window;
 
-/// What `--help` says about sinks.
+/// The text of `--help` about sinks.
 pub const HELP: &str = "\
 Sinks (--sink may be given several times):
   window[:fullscreen]  a window; i toggles the line with frame rate and latency, Esc closes
@@ -103,7 +103,7 @@ pub enum SinkError {
     },
 }
 
-/// Whether the user wants to go on.
+/// The user's wish to go on or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// Go on.

@@ -27,16 +27,16 @@ pub struct SourceFrame {
     pub capture: Timestamp,
 }
 
-/// What is known of a source before its first picture.
+/// A source's properties before its first picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceInfo {
     /// Size of all its pictures.
     pub size: FrameSize,
     /// Their nominal rate.
     pub frame_rate: FrameRate,
-    /// What their samples mean.
+    /// Meaning of their samples.
     pub colour: ColourSpace,
-    /// Whether new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
+    /// True if new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
     /// lost, and the source waits.
     pub is_live: bool,
 }

@@ -64,7 +64,7 @@ pub enum Pace {
 }
 
 impl SourceSpec {
-    /// Whether it ends by itself.
+    /// Returns true if it ends by itself.
     pub fn is_finite(&self) -> bool {
         matches!(self, Self::File { repeat: false, .. })
     }

@@ -24,7 +24,7 @@ use crate::tls::Protocol;
 
 pub use self::both::{BothWays, HangUp};
 
-/// What a daemon gives to the loop: its session, and what it does with what comes out.
+/// A daemon as the loop sees it: its session, and what becomes of what comes out.
 pub trait Link {
     /// A peer is there, its key proved.
     fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp);
@@ -65,7 +65,7 @@ pub trait Link {
     fn poll_action(&mut self, now: Timestamp) -> Option<Action>;
 }
 
-/// What a daemon asks of the loop. Queued control messages are sent first in every case.
+/// A daemon's request to the loop. Queued control messages are sent first in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Close and end well.
@@ -105,7 +105,7 @@ impl LiveRate {
         self.0.store(rate.as_bps(), Ordering::Relaxed);
     }
 
-    /// What it is now.
+    /// Returns the rate as it is now.
     pub fn get(&self) -> Bitrate {
         Bitrate::from_bps(self.0.load(Ordering::Relaxed))
     }
@@ -131,7 +131,7 @@ impl Waker {
     }
 }
 
-/// What the loop needs to know.
+/// Options of the loop.
 #[derive(Debug)]
 pub struct LinkOptions {
     /// Who dials.
@@ -142,9 +142,9 @@ pub struct LinkOptions {
     pub peers: Vec<Peer>,
     /// Bytes asked for each socket buffer.
     pub socket_buffer_bytes: usize,
-    /// Whether several datagrams may go out in one system call.
+    /// True if several datagrams may go out in one system call.
     pub gso: bool,
-    /// What limits the bytes in flight.
+    /// The limit of the bytes in flight.
     pub controller: Controller,
     /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
     pub rate: LiveRate,

@@ -14,7 +14,7 @@ pub struct FrameTimes {
     pub coded: Timestamp,
 }
 
-/// What the owner of a sending session must know.
+/// An event that the owner of a sending session must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderEvent {
     /// The receiver is ready: give frames.
@@ -32,7 +32,7 @@ pub enum SenderEvent {
     PeerRejected(String),
 }
 
-/// What a sending session has counted since it was made.
+/// The counts of a sending session since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Frames of which every datagram left.
@@ -71,7 +71,7 @@ impl SenderCounters {
     }
 }
 
-/// What a datagram from the receiver was.
+/// The meaning of a datagram from the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackOutcome {
     /// Feedback that has been taken into account.

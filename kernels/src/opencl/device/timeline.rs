@@ -22,7 +22,7 @@ pub enum Stage {
 pub struct Interval {
     /// Channel whose queue ran it or them.
     pub channel: Channel,
-    /// What for.
+    /// Its purpose.
     pub stage: Stage,
     /// Start, nanoseconds of the device's clock.
     pub start_ns: u64,
@@ -31,13 +31,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the two ran at the same time.
+    /// Returns true if the two ran at the same time.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.start_ns < other.end_ns && other.start_ns < self.end_ns
     }
 }
 
-/// What the device did for one frame: transfers, and either each kernel or each stage's kernels from the moment at which
+/// The device's work for one frame: transfers, and either each kernel or each stage's kernels from the moment at which
 /// the first could start to the end of the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {

@@ -4,7 +4,7 @@ use common::coded::StepIndex;
 use common::frame::PixelFormat;
 use common::params::StreamParams;
 
-/// What goes into a pipeline and what comes out.
+/// The input and the output of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Pictures to f32 coefficients that stay on the device.
@@ -36,14 +36,14 @@ impl Flow {
 pub struct PipelineParams {
     /// Geometry and transform.
     pub stream: StreamParams,
-    /// What goes in and out.
+    /// Input and output.
     pub flow: Flow,
     /// Most frames in flight: 2 overlaps neighbouring frames.
     pub depth: usize,
     /// In how many horizontal stripes a picture travels; the first kernels of one run while the next is copied.
     pub stripes: usize,
-    /// Whether the channels of a frame may overlap.
+    /// True if the channels of a frame may overlap.
     pub overlap: bool,
-    /// Whether [`super::pipeline::Collected::timeline`] knows every command. Without, launches cost less.
+    /// True if [`super::pipeline::Collected::timeline`] knows every command. Without, launches cost less.
     pub timed: bool,
 }

@@ -107,7 +107,7 @@ impl OpenClDecoder {
         self.sampling = Sampling::every(frames);
     }
 
-    /// What the device did for the last frame that was measured.
+    /// Returns what the device did for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }

@@ -71,13 +71,13 @@ impl OpenClEncoder {
         Ok(memory)
     }
 
-    /// Whether transfers and kernels of different channels may run at the same time (they may unless this says
+    /// Sets whether transfers and kernels of different channels may run at the same time (they may unless this says
     /// otherwise): for measurements of what that gains.
     pub fn set_overlap(&mut self, overlap: bool) {
         self.coder.overlap = overlap;
     }
 
-    /// Whether the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
+    /// Returns true if the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
     pub fn can_overlap(&self) -> bool {
         self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
     }
@@ -89,7 +89,7 @@ impl OpenClEncoder {
         self.sampling = Sampling::every(frames);
     }
 
-    /// What the device did for the last frame that was measured.
+    /// Returns what the device did for the last frame that was measured.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
