@@ -56,6 +56,7 @@ struct Unchecked {
 
 /// Why numbers are not a filter bank that can be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BankError {
     /// The text is no TOML, or lacks keys or has others.
     #[error("line {line} is wrong: {reason}")]

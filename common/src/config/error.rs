@@ -2,6 +2,7 @@
 
 /// A configuration that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A key that does not exist.
     #[error("line {line}: there is no key `{key}` here; did you mean `{nearest}`?")]

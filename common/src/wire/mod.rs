@@ -108,6 +108,7 @@ pub enum PacketError {
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The layout is broken; the text says what was expected.
     #[error("{0}")]

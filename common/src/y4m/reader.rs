@@ -11,6 +11,7 @@ const LINE_BYTES_MAX: u64 = 1024;
 
 /// Why a Y4M stream cannot be read (on). The texts go on from the file's name and a colon.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Y4mError {
     /// There is no header.
     #[error("it is not a Y4M file: it does not begin with a Y4M header line of at most {LINE_BYTES_MAX} bytes")]

@@ -7,6 +7,7 @@ pub const QMIN_MAX: u8 = 10;
 
 /// Why a frame of the profile `pcwt` cannot be made or read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PcwtError {
     /// Fewer bytes than the head of a frame.
     #[error("the head of a frame of this size takes {needed} bytes, there are {given}")]

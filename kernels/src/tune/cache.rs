@@ -17,6 +17,7 @@ const MAX_FILE_BYTES: u64 = 1 << 16;
 
 /// Why settings could not be kept.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotKept {
     /// No cache directory.
     #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]

@@ -43,6 +43,7 @@ pub struct SettingsInUse {
 
 /// Why there are no cached settings to use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotUsed {
     /// No cache directory.
     #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]

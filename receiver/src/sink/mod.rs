@@ -74,6 +74,7 @@ impl FromStr for SinkSpec {
 
 /// Why a sink cannot be opened or used further.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SinkError {
     /// There is no display to open a window on.
     #[error(
