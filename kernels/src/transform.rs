@@ -124,7 +124,7 @@ impl From<&StreamParams> for TransformParams {
     }
 }
 
-/// A transform on some back end, with all its memory allocated.
+/// A transform on some back end.
 pub trait Transform: Send {
     /// Colour conversion, padding and forward transform of a picture of [`TransformParams::size`], in any pixel format: one square of coefficients per channel, row by row in
     /// Mallat layout, side [`common::pyramid::Pyramid::side`].
