@@ -43,7 +43,8 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
-    let texts = if cli.sink.is_empty() { std::slice::from_ref(&config.sink) } else { &cli.sink };
+    let texts =
+        if cli.sink.is_empty() { &[file.display.sink.unwrap_or_else(|| "window".to_owned())] } else { &cli.sink[..] };
     let mut sinks =
         texts.iter().map(|text| text.parse()).collect::<Result<Vec<SinkSpec>, _>>().map_err(Failure::usage)?;
     sinks.sort_by_key(|spec| !matches!(spec, SinkSpec::Window { .. }));

@@ -47,6 +47,6 @@ pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
-    let spec = SourceSpec::parse(&config.source)?;
+    let spec = SourceSpec::parse(file.video.source.as_deref().unwrap_or("camera"))?;
     Ok((config, spec))
 }

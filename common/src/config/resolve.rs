@@ -21,8 +21,6 @@ pub const DEFAULT_PORT: u16 = 4820;
 pub struct SenderConfig {
     /// The part that both daemons have.
     pub shared: SharedConfig,
-    /// Source specification; the sender's sources check it.
-    pub source: String,
     /// Size for a source that does not name its own.
     pub size: Option<FrameSize>,
     /// Frame rate for a source that does not name its own.
@@ -54,8 +52,6 @@ pub enum Controller {
 pub struct ReceiverConfig {
     /// The part that both daemons have.
     pub shared: SharedConfig,
-    /// Sink specification; the receiver's sinks check it.
-    pub sink: String,
     /// True if the status line is shown at start.
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
@@ -134,7 +130,6 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     }
     Ok(SenderConfig {
         shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?,
-        source: file.video.source.clone().unwrap_or_else(|| "camera".to_owned()),
         size: file.video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
         frame_rate: file.video.fps.map(|fps| checked("video.fps", parse_frame_rate(&fps.to_string()))).transpose()?,
         chroma: choice(
@@ -175,7 +170,6 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
     };
     Ok(ReceiverConfig {
         shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, false)?,
-        sink: file.display.sink.clone().unwrap_or_else(|| "window".to_owned()),
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,
         size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,
