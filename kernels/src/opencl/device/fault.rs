@@ -7,11 +7,11 @@ pub(crate) use on::{Fault, check, inject};
 
 #[cfg(not(test))]
 mod off {
-    use crate::DeviceError;
+    use crate::opencl::device::Result;
 
     /// Never fails.
     #[inline]
-    pub(crate) fn check(_call: &'static str) -> Result<(), DeviceError> {
+    pub(crate) fn check(_call: &'static str) -> Result<()> {
         Ok(())
     }
 }
@@ -21,6 +21,7 @@ mod on {
     use std::cell::Cell;
 
     use crate::DeviceError;
+    use crate::opencl::device::Result;
 
     /// Which of this thread's calls fail.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ mod on {
     }
 
     /// Fails when it is this call's turn.
-    pub(crate) fn check(call: &'static str) -> Result<(), DeviceError> {
+    pub(crate) fn check(call: &'static str) -> Result<()> {
         let (next, fails) = match FAULT.get() {
             Fault::Never => (Fault::Never, false),
             Fault::Once(0) => (Fault::Never, true),

@@ -7,7 +7,7 @@ use ocl::core::{self as cl, ArgVal};
 use super::answer::failed;
 use super::fault;
 use super::handle::Handle;
-use crate::DeviceError;
+use crate::opencl::device::Result;
 
 /// A built program.
 pub(crate) type Program = Arc<Handle<cl::Program>>;
@@ -29,7 +29,7 @@ impl From<usize> for Arg<'_> {
 }
 
 /// The kernel `name` of `program` with its arguments.
-pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel, DeviceError> {
+pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel> {
     fault::check("clCreateKernel")?;
     let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
     for (index, arg) in args.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Res
 }
 
 /// Sets argument `index`.
-pub(crate) fn set(kernel: &cl::Kernel, index: u32, arg: Arg<'_>) -> Result<(), DeviceError> {
+pub(crate) fn set(kernel: &cl::Kernel, index: u32, arg: Arg<'_>) -> Result<()> {
     let value = match &arg {
         Arg::Memory(mem) => ArgVal::mem(mem),
         Arg::Int(value) => ArgVal::scalar(value),

@@ -5,10 +5,11 @@ use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResu
 use super::answer::{failed, text};
 use super::handle::Handle;
 use crate::DeviceError;
+use crate::opencl::device::Result;
 
 /// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only when
 /// the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
-pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<(), DeviceError> {
+pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<()> {
     let there_bytes = match cl::get_device_info(device, cl::DeviceInfo::LocalMemSize) {
         Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => bytes,
         _ => u64::MAX,

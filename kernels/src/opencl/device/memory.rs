@@ -4,6 +4,7 @@ use ocl::core::OclPrm;
 
 use super::Device;
 use crate::DeviceError;
+use crate::opencl::device::Result;
 
 /// A list of buffers to come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Memory {
     }
 
     /// An error if `device` cannot hold all of it. Host memory counts where it is the device's own.
-    pub(crate) fn check(&self, device: &Device) -> Result<(), DeviceError> {
+    pub(crate) fn check(&self, device: &Device) -> Result<()> {
         let pinned_bytes = if device.shares_host_memory { self.pinned_bytes } else { 0 };
         fits("altogether", self.device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)?;
         fits("in one piece", self.largest_bytes, device.largest_buffer_bytes())
@@ -48,7 +49,7 @@ impl Memory {
     }
 }
 
-fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<(), DeviceError> {
+fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<()> {
     if needed_bytes <= there_bytes {
         return Ok(());
     }

@@ -30,6 +30,9 @@ use self::kernel::Program;
 use crate::tune::Tuning;
 use crate::{Backend, BackendInfo, DeviceError, DeviceInfo};
 
+/// The result of what a device does.
+pub(crate) type Result<T, E = DeviceError> = std::result::Result<T, E>;
+
 /// An OpenCL device of this machine with the settings to run with.
 #[derive(Clone)]
 pub(crate) struct Device {
@@ -73,12 +76,12 @@ impl Device {
     }
 
     /// The device's context, made on first use.
-    pub(crate) fn context(&self) -> Result<Arc<Handle<cl::Context>>, DeviceError> {
+    pub(crate) fn context(&self) -> Result<Arc<Handle<cl::Context>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         self.context_of(&mut opened)
     }
 
-    fn context_of(&self, opened: &mut Opened) -> Result<Arc<Handle<cl::Context>>, DeviceError> {
+    fn context_of(&self, opened: &mut Opened) -> Result<Arc<Handle<cl::Context>>> {
         if let Some(context) = &opened.context {
             return Ok(context.clone());
         }
@@ -89,7 +92,7 @@ impl Device {
     }
 
     /// A new queue, or the only one; one that is `timed` notes when commands ran, the only one always does.
-    pub(crate) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>, DeviceError> {
+    pub(crate) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = &opened.queue {
             return Ok(queue.clone());
@@ -132,7 +135,7 @@ impl Device {
     }
 
     /// The program of these texts, one after another, under compiler `options`; built on first use.
-    pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program, DeviceError> {
+    pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program> {
         let key = key(sources, options);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {

@@ -15,6 +15,7 @@ use super::handle::Handle;
 use super::kernel::Arg;
 use super::{Device, fault};
 use crate::DeviceError;
+use crate::opencl::device::Result;
 
 /// Device memory, whatever it holds.
 pub(crate) type Mem = Arc<Handle<cl::Mem>>;
@@ -45,24 +46,24 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Device memory with these values.
-    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>, DeviceError> {
+    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>> {
         let buffer = self.buffer(values.len())?;
         self.upload_now(values, &buffer)?;
         Ok(buffer)
     }
 
     /// A new queue on `device` that notes when commands ran.
-    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self> {
         Self::with(device, true)
     }
 
     /// A new queue on `device`; one that is not `timed` makes no events for its kernels.
-    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self, DeviceError> {
+    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self> {
         let timing = if timed { Timing::Commands } else { Timing::Off };
         Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
     }
 
-    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self, DeviceError> {
+    fn switched_by(device: &Arc<Device>, timing: Arc<AtomicU8>) -> Result<Self> {
         let context = device.context()?;
         fault::check("clCreateCommandQueue")?;
         let (noting, plain) = (device.queue(true)?, device.queue(false)?);
@@ -70,7 +71,7 @@ impl Queue {
     }
 
     /// Another queue on the same device, timed whenever this one is.
-    pub(crate) fn beside(&self) -> Result<Self, DeviceError> {
+    pub(crate) fn beside(&self) -> Result<Self> {
         Self::switched_by(&self.device, self.timing.clone())
     }
 
@@ -104,7 +105,7 @@ impl Queue {
     }
 
     /// The moment at which everything queued before has ended.
-    pub(crate) fn marker(&self) -> Result<Event, DeviceError> {
+    pub(crate) fn marker(&self) -> Result<Event> {
         let mut event = cl::Event::null();
         fault::check("clEnqueueMarkerWithWaitList")?;
         cl::enqueue_marker_with_wait_list(self.in_use(), NO_WAIT, Some(&mut event), None)
@@ -118,11 +119,11 @@ impl Queue {
     }
 
     /// Device memory for `len` values.
-    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>, DeviceError> {
+    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>> {
         self.allocate(len, cl::MemFlags::READ_WRITE)
     }
 
-    fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>, DeviceError> {
+    fn allocate<T: OclPrm>(&self, len: usize, flags: cl::MemFlags) -> Result<Buffer<T>> {
         let len = len.max(1);
         let needed_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let there_bytes = self.device.largest_buffer_bytes();
@@ -144,7 +145,7 @@ impl Queue {
 
     /// Host memory for `len` values that the device reads and writes without another copy, mapped for life and
     /// zero at first.
-    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>, DeviceError> {
+    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>> {
         let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
         let buffer = self.allocate::<T>(len, flags)?;
         let access = cl::MapFlags::READ | cl::MapFlags::WRITE;
@@ -177,7 +178,7 @@ impl Queue {
         groups: [usize; 2],
         group_size: [usize; 2],
         after: &[Event],
-    ) -> Result<Option<Event>, DeviceError> {
+    ) -> Result<Option<Event>> {
         self.launch_from(kernel, [0, 0], groups, group_size, after)
     }
 
@@ -187,7 +188,7 @@ impl Queue {
         kernel: &cl::Kernel,
         groups: [usize; 2],
         group_size: [usize; 2],
-    ) -> Result<Option<Event>, DeviceError> {
+    ) -> Result<Option<Event>> {
         self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
     }
 
@@ -199,7 +200,7 @@ impl Queue {
         groups: [usize; 2],
         group_size: [usize; 2],
         after: &[Event],
-    ) -> Result<Option<Event>, DeviceError> {
+    ) -> Result<Option<Event>> {
         self.launch_noted(kernel, first, groups, group_size, after, Timing::Commands)
     }
 
@@ -212,7 +213,7 @@ impl Queue {
         group_size: [usize; 2],
         after: &[Event],
         timing: Timing,
-    ) -> Result<Option<Event>, DeviceError> {
+    ) -> Result<Option<Event>> {
         let offset = Some([first[0], first[1], 0]).filter(|_| first != [0, 0]);
         let global = [groups[0] * group_size[0], groups[1] * group_size[1], 1];
         let local = Some([group_size[0], group_size[1], 1]);
@@ -229,7 +230,7 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event, DeviceError> {
+    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event> {
         self.upload_range(from, 0, to, 0, len)
     }
 
@@ -241,7 +242,7 @@ impl Queue {
         to: &Buffer<T>,
         to_at: usize,
         len: usize,
-    ) -> Result<Event, DeviceError> {
+    ) -> Result<Event> {
         check_range("clEnqueueWriteBuffer", at.saturating_add(len), from.buffer.len)?;
         check_range("clEnqueueWriteBuffer", to_at.saturating_add(len), to.len)?;
         let mut event = cl::Event::null();
@@ -257,7 +258,7 @@ impl Queue {
     }
 
     /// Copies `from` to the front of `to`, both in device memory.
-    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event, DeviceError> {
+    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event> {
         check_range("clEnqueueCopyBuffer", from.len, to.len)?;
         let (mut event, len) = (cl::Event::null(), from.len);
         fault::check("clEnqueueCopyBuffer")?;
@@ -276,7 +277,7 @@ impl Queue {
     }
 
     /// What is queued from here on runs after `events` of any queue of the device.
-    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<(), DeviceError> {
+    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<()> {
         let list = wait_list(events);
         fault::check("clEnqueueBarrierWithWaitList")?;
         cl::enqueue_barrier_with_wait_list(self.in_use(), list.as_ref(), NO_EVENT, None)
@@ -284,7 +285,7 @@ impl Queue {
     }
 
     /// Copies `values` from any host memory to the front of `to` and waits until they have been read.
-    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<(), DeviceError> {
+    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<()> {
         check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
         fault::check("clEnqueueWriteBuffer")?;
         // SAFETY: the call blocks until `values` has been read.
@@ -293,12 +294,7 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn download<T: OclPrm>(
-        &self,
-        from: &Buffer<T>,
-        to: &mut Pinned<T>,
-        len: usize,
-    ) -> Result<Event, DeviceError> {
+    pub(crate) fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event> {
         self.download_range(from, 0, to, 0, len)
     }
 
@@ -310,7 +306,7 @@ impl Queue {
         to: &mut Pinned<T>,
         to_at: usize,
         len: usize,
-    ) -> Result<Event, DeviceError> {
+    ) -> Result<Event> {
         check_range("clEnqueueReadBuffer", at.saturating_add(len), from.len)?;
         check_range("clEnqueueReadBuffer", to_at.saturating_add(len), to.buffer.len)?;
         let mut event = cl::Event::null();
@@ -325,20 +321,20 @@ impl Queue {
     }
 
     /// Sets all values of `buffer` to zero.
-    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<(), DeviceError> {
+    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<()> {
         fault::check("clEnqueueFillBuffer")?;
         cl::enqueue_fill_buffer(self.in_use(), &**buffer.mem, T::default(), 0, buffer.len, NO_WAIT, NO_EVENT, None)
             .map_err(failed("clEnqueueFillBuffer"))
     }
 
     /// Starts what was queued.
-    pub(crate) fn flush(&self) -> Result<(), DeviceError> {
+    pub(crate) fn flush(&self) -> Result<()> {
         fault::check("clFlush")?;
         cl::flush(self.in_use()).map_err(failed("clFlush"))
     }
 
     /// Waits until everything queued has run.
-    pub(crate) fn finish(&self) -> Result<(), DeviceError> {
+    pub(crate) fn finish(&self) -> Result<()> {
         fault::check("clFinish")?;
         cl::finish(self.in_use()).map_err(failed("clFinish"))
     }
@@ -354,7 +350,7 @@ impl Queue {
 const NO_WAIT: Option<()> = None;
 const NO_EVENT: Option<()> = None;
 
-fn check_range(call: &'static str, needed: usize, there: usize) -> Result<(), DeviceError> {
+fn check_range(call: &'static str, needed: usize, there: usize) -> Result<()> {
     if needed <= there {
         return Ok(());
     }
@@ -374,7 +370,7 @@ impl From<cl::Event> for Event {
 impl Event {
     /// When the command ran: start and end in nanoseconds of the device's clock; `None` if nobody noted that. Waits for its
     /// end: that its queue has finished does not mean for every driver that the event knows.
-    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>> {
         wait(std::slice::from_ref(self))?;
         fault::check("clGetEventProfilingInfo")?;
         let time = |which| match cl::get_event_profiling_info(&**self.0, which) {
@@ -408,7 +404,7 @@ fn wait_list(after: &[Event]) -> Option<WaitList> {
 }
 
 /// Waits for all `events`.
-pub(crate) fn wait(events: &[Event]) -> Result<(), DeviceError> {
+pub(crate) fn wait(events: &[Event]) -> Result<()> {
     fault::check("clWaitForEvents")?;
     match wait_list(events) {
         Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
@@ -417,7 +413,7 @@ pub(crate) fn wait(events: &[Event]) -> Result<(), DeviceError> {
 }
 
 /// From the first start to the last end of these events' commands, by the device's clock.
-pub(crate) fn span(events: &[Event]) -> Result<Duration, DeviceError> {
+pub(crate) fn span(events: &[Event]) -> Result<Duration> {
     let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
     let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Failed {
         call: "clGetEventProfilingInfo",

@@ -1,7 +1,7 @@
 //! When the device did what: the commands of a frame with the device's own timestamps.
 
 use super::queue::Event;
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use common::frame::Channel;
 
 /// Stage of a frame that commands belong to.
@@ -115,7 +115,7 @@ enum Timed {
 
 impl Timed {
     /// Start and end, nanoseconds of the device's clock; `None` if nobody noted them.
-    fn ran(&self) -> Result<Option<(u64, u64)>, DeviceError> {
+    fn ran(&self) -> Result<Option<(u64, u64)>> {
         match self {
             Self::Command(event) => event.ran(),
             Self::Between(from, to) => {
@@ -161,7 +161,7 @@ impl Recorder {
     }
 
     /// The timestamps of everything of which they were noted.
-    pub(crate) fn timeline(&self) -> Result<Timeline, DeviceError> {
+    pub(crate) fn timeline(&self) -> Result<Timeline> {
         let mut intervals = Vec::with_capacity(self.timed.len());
         for (channel, stage, timed) in &self.timed {
             if let Some((start_ns, end_ns)) = timed.ran()? {

@@ -6,14 +6,15 @@ use common::pyramid::BlockLayout;
 
 use super::flow::{Flow, PipelineParams};
 use super::quantised::Quantised;
+use crate::OpenError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Pinned, Queue};
 use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{Origin, Uploads};
-use crate::{DeviceError, OpenError};
 
 /// Queues and memory of one frame.
 pub(crate) struct Lane {
@@ -103,7 +104,7 @@ impl Lane {
     }
 
     /// Queues a frame. With `overlap` false one channel ends before the next one starts.
-    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<(), DeviceError> {
+    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<()> {
         self.recorder.clear();
         if let (Some(uploads), Some(origin)) = (&mut self.uploads, origin) {
             let (quantised, outputs) = (&self.quantised, &mut self.outputs);
@@ -134,7 +135,7 @@ impl Lane {
     }
 
     /// Waits for the frame.
-    pub(crate) fn finish(&self) -> Result<(), DeviceError> {
+    pub(crate) fn finish(&self) -> Result<()> {
         self.queues().try_for_each(Queue::finish)
     }
 
@@ -148,12 +149,12 @@ impl Lane {
     }
 
     /// Copies of the quantised squares.
-    pub(crate) fn quantised(&self) -> Result<Vec<Vec<i32>>, DeviceError> {
+    pub(crate) fn quantised(&self) -> Result<Vec<Vec<i32>>> {
         self.quantised.iter().zip(&self.pipelines).map(|(quantised, pipeline)| quantised.values(pipeline)).collect()
     }
 
     /// The frame's commands; none if the queues are not timed.
-    pub(crate) fn timeline(&self) -> Result<Timeline, DeviceError> {
+    pub(crate) fn timeline(&self) -> Result<Timeline> {
         if self.timed { self.recorder.timeline() } else { Ok(Timeline::default()) }
     }
 }
@@ -180,12 +181,7 @@ fn extent(pipeline: &ChannelPipeline, square: bool) -> (usize, usize) {
 }
 
 /// Starts to bring the square or the plane of a channel to the host.
-fn download(
-    pipeline: &ChannelPipeline,
-    to: &mut Pinned<f32>,
-    square: bool,
-    recorder: &mut Recorder,
-) -> Result<(), DeviceError> {
+fn download(pipeline: &ChannelPipeline, to: &mut Pinned<f32>, square: bool, recorder: &mut Recorder) -> Result<()> {
     let (samples, _) = pipeline.transform.samples();
     let from = if square { &pipeline.transform.bands } else { samples };
     let event = pipeline.queue.download(from, to, from.len())?;

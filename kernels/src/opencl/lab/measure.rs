@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ocl::core::OclPrm;
 
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, Pinned, Queue, Timing, span};
 use crate::opencl::device::{self, Device, backend};
@@ -15,7 +16,7 @@ use crate::opencl::transform::address::Tabled;
 use crate::opencl::transform::choice::Schemes;
 use crate::reference::sample::Sample;
 use crate::transform::TransformParams;
-use crate::{BackendInfo, DeviceError, OpenError, TransformError};
+use crate::{BackendInfo, OpenError, TransformError};
 
 /// Rows of the taller plane beyond those of a picture.
 const MORE_ROWS: usize = (PICTURES - 1) * SHIFT_ROWS;
@@ -76,7 +77,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// The planes of picture `picture` to coefficients in `result`.
-    fn forward(&mut self, picture: usize) -> Result<Run, DeviceError> {
+    fn forward(&mut self, picture: usize) -> Result<Run> {
         self.clear()?;
         let start = Instant::now();
         let uploads = self.each(|channel| {
@@ -95,7 +96,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// The coefficients in `result` to planes there.
-    fn inverse(&mut self) -> Result<Run, DeviceError> {
+    fn inverse(&mut self) -> Result<Run> {
         self.clear()?;
         let start = Instant::now();
         let uploads = self.each(|channel| {
@@ -113,7 +114,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Nothing of the last run is left on the device.
-    fn clear(&self) -> Result<(), DeviceError> {
+    fn clear(&self) -> Result<()> {
         for Channel { queue, transform, .. } in &self.channels {
             queue.clear(transform.samples().0)?;
             queue.clear(&transform.bands)?;
@@ -123,10 +124,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Queues commands of each channel and starts them; all their events.
-    fn each(
-        &mut self,
-        queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>, DeviceError>,
-    ) -> Result<Vec<Event>, DeviceError> {
+    fn each(&mut self, queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         for channel in &mut self.channels {
             events.extend(queue(channel)?);
@@ -139,8 +137,8 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     fn after(
         &mut self,
         uploads: &[Event],
-        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<(), DeviceError>,
-    ) -> Result<Vec<Event>, DeviceError> {
+        levels: impl Fn(&ChannelTransform<T>, &Queue, &mut Vec<Event>) -> Result<()>,
+    ) -> Result<Vec<Event>> {
         self.each(|channel| {
             channel.queue.wait_for(uploads)?;
             let start = channel.queue.marker()?;
@@ -155,7 +153,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         start: Instant,
         [uploads, levels, downloads]: [&[Event]; 3],
         len: impl Fn(&Channel<T>) -> usize,
-    ) -> Result<Run, DeviceError> {
+    ) -> Result<Run> {
         for channel in &self.channels {
             channel.queue.finish()?;
         }

@@ -8,6 +8,7 @@ use common::pyramid::BlockLayout;
 
 use super::flow::PipelineParams;
 use super::lane::Lane;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::Timeline;
 use crate::opencl::device::{self, Device};
@@ -170,12 +171,12 @@ impl Collected<'_> {
     }
 
     /// Copies of the quantised squares of all channels, row by row without gaps. Empty unless the flow quantises.
-    pub fn quantised(&self) -> Result<Vec<Vec<i32>>, DeviceError> {
+    pub fn quantised(&self) -> Result<Vec<Vec<i32>>> {
         self.lane.quantised()
     }
 
     /// The device's commands for this frame; empty if the pipeline is not timed.
-    pub fn timeline(&self) -> Result<Timeline, DeviceError> {
+    pub fn timeline(&self) -> Result<Timeline> {
         self.lane.timeline()
     }
 }

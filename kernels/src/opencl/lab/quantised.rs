@@ -3,7 +3,7 @@
 use common::coded::StepIndex;
 use common::params::StreamParams;
 
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
 use crate::opencl::device::queue::{Buffer, Event};
 use crate::opencl::transform::channel::ChannelPipeline;
@@ -19,12 +19,7 @@ pub(crate) struct Quantised {
 
 impl Quantised {
     /// Of the `side` x `side` coefficients of `pipeline` at this step.
-    pub(crate) fn new(
-        pipeline: &ChannelPipeline,
-        stream: &StreamParams,
-        side: usize,
-        step: StepIndex,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(pipeline: &ChannelPipeline, stream: &StreamParams, side: usize, step: StepIndex) -> Result<Self> {
         let (queue, bands) = (&pipeline.queue, &pipeline.transform.bands);
         let device = queue.device();
         let text = [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/quad/quantise.cl")];
@@ -36,13 +31,13 @@ impl Quantised {
     }
 
     /// Quantises what the transform left.
-    pub(crate) fn run(&self, pipeline: &ChannelPipeline) -> Result<Option<Event>, DeviceError> {
+    pub(crate) fn run(&self, pipeline: &ChannelPipeline) -> Result<Option<Event>> {
         let group_size = [pipeline.queue.device().tuning.group_size, 1];
         pipeline.queue.launch(&self.kernel, [1, self.side], group_size, &[])
     }
 
     /// The square, row by row, brought to the host; waits.
-    pub(crate) fn values(&self, pipeline: &ChannelPipeline) -> Result<Vec<i32>, DeviceError> {
+    pub(crate) fn values(&self, pipeline: &ChannelPipeline) -> Result<Vec<i32>> {
         let mut host = pipeline.queue.pinned(self.square.len())?;
         pipeline.queue.download(&self.square, &mut host, self.square.len())?;
         pipeline.queue.finish()?;

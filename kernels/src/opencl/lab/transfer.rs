@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::OpenError;
 use crate::opencl::device;
+use crate::opencl::device::Result;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
-use crate::{DeviceError, OpenError};
 
 /// A queue with pinned host memory and device memory of one size.
 pub struct OpenClTransfer {
@@ -37,7 +38,7 @@ impl OpenClTransfer {
     }
 
     /// Copies once there and once back.
-    pub fn run(&mut self) -> Result<TransferTimes, DeviceError> {
+    pub fn run(&mut self) -> Result<TransferTimes> {
         let start = Instant::now();
         let event = self.queue.upload(&self.host, &self.memory, self.bytes)?;
         self.queue.flush()?;

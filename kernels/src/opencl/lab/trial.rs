@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::params::StreamParams;
 
+use crate::opencl::device::Result;
 use crate::opencl::device::queue::{self, Event, Pinned, Queue};
 use crate::opencl::device::{self, Device};
 use crate::opencl::transform::channel::ChannelPipeline;
@@ -70,7 +71,7 @@ impl PassTimes {
 }
 
 /// A pass of one channel.
-type PassFn = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<(), DeviceError>;
+type PassFn = fn(&ChannelPipeline, &mut Vec<Event>) -> Result<()>;
 
 const FORWARD: PassFn = |pipeline, events| pipeline.transform.run_forward(&pipeline.queue, events);
 const INVERSE: PassFn = |pipeline, events| pipeline.transform.run_inverse(&pipeline.queue, events);
@@ -78,7 +79,7 @@ const INVERSE: PassFn = |pipeline, events| pipeline.transform.run_inverse(&pipel
 impl Trial {
     /// Fills the planes with samples and transforms them there and back for the first time. Returns the coefficients
     /// and the samples that come out, channel by channel, to compare with those of other settings.
-    pub(crate) fn first_run(&mut self) -> Result<Vec<Vec<f32>>, DeviceError> {
+    pub(crate) fn first_run(&mut self) -> Result<Vec<Vec<f32>>> {
         let mut results = Vec::new();
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let (queue, (samples, _)) = (&pipeline.queue, pipeline.transform.samples());
@@ -93,11 +94,11 @@ impl Trial {
     }
 
     /// Transforms all channels side by side, there and then back.
-    pub(crate) fn run(&mut self) -> Result<PassTimes, DeviceError> {
+    pub(crate) fn run(&mut self) -> Result<PassTimes> {
         Ok(PassTimes { forward: self.pass(FORWARD)?, inverse: self.pass(INVERSE)? })
     }
 
-    fn pass(&mut self, pass: PassFn) -> Result<Duration, DeviceError> {
+    fn pass(&mut self, pass: PassFn) -> Result<Duration> {
         let mut events = Vec::new();
         for pipeline in &self.pipelines {
             pass(pipeline, &mut events)?;
@@ -117,7 +118,7 @@ fn fill(samples: &mut [f32]) {
     }
 }
 
-fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>) -> Result<Vec<f32>, DeviceError> {
+fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>) -> Result<Vec<f32>> {
     queue.download(from, staging, from.len())?;
     queue.finish()?;
     Ok(staging.values()[..from.len()].to_vec())

@@ -8,12 +8,13 @@ use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Kernel;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::choice::Schemes;
-use crate::{DeviceError, OpenError, TransformParams};
+use crate::{OpenError, TransformParams};
 
 /// Work-items in a group.
 pub(crate) const LSIZE: usize = 64;
@@ -31,12 +32,12 @@ impl<T: OclPrm> Staged<T> {
         memory.pinned::<T>(&[len]);
     }
 
-    pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self> {
         Ok(Self { device: queue.buffer(len)?, host: queue.pinned(len)? })
     }
 
     /// Makes room for `len` values; whether that took other memory, in which nothing is yet.
-    pub(crate) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool, DeviceError> {
+    pub(crate) fn grow(&mut self, queue: &Queue, len: usize) -> Result<bool> {
         let is_short = len > self.device.len();
         if is_short {
             *self = Self::new(queue, len + len / 4)?;
@@ -45,13 +46,13 @@ impl<T: OclPrm> Staged<T> {
     }
 
     /// Starts copying `values`, at least one and no more than there is room for, to the device.
-    pub(crate) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event, DeviceError> {
+    pub(crate) fn upload(&mut self, queue: &Queue, values: &[T]) -> Result<Event> {
         self.host.values_mut()[..values.len()].copy_from_slice(values);
         queue.upload(&self.host, &self.device, values.len())
     }
 
     /// Starts copying the first `len` values to the host.
-    pub(crate) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event, DeviceError> {
+    pub(crate) fn download(&mut self, queue: &Queue, len: usize) -> Result<Event> {
         queue.download(&self.device, &mut self.host, len)
     }
 }
@@ -86,7 +87,7 @@ impl Plan {
     }
 
     /// The channel.
-    pub(crate) fn open(self) -> Result<IntegerChannel, DeviceError> {
+    pub(crate) fn open(self) -> Result<IntegerChannel> {
         let plane = self.pyramid.plane();
         Ok(IntegerChannel {
             channel: self.channel,
@@ -112,7 +113,7 @@ pub(crate) struct IntegerChannel {
 
 impl IntegerChannel {
     /// Runs a kernel with a work-item for every column and row of these.
-    pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<(), DeviceError> {
+    pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<()> {
         if columns > 0 && rows > 0 {
             self.queue.launch(kernel, [columns.div_ceil(LSIZE), rows], [LSIZE, 1], &[])?;
         }

@@ -10,12 +10,13 @@ use common::pyramid::BlockLayout;
 use super::channel::{IntegerChannel, Plan};
 use super::encoder::squares;
 use super::ends::Writer;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, OpenError, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClLosslessDecoder {
@@ -74,7 +75,7 @@ impl OpenClLosslessDecoder {
         memory
     }
 
-    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DeviceError> {
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<()> {
         let start = Instant::now();
         let (mut damaged, mut ends) = (0, Vec::with_capacity(self.channels.len()));
         for (index, (channel, decoder)) in self.channels.iter().zip(&mut self.decoders).enumerate() {

@@ -10,6 +10,7 @@ use common::pyramid::BlockLayout;
 
 use super::channel::{IntegerChannel, Plan};
 use super::ends::Reader;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::wait;
@@ -20,7 +21,7 @@ use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, Pass};
 use crate::opencl::quad::gather::{Gather, SlotPlace};
 use crate::reference::{check_size, rct};
-use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
+use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub(crate) struct OpenClLosslessEncoder {
@@ -81,7 +82,7 @@ impl OpenClLosslessEncoder {
         memory
     }
 
-    fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame, DeviceError> {
+    fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame> {
         let start = Instant::now();
         let Self { channels, reader, coders, gather, owners, .. } = self;
         let mut running = Vec::with_capacity(channels.len());

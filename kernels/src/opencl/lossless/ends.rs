@@ -6,15 +6,16 @@ use common::pyramid::Pyramid;
 
 use super::channel::{IntegerChannel, Staged};
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::copy::{copy_in, copy_to_pinned};
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::source::{self, Convert};
-use crate::{DeviceError, Picture, PictureRef};
+use crate::{Picture, PictureRef};
 
 /// Kernels between samples of `depth` and planes.
-fn program(device: &Device, depth: BitDepth) -> Result<Program, DeviceError> {
+fn program(device: &Device, depth: BitDepth) -> Result<Program> {
     device.build(&[include_str!("../../../cl/lossless/rct.cl")], &format!("-D SAMPLE_BITS={}", depth.bits()))
 }
 
@@ -44,13 +45,13 @@ impl Reader {
     }
 
     /// For pictures of a stream.
-    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self, DeviceError> {
+    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let reader = |(channel, capacity): (&&IntegerChannel, _)| {
             let program = program(channel.queue.device(), params.codec.depth)?;
             let (samples, rgb) = (kernel(&program, "rct_samples", &[])?, kernel(&program, "rct_split", &[])?);
             Ok(ChannelReader { bytes: Staged::new(&channel.queue, capacity)?, samples, rgb })
         };
-        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_, DeviceError>>()?;
+        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_>>()?;
         Ok(Self { params: *params, channels })
     }
 
@@ -60,8 +61,8 @@ impl Reader {
         &mut self,
         channels: &[&IntegerChannel],
         picture: PictureRef<'_>,
-        mut then: impl FnMut(usize) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
+        mut then: impl FnMut(usize) -> Result<()>,
+    ) -> Result<()> {
         let mut uploads: Vec<Event> = Vec::new();
         for (index, channel) in channels.iter().enumerate() {
             let source = source::source(picture.format(), self.params.size, self.params.chroma, channel.channel);
@@ -82,7 +83,7 @@ impl Reader {
 
 impl ChannelReader {
     /// Starts the transfer of a part of a picture.
-    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event, DeviceError> {
+    fn upload(&mut self, queue: &Queue, part: &[u8]) -> Result<Event> {
         let over_bus = !queue.device().shares_host_memory;
         copy_to_pinned(part, &mut self.bytes.host.values_mut()[..part.len()], over_bus);
         let event = queue.upload(&self.bytes.host, &self.bytes.device, part.len())?;
@@ -91,7 +92,7 @@ impl ChannelReader {
     }
 
     /// Makes the plane of `bytes`.
-    fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<(), DeviceError> {
+    fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<()> {
         let (plane, pitch) = channel.transform.samples();
         let mut args = vec![bytes.arg()];
         let kernel = match *convert {
@@ -134,11 +135,7 @@ impl Writer {
     }
 
     /// For the planes of a stream's `channels`, which are `pyramids`.
-    pub(crate) fn new(
-        channels: &[&IntegerChannel],
-        params: &StreamParams,
-        pyramids: &[Pyramid],
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams, pyramids: &[Pyramid]) -> Result<Self> {
         let bytes = Self::bytes(params, pyramids);
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);
         if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
@@ -155,11 +152,11 @@ impl Writer {
             let args = [plane.arg(), pitch.into(), samples.device.arg(), channel.width.into(), channel.height.into()];
             Ok((kernel(&*program(channel)?, "rct_bytes", &args)?, samples))
         };
-        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_, DeviceError>>()?))
+        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_>>()?))
     }
 
     /// Starts to bring the plane of channel `index` to the host, if it goes there alone.
-    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<(), DeviceError> {
+    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<()> {
         let Self::Planes(planes) = self else { return Ok(()) };
         let (to_bytes, samples) = &mut planes[index];
         channel.launch(to_bytes, channel.width, channel.height)?;
@@ -169,7 +166,7 @@ impl Writer {
     }
 
     /// Waits for everything; `ends` are the last commands of all channels.
-    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<(), DeviceError> {
+    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<()> {
         if let (Self::Rgb { merge, picture }, Some(first)) = (self, channels.first()) {
             first.queue.wait_for(ends)?;
             first.launch(merge, first.width, first.height)?;

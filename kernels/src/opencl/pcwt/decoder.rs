@@ -5,6 +5,7 @@ use std::sync::Arc;
 use common::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
@@ -12,7 +13,7 @@ use crate::opencl::lossless::channel::Staged;
 use crate::opencl::lossless::ends::Writer;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
-use crate::{BackendInfo, DecodeError, DeviceError, OpenError, Picture, TransformParams};
+use crate::{BackendInfo, DecodeError, OpenError, Picture, TransformParams};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClPcwtDecoder {
@@ -106,7 +107,7 @@ const PEAK: u32 = 7;
 const QMIN: u32 = 8;
 
 impl TreeDecoder {
-    fn new(channel: &ChannelTree, program: &Program) -> Result<Self, DeviceError> {
+    fn new(channel: &ChannelTree, program: &Program) -> Result<Self> {
         let (plane, groups) = (&channel.plane, channel.tree.groups.len());
         let (queue, transform) = (&plane.queue, &plane.transform);
         let samples = plane.width * plane.height;
@@ -120,7 +121,7 @@ impl TreeDecoder {
     }
 
     /// Queues everything up to the coefficients.
-    fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<(), DeviceError> {
+    fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<()> {
         let (queue, tree, len) = (&channel.plane.queue, &channel.tree, received.data.len());
         if self.data.grow(queue, len)? {
             set(&self.decode, DATA, self.data.device.arg())?;

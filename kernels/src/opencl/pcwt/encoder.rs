@@ -3,6 +3,7 @@
 use common::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, wait};
@@ -11,7 +12,7 @@ use crate::opencl::lossless::channel::{LSIZE, Staged};
 use crate::opencl::lossless::ends::Reader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
-use crate::{BackendInfo, DeviceError, DeviceKind, EncodeError, OpenError, PictureRef};
+use crate::{BackendInfo, DeviceKind, EncodeError, OpenError, PictureRef};
 
 /// Most groups of work-items that look for the largest maximum.
 const PEAK_GROUPS: usize = 64;
@@ -69,7 +70,7 @@ impl OpenClPcwtEncoder {
             coder.fetch(channel)?;
         }
         let coded = self.coders.iter().zip(both()).map(|(coder, channel)| coder.collect(channel));
-        Ok(write(qmin, &coded.collect::<Result<Vec<_>, DeviceError>>()?)?)
+        Ok(write(qmin, &coded.collect::<Result<Vec<_>>>()?)?)
     }
 }
 
@@ -121,7 +122,7 @@ impl TreeEncoder {
         samples.max(4096)
     }
 
-    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self, DeviceError> {
+    fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self> {
         let (plane, tree) = (&channel.plane, &channel.tree);
         let (queue, count) = (&plane.queue, tree.groups.len());
         let square = || [plane.transform.bands.arg(), plane.transform.band_pitch.into()];
@@ -155,7 +156,7 @@ impl TreeEncoder {
     }
 
     /// Queues everything up to the sizes of all groups.
-    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<(), DeviceError> {
+    fn start(&mut self, channel: &ChannelTree, qmin: u8) -> Result<()> {
         let (plane, tree, qmin) = (&channel.plane, &channel.tree, Arg::Int(qmin.into()));
         let queue = &plane.queue;
         plane.transform.run_forward(queue, &mut Vec::new())?;
@@ -183,7 +184,7 @@ impl TreeEncoder {
     }
 
     /// Starts fetching the bytes of all groups, whose sizes have come.
-    fn fetch(&mut self, channel: &ChannelTree) -> Result<(), DeviceError> {
+    fn fetch(&mut self, channel: &ChannelTree) -> Result<()> {
         let (queue, count) = (&channel.plane.queue, channel.tree.groups.len());
         let mut total = 0;
         let sizes = self.sizes.host.values().iter().take(count);
@@ -208,7 +209,7 @@ impl TreeEncoder {
     }
 
     /// The channel's code, once it has come.
-    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel, DeviceError> {
+    fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel> {
         wait(self.running.as_slice())?;
         let sizes = &self.sizes.host.values()[..channel.tree.groups.len()];
         // A peak beyond any byte is refused like any that is too large; sizes are those of slots.

@@ -10,6 +10,7 @@ use common::params::StreamParams;
 use common::pyramid::Pyramid;
 
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Buffer;
@@ -17,7 +18,7 @@ use crate::opencl::lossless::channel::{IntegerChannel, LSIZE, Plan};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, Tree};
-use crate::{DeviceError, OpenError, TransformParams};
+use crate::{OpenError, TransformParams};
 
 /// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as
 /// many and a sign.
@@ -28,7 +29,7 @@ const BAND: usize = 9;
 const GROUP: usize = 5;
 
 /// The kernels of both.
-pub(crate) fn program(device: &Device) -> Result<Program, DeviceError> {
+pub(crate) fn program(device: &Device) -> Result<Program> {
     let sources = [
         include_str!("../../../cl/pcwt/pcwt.cl"),
         include_str!("../../../cl/pcwt/pcwt_encode.cl"),

@@ -11,13 +11,14 @@ use common::coded::{FrameHeader, StepIndex};
 use super::blocks::{ChannelBlocks, Square};
 use super::channel_coder::{ChannelCoder, Pass};
 use super::gather::{Gather, SlotPlace};
+use crate::PictureRef;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::Recorder;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{Origin, Uploads};
 use crate::rate::BlockCoder;
-use crate::{DeviceError, PictureRef};
 
 /// Areas of a device that codes whole frames.
 const AREAS: usize = 3;
@@ -49,7 +50,7 @@ impl FrameCoder {
         pipelines: Vec<ChannelPipeline>,
         channel_blocks: Vec<ChannelBlocks>,
         areas: usize,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<Self> {
         let owners = owners(&channel_blocks);
         let channels = pipelines.iter().zip(channel_blocks);
         let channels = channels.map(|(p, blocks)| ChannelCoder::new(p.into(), blocks, areas));
@@ -77,7 +78,7 @@ impl FrameCoder {
     }
 
     /// Uploads and transforms all channels, and starts coding each at the steps with which the search begins.
-    pub(crate) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<(), DeviceError> {
+    pub(crate) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<()> {
         let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| Pass { step, area });
         let passes: Vec<_> = self.areas.iter().enumerate().filter_map(pass).collect();
         let Self { pipelines, channels, recorder, running, .. } = self;
@@ -91,7 +92,7 @@ impl FrameCoder {
     }
 
     /// The area that holds the whole frame at `step`, coded now if need be in another area than that of `keep`.
-    fn area(&mut self, step: StepIndex, keep: Option<StepIndex>) -> Result<usize, DeviceError> {
+    fn area(&mut self, step: StepIndex, keep: Option<StepIndex>) -> Result<usize> {
         if let Some(area) = self.areas.iter().position(|&held| held == Some(step)) {
             return Ok(area);
         }
@@ -107,7 +108,7 @@ impl FrameCoder {
     }
 
     /// Codes the blocks of `range` in each of one or two passes, and waits for their sizes.
-    fn run(&mut self, range: Range<usize>, passes: &[Pass]) -> Result<(), DeviceError> {
+    fn run(&mut self, range: Range<usize>, passes: &[Pass]) -> Result<()> {
         let mut running = Vec::with_capacity(self.channels.len());
         for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             let local = coder.local(&range);
@@ -123,7 +124,7 @@ impl FrameCoder {
 
     /// The ends and bytes of all blocks of the frame of this `header`, in coding order, when its search is over and gave
     /// `lengths`.
-    pub(crate) fn collect(&mut self, header: FrameHeader, lengths: &[u32]) -> Result<(Vec<u32>, Vec<u8>), DeviceError> {
+    pub(crate) fn collect(&mut self, header: FrameHeader, lengths: &[u32]) -> Result<(Vec<u32>, Vec<u8>)> {
         let (fine, mut areas) = (header.fine_blocks as usize, [0; 2]);
         if self.areas.len() > 1 {
             let (step, coarser) = (header.step, header.step.coarser());
@@ -146,7 +147,7 @@ impl BlockCoder for FrameCoder {
         self.blocks
     }
 
-    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
+    fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<()> {
         wait(&std::mem::take(&mut self.running))?;
         let area = if self.areas.len() > 1 {
             self.area(step, None)?

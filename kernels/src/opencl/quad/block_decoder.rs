@@ -3,7 +3,7 @@
 use common::coded::{BlockState, FrameHeader, ReceivedFrame};
 
 use super::blocks::{ChannelBlocks, Square};
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
@@ -51,7 +51,7 @@ impl ChannelDecoder {
     }
 
     /// For these blocks of a square of coefficients, those of a frame without its `dropped` finest levels.
-    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::decoder_table())?;
         let steps = queue.constant(&constants::step_table(dropped))?;
@@ -88,7 +88,7 @@ impl ChannelDecoder {
     }
 
     /// Puts this channel's blocks of `frame` into pinned memory. Returns how many are too long for any encoder.
-    pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<u64, DeviceError> {
+    pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<u64> {
         self.reserve(queue, frame)?;
         let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
         let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
@@ -116,7 +116,7 @@ impl ChannelDecoder {
     }
 
     /// Starts decoding what [`Self::fill`] prepared: the upload, and the kernel if the queue notes it.
-    pub(crate) fn start(&self, queue: &Queue, header: FrameHeader) -> Result<(Event, Option<Event>), DeviceError> {
+    pub(crate) fn start(&self, queue: &Queue, header: FrameHeader) -> Result<(Event, Option<Event>)> {
         let upload = queue.upload(&self.bytes_host, &self.bytes, self.filled)?;
         self.set_steps(header)?;
         let groups = [self.blocks.indices.len(), 1];
@@ -126,14 +126,14 @@ impl ChannelDecoder {
     }
 
     /// Starts to bring to the host which blocks were damaged.
-    pub(crate) fn fetch_damaged(&mut self, queue: &Queue) -> Result<Event, DeviceError> {
+    pub(crate) fn fetch_damaged(&mut self, queue: &Queue) -> Result<Event> {
         let event = queue.download(&self.damaged, &mut self.damaged_host, self.blocks.indices.len())?;
         queue.flush()?;
         Ok(event)
     }
 
     /// Makes room for this channel's bytes of `frame`.
-    fn reserve(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<(), DeviceError> {
+    fn reserve(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<()> {
         let len_of = |&index: &usize| match frame.block(index) {
             BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
             _ => 0,
@@ -147,7 +147,7 @@ impl ChannelDecoder {
         Ok(())
     }
 
-    fn set_steps(&self, header: FrameHeader) -> Result<(), DeviceError> {
+    fn set_steps(&self, header: FrameHeader) -> Result<()> {
         // More fine blocks than any frame has mean all of them.
         let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
         set(&self.decode, STEP_ARG, Arg::Int(header.step.index().into()))?;

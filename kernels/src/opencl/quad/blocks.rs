@@ -4,7 +4,7 @@ use common::frame::Channel;
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout, Orientation};
 
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Queue};
@@ -53,7 +53,7 @@ impl ChannelBlocks {
     }
 
     /// The blocks of `channel`, whose `queue` this is.
-    pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self, DeviceError> {
+    pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self> {
         let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
         let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
             .filter(of_channel)

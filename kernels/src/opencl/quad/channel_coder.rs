@@ -5,7 +5,7 @@ use std::ops::Range;
 use common::coded::StepIndex;
 
 use super::blocks::{ChannelBlocks, Square};
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
@@ -48,7 +48,7 @@ impl ChannelCoder {
     }
 
     /// For these blocks of a square of coefficients, with so many areas.
-    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::encoder_table())?;
         let steps = queue.constant(&constants::step_table(0))?;
@@ -97,12 +97,7 @@ impl ChannelCoder {
     }
 
     /// Starts coding the blocks `local` in each of one or two passes.
-    pub(crate) fn launch(
-        &self,
-        queue: &Queue,
-        local: &Range<usize>,
-        passes: &[Pass],
-    ) -> Result<Option<Event>, DeviceError> {
+    pub(crate) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Option<Event>> {
         let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
         for pass in passes {
             args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
@@ -116,7 +111,7 @@ impl ChannelCoder {
     }
 
     /// Starts fetching the sizes of these blocks, those of all passes at once and what lies between.
-    pub(crate) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Event, DeviceError> {
+    pub(crate) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Event> {
         let (areas, count) = (passes.iter().map(|pass| pass.area), self.blocks.indices.len());
         let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
         let (from, to) = (low * count + local.start, high * count + local.end);
@@ -132,7 +127,7 @@ impl ChannelCoder {
         local: &Range<usize>,
         passes: &[Pass],
         recorder: &mut Recorder,
-    ) -> Result<Event, DeviceError> {
+    ) -> Result<Event> {
         if let Some(event) = self.launch(&pipeline.queue, local, passes)? {
             pipeline.end(Stage::Transform, &event, recorder);
             recorder.note(pipeline.channel, Stage::Code, event);

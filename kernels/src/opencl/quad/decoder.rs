@@ -9,6 +9,7 @@ use common::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
+use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_in;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
@@ -113,7 +114,7 @@ impl OpenClDecoder {
     }
 
     /// Starts decoding the blocks of a channel, which are in its pinned memory.
-    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<(), DeviceError> {
+    fn start(&mut self, channel: usize, header: FrameHeader) -> Result<()> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let (upload, decoding) = self.channels[channel].start(&pipeline.queue, header)?;
         recorder.note(pipeline.channel, Stage::Upload, upload);
@@ -125,7 +126,7 @@ impl OpenClDecoder {
     }
 
     /// Transforms a channel back and starts to bring it to the host: the events of its samples and of everything.
-    fn bring(&mut self, channel: usize) -> Result<[Event; 2], DeviceError> {
+    fn bring(&mut self, channel: usize) -> Result<[Event; 2]> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let samples = self.downloaders[channel].run(pipeline, recorder)?;
         let damaged = self.channels[channel].fetch_damaged(&pipeline.queue)?;
@@ -133,7 +134,7 @@ impl OpenClDecoder {
         Ok([samples, damaged])
     }
 
-    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DeviceError> {
+    fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<()> {
         let start = Instant::now();
         self.recorder.clear();
         let measured = self.sampling.next();

@@ -4,7 +4,7 @@ use common::frame::Channel;
 
 use super::blocks::Square;
 use super::channel_coder::ChannelCoder;
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
@@ -46,7 +46,7 @@ impl Gather {
     }
 
     /// For the blocks of one to three channels, whose coefficients these are; runs on the queue of the first.
-    pub(crate) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self, DeviceError> {
+    pub(crate) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self> {
         let (queue, program) = (squares[0].queue, squares[0].program);
         let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());
         let blocks: usize = channels.iter().map(|channel| channel.blocks.indices.len()).sum();
@@ -68,7 +68,7 @@ impl Gather {
         places: impl Iterator<Item = SlotPlace>,
         lengths: &[u32],
         recorder: &mut Recorder,
-    ) -> Result<(Vec<u32>, Vec<u8>), DeviceError> {
+    ) -> Result<(Vec<u32>, Vec<u8>)> {
         let mut ends = Vec::with_capacity(lengths.len());
         let mut end = 0;
         let to = self.places_host.values_mut().as_chunks_mut::<4>().0;

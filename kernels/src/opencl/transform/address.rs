@@ -7,8 +7,8 @@ use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
 
 use super::level::{Launch, Level, LevelSize};
-use crate::DeviceError;
 use crate::address::{self, Lifted, Rounded};
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem, Queue};
@@ -105,7 +105,7 @@ pub(crate) struct Programs([Program; 2]);
 
 impl Programs {
     /// Builds both.
-    pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self, DeviceError> {
+    pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self> {
         let build = |inverse: u8| {
             let sizes = format!("-DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}");
             let options = format!("{} -DINVERSE={inverse} {sizes}", T::DEFINES);
@@ -223,7 +223,7 @@ impl<T: Tabled> Table<T> {
         terms: usize,
         line: &Line,
         direction: Direction,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<Self> {
         let rows = T::rows(filter, boundary, line.n, direction);
         let outputs = line.outputs(direction);
         // Unused terms have weight 0, at a place that exists.

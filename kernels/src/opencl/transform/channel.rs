@@ -11,12 +11,13 @@ use common::pyramid::{BlockLayout, Pyramid};
 
 use super::ChannelTransform;
 use super::choice::Schemes;
+use crate::OpenError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, Queue};
 use crate::opencl::device::timeline::{Recorder, Stage};
-use crate::{DeviceError, OpenError};
 
 /// Queue, planes and transform of one channel.
 pub(crate) struct ChannelPipeline {
@@ -86,12 +87,7 @@ impl ChannelPipeline {
     }
 
     /// Runs one group per row of the plane in `rows`.
-    pub(crate) fn launch_rows(
-        &self,
-        kernel: &Kernel,
-        rows: Range<usize>,
-        after: &[Event],
-    ) -> Result<Option<Event>, DeviceError> {
+    pub(crate) fn launch_rows(&self, kernel: &Kernel, rows: Range<usize>, after: &[Event]) -> Result<Option<Event>> {
         let group_size = [self.queue.device().tuning.group_size, 1];
         if rows.is_empty() {
             return Ok(None);
@@ -114,7 +110,7 @@ impl ChannelPipeline {
     }
 
     /// Plane to bands; notes the commands.
-    pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_forward(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
@@ -122,7 +118,7 @@ impl ChannelPipeline {
     }
 
     /// Bands to plane; notes the commands.
-    pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_inverse(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));

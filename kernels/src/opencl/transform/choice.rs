@@ -13,11 +13,12 @@ use super::slab::Slab;
 use super::tail::Tail;
 use super::tile::Separable;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::queue::Queue;
 use crate::reference::sample::Sample;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{Backend, DeviceError, OpenError, TransformParams};
+use crate::{Backend, OpenError, TransformParams};
 
 /// A scheme, and [`Lines`] for the levels that it does not take.
 pub(crate) struct Schemes<T> {
@@ -119,7 +120,7 @@ impl<T> Schemes<T> {
     fn new(
         scheme: Box<dyn LevelKernels<T>>,
         pyramid: &Pyramid,
-        lines: impl FnOnce() -> Result<Lines, DeviceError>,
+        lines: impl FnOnce() -> Result<Lines>,
     ) -> Result<Self, OpenError> {
         let takes_all = LevelSize::all(pyramid).iter().all(|size| scheme.takes(size));
         let lines = if takes_all { None } else { Some(lines()?) };

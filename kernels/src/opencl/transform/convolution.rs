@@ -7,7 +7,7 @@ use common::pyramid::Pyramid;
 
 use super::address::{self, Direction, Line, Programs, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
@@ -25,19 +25,14 @@ pub(crate) struct Convolution<T> {
 
 impl<T: Tabled> Convolution<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
-    pub(crate) fn new(
-        queue: &Queue,
-        filter: &Filter,
-        boundary: Boundary,
-        pyramid: &Pyramid,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self> {
         let terms = address::terms::<T>(filter, boundary, pyramid);
         let programs = Programs::new::<T>(queue, include_str!("../../../cl/transform/convolution.cl"), terms)?;
         let (queue, filter) = (queue.clone(), filter.clone());
         Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
-    fn launch(&self, level: &Level<'_, T>, direction: Direction) -> Result<Vec<Launch>, DeviceError> {
+    fn launch(&self, level: &Level<'_, T>, direction: Direction) -> Result<Vec<Launch>> {
         let lines = Line::both(&level.size, direction);
         let table = |line| Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, line, direction);
         let (x, y) = (table(&lines[0])?, table(&lines[1])?);
@@ -64,11 +59,11 @@ impl<T: Tabled> LevelKernels<T> for Convolution<T> {
         }
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         self.launch(level, Direction::Forward)
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         self.launch(level, Direction::Inverse)
     }
 }

@@ -5,7 +5,7 @@ use common::pyramid::BlockLayout;
 use super::channel::ChannelPipeline;
 use super::ends::Last;
 use super::source;
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned};
 use crate::opencl::device::timeline::{Recorder, Stage};
@@ -28,7 +28,7 @@ impl Downloader {
     }
 
     /// For the coefficients of `pipeline`.
-    pub(crate) fn new(pipeline: &ChannelPipeline) -> Result<Self, DeviceError> {
+    pub(crate) fn new(pipeline: &ChannelPipeline) -> Result<Self> {
         let len = pipeline.width * pipeline.height;
         let (bytes, staging) = (pipeline.queue.buffer(len)?, pipeline.queue.pinned(len)?);
         let last = Last::new(pipeline, &source::to_bytes(&bytes, pipeline.width))?;
@@ -37,7 +37,7 @@ impl Downloader {
 
     /// Transforms the bands back, rounds and brings the samples to the host; notes the commands and returns the last one's
     /// event.
-    pub(crate) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event, DeviceError> {
+    pub(crate) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event> {
         self.last.run(pipeline, recorder)?;
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;

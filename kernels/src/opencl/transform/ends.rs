@@ -8,8 +8,8 @@ use super::channel::ChannelPipeline;
 use super::level::{Launch, RowsLaunch, Samples};
 use super::params;
 use super::source::Convert;
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::queue::{Buffer, Event};
 use crate::opencl::device::timeline::{Recorder, Stage};
@@ -21,7 +21,7 @@ const PLANE: [&str; 4] = [
     include_str!("../../../cl/transform/colour_plane.cl"),
 ];
 
-fn plane_program(device: &Device, options: &str) -> Result<Program, DeviceError> {
+fn plane_program(device: &Device, options: &str) -> Result<Program> {
     // The boundary means nothing to these kernels.
     device.build(&PLANE, &[&params::defines(&device.tuning, Boundary::Symmetric), options].concat())
 }
@@ -50,7 +50,7 @@ impl First {
         convert: Convert,
         bytes: &Buffer<u8>,
         size: FrameSize,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<Self> {
         let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
         let finest = transform.finest();
         let level = |from: &Samples<'_>| match &finest {
@@ -84,7 +84,7 @@ impl First {
         progress: &mut Progress,
         after: &[Event],
         recorder: &mut Recorder,
-    ) -> Result<(), DeviceError> {
+    ) -> Result<()> {
         let mut after = after;
         if let Some(kernel) = &self.plane {
             let event = pipeline.launch_rows(kernel, progress.rows..rows, after)?;
@@ -111,7 +111,7 @@ impl First {
     }
 
     /// Runs the levels that are left; notes the commands.
-    pub(crate) fn rest(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    pub(crate) fn rest(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         if self.level.is_some() {
             pipeline.transform.run_forward_below(&pipeline.queue, &mut events)?;
@@ -152,7 +152,7 @@ pub(crate) enum Last {
 
 impl Last {
     /// For `pipeline`.
-    pub(crate) fn new(pipeline: &ChannelPipeline, samples: &Samples<'_>) -> Result<Self, DeviceError> {
+    pub(crate) fn new(pipeline: &ChannelPipeline, samples: &Samples<'_>) -> Result<Self> {
         let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
         if let Some(level) = transform.finest()
             && let Some(last) = pipeline.schemes.of(&level.size).inverse_to(device, &level, samples)?
@@ -165,7 +165,7 @@ impl Last {
     }
 
     /// All levels and what rounds; notes the commands.
-    pub(crate) fn run(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<(), DeviceError> {
+    pub(crate) fn run(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<()> {
         let (queue, mut events) = (&pipeline.queue, Vec::new());
         match self {
             Self::Level(last) => {

@@ -3,8 +3,8 @@
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem};
@@ -198,28 +198,18 @@ pub(crate) trait LevelKernels<T>: Send {
     fn memory(&self, _size: &LevelSize, _memory: &mut Memory) {}
 
     /// Launches from samples to coefficients.
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError>;
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>>;
 
     /// Launches from coefficients to samples.
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError>;
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>>;
 
     /// [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
-    fn forward_from(
-        &self,
-        _device: &Device,
-        _level: &Level<'_, T>,
-        _from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, DeviceError> {
+    fn forward_from(&self, _device: &Device, _level: &Level<'_, T>, _from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
         Ok(None)
     }
 
     /// [`Self::inverse`] to samples that go elsewhere, likewise.
-    fn inverse_to(
-        &self,
-        _device: &Device,
-        _level: &Level<'_, T>,
-        _to: &Samples<'_>,
-    ) -> Result<Option<Launch>, DeviceError> {
+    fn inverse_to(&self, _device: &Device, _level: &Level<'_, T>, _to: &Samples<'_>) -> Result<Option<Launch>> {
         Ok(None)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::opencl::device::queue::Buffer;
 use crate::wavelet::{Element, Wavelet};
@@ -82,19 +82,14 @@ impl<'a> Lined<'a> {
 
 impl Lines {
     /// Builds the kernels.
-    pub(crate) fn new(
-        device: &Device,
-        wavelet: Wavelet,
-        element: Element,
-        boundary: Boundary,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let group_size = device.tuning.group_size;
         let text = params::wavelet_text(&wavelet.lifting(), element, boundary, group_size);
         Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
     }
 
     /// One launch over `lines` lines of `n` samples; none if there is no line.
-    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>, DeviceError> {
+    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>> {
         if lines == 0 {
             return Ok(None);
         }
@@ -115,7 +110,7 @@ impl<T> LevelKernels<T> for Lines {
         size.w * size.h
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
@@ -125,7 +120,7 @@ impl<T> LevelKernels<T> for Lines {
         Ok(launches.into_iter().flatten().collect())
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = Vec::new();

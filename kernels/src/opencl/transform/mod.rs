@@ -27,7 +27,7 @@ use ocl::core::OclPrm;
 
 use self::choice::Schemes;
 use self::level::{Launch, Level, LevelSize, Place};
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 
@@ -98,7 +98,7 @@ impl<T: OclPrm> ChannelTransform<T> {
     }
 
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
-    pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, DeviceError> {
+    pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let sizes = LevelSize::all(pyramid);
         let lengths = Lengths::new(pyramid, schemes);
         let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
@@ -149,27 +149,27 @@ impl<T: OclPrm> ChannelTransform<T> {
     }
 
     /// [`Self::run_forward`] after the finest level.
-    pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), DeviceError> {
+    pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.forward.get(1..).unwrap_or_default(), events)
     }
 
     /// [`Self::run_inverse`] up to the finest level.
-    pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), DeviceError> {
+    pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
     }
 
     /// Plane to bands; appends the commands' events, if the queue is timed.
-    pub(crate) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), DeviceError> {
+    pub(crate) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, &self.forward, events)
     }
 
     /// Bands to plane; appends the commands' events, if the queue is timed.
-    pub(crate) fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<(), DeviceError> {
+    pub(crate) fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, &self.inverse, events)
     }
 }
 
-fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<Event>) -> Result<(), DeviceError> {
+fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<Event>) -> Result<()> {
     for launch in launches {
         events.extend(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
     }

@@ -6,12 +6,13 @@ use common::pyramid::Pyramid;
 use super::ChannelTransform;
 use super::address::Tabled;
 use super::choice::Schemes;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::{self, backend};
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
-use crate::{BackendInfo, DeviceError, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
+use crate::{BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
 /// Transform of planes of `T` on an OpenCL device.
 pub(crate) struct OpenClPlanes<T: Tabled> {
@@ -53,7 +54,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         })
     }
 
-    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>, DeviceError> {
+    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
             let Channel { queue, transform, staging } = channel;
             queue.clear(&transform.bands)?;
@@ -72,7 +73,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(squares)
     }
 
-    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>, DeviceError> {
+    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
             let Channel { queue, transform, staging } = channel;
             upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
@@ -89,7 +90,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     }
 
     /// Nothing of a failed call may still use the staging memory when the next one fills it.
-    fn settle(&self, result: Result<Vec<Vec<T>>, DeviceError>) -> Result<Values, DeviceError> {
+    fn settle(&self, result: Result<Vec<Vec<T>>>) -> Result<Values> {
         if result.is_err() {
             for channel in &self.channels {
                 let _ = channel.queue.finish();
@@ -100,14 +101,14 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 }
 
 impl<T: Sample + Tabled> Channel<T> {
-    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self, DeviceError> {
+    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let transform = ChannelTransform::new(queue, pyramid, schemes)?;
         let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
         Ok(Self { queue: queue.clone(), transform, staging })
     }
 
     /// Waits; the first `width` values of the first `height` rows that came to the host.
-    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>, DeviceError> {
+    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
         self.queue.finish()?;
         Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
     }
@@ -121,7 +122,7 @@ fn upload<T: Sample + Tabled>(
     pitch: usize,
     values: &[T],
     width: usize,
-) -> Result<Event, DeviceError> {
+) -> Result<Event> {
     for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
         to[..from.len()].copy_from_slice(from);
         to[from.len()..].fill(T::default());

@@ -4,8 +4,8 @@ use common::params::Boundary;
 
 use super::params;
 use super::{tail, tile};
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
 use crate::wavelet::Scheme;
 
@@ -46,19 +46,19 @@ pub(crate) fn transform_texts() -> Vec<&'static str> {
 
 impl Device {
     /// The kernels for blocks, built on first use; an error if the device cannot run them.
-    pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program, DeviceError> {
+    pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program> {
         // The boundary means nothing to them.
         let options = params::defines(&self.tuning, Boundary::Symmetric);
         self.build(&CODEC, &format!("{options} -D LOSSLESS={}", u8::from(lossless)))
     }
 
     /// The kernels for the transform of streams with this boundary, likewise.
-    pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program, DeviceError> {
+    pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program> {
         self.fused_program(boundary, "")
     }
 
     /// The same with these options of `cl/shared/source.cl`.
-    pub(crate) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program, DeviceError> {
+    pub(crate) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program> {
         self.build(self.windows(), &[&params::defines(&self.tuning, boundary), options].concat())
     }
 

@@ -7,7 +7,7 @@ use common::pyramid::Pyramid;
 
 use super::address::{self, Direction, Line, Programs, Square, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
-use crate::DeviceError;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
@@ -33,19 +33,14 @@ struct LinePass<'a> {
 
 impl<T: Tabled> RowColumn<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
-    pub(crate) fn new(
-        queue: &Queue,
-        filter: &Filter,
-        boundary: Boundary,
-        pyramid: &Pyramid,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self> {
         let terms = address::terms::<T>(filter, boundary, pyramid);
         let programs = Programs::new::<T>(queue, include_str!("../../../cl/transform/rowcolumn.cl"), terms)?;
         let (queue, filter) = (queue.clone(), filter.clone());
         Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
-    fn launch(&self, pass: LinePass<'_>, direction: Direction) -> Result<Launch, DeviceError> {
+    fn launch(&self, pass: LinePass<'_>, direction: Direction) -> Result<Launch> {
         let LinePass { from, to, line, lines } = pass;
         let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
         let sizes = [table.outputs, lines].map(Arg::from);
@@ -83,7 +78,7 @@ impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
         }
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let [rows, columns] = lines(&level.size, Direction::Forward);
         let scratch = address::plain(level.scratch, level.size.in_h);
         let first = LinePass {
@@ -97,7 +92,7 @@ impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
         Ok(vec![self.launch(first, Direction::Forward)?, self.launch(second, Direction::Forward)?])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let [rows, columns] = lines(&level.size, Direction::Inverse);
         let scratch = address::plain(level.scratch, level.size.in_h);
         let lines = rows.coefficients();

@@ -2,8 +2,8 @@
 //! or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::tune::Tuning;
 use common::params::Boundary;
@@ -21,7 +21,7 @@ pub(crate) struct Slab {
 
 impl Slab {
     /// Builds the kernels.
-    pub(crate) fn new(device: &Device, boundary: Boundary) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Device, boundary: Boundary) -> Result<Self> {
         let compute_units = device.info.compute_units as usize;
         Ok(Self {
             program: device.transform_program(boundary)?,
@@ -39,14 +39,14 @@ impl Slab {
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, DeviceError> {
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
         let (groups, rows) = self.groups(size.low_w, size.low_h);
         let kernel = kernel(program, "dwt_level", &[args, &[rows.into()]].concat())?;
         let launch = Launch::new(kernel, groups, [self.tuning.group_size, 1]);
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: REACH })
     }
 
-    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch, DeviceError> {
+    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch> {
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         let kernel = kernel(program, "idwt_level", &[args, &[rows.into()]].concat())?;
         Ok(Launch::new(kernel, groups, [self.tuning.group_size, 1]))
@@ -60,30 +60,20 @@ impl<T> LevelKernels<T> for Slab {
         !lone && !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         Ok(vec![self.merge(&self.program, &level.inverse_args(), &level.size)?])
     }
 
-    fn forward_from(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, DeviceError> {
+    fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
         let program = device.fused_program(self.boundary, &from.options)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
-    fn inverse_to(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        to: &Samples<'_>,
-    ) -> Result<Option<Launch>, DeviceError> {
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
         let program = device.fused_program(self.boundary, &to.options)?;
         self.merge(&program, &level.inverse_args_to(&to.args), &level.size).map(Some)
     }

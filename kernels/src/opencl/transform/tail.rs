@@ -4,8 +4,8 @@ use common::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program, kernel};
 use crate::wavelet::{Element, Wavelet};
 
@@ -27,12 +27,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// The kernels for `device`.
-    pub(crate) fn new(
-        device: &Device,
-        wavelet: Wavelet,
-        element: Element,
-        boundary: Boundary,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let tuning = &device.tuning;
         let bytes = if element == Element::F64 { 8 } else { 4 };
         let mut side = tuning.tail_side;
@@ -57,7 +52,7 @@ impl Tail {
     }
 
     /// From the samples of `level` to the coefficients of it and all coarser ones, `levels` in all.
-    pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, DeviceError> {
+    pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [
             level.fine.buffer.arg(),
@@ -75,7 +70,7 @@ impl Tail {
     }
 
     /// The way back.
-    pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch, DeviceError> {
+    pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [
             level.bands.buffer.arg(),

@@ -5,8 +5,8 @@ use common::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
-use crate::DeviceError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::tune::settings::TileShape;
 use crate::wavelet::{Element, Wavelet};
@@ -48,14 +48,14 @@ struct TilePass {
 }
 
 impl TilePass {
-    fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self, DeviceError> {
+    fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self> {
         let shape = TileShape::from(shape);
         let options = [&options.concat(), params::tile_defines(&shape).as_str()].concat();
         Ok(Self { program: device.build(text, &options)?, shape, options })
     }
 
     /// The program for samples that are elsewhere than in a plane.
-    fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program, DeviceError> {
+    fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program> {
         device.build(text, &[self.options.as_str(), &samples.options].concat())
     }
 
@@ -67,12 +67,7 @@ impl TilePass {
 
 impl Separable {
     /// The kernels for `device`.
-    pub(crate) fn new(
-        device: &Device,
-        wavelet: Wavelet,
-        element: Element,
-        boundary: Boundary,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let (tuning, lifting) = (&device.tuning, wavelet.lifting());
         let hints = format!(" -D CACHE_HINTS={}", u8::from(device.has_cache_hints));
         let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element), hints];
@@ -84,12 +79,12 @@ impl Separable {
         })
     }
 
-    fn split<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, DeviceError> {
+    fn split<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch> {
         let size = &level.size;
         Ok(self.forward.launch(kernel(program, "dwt_tile", args)?, size.low_w, size.low_h))
     }
 
-    fn merge<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch, DeviceError> {
+    fn merge<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch> {
         let size = &level.size;
         Ok(self.inverse.launch(kernel(program, "idwt_tile", args)?, size.in_w.div_ceil(2), size.in_h.div_ceil(2)))
     }
@@ -100,31 +95,21 @@ impl<T> LevelKernels<T> for Separable {
         !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         Ok(vec![self.split(&self.forward.program, &level.forward_args(), level)?])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         Ok(vec![self.merge(&self.inverse.program, &level.inverse_args(), level)?])
     }
 
-    fn forward_from(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, DeviceError> {
+    fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
         let program = self.forward.fused(device, &FORWARD, from)?;
         let launch = self.split(&program, &level.forward_args_from(&from.args), level)?;
         Ok(Some(RowsLaunch { launch, rows: 2 * self.forward.shape.height, reach: self.reach }))
     }
 
-    fn inverse_to(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        to: &Samples<'_>,
-    ) -> Result<Option<Launch>, DeviceError> {
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
         let program = self.inverse.fused(device, &INVERSE, to)?;
         Ok(Some(self.merge(&program, &level.inverse_args_to(&to.args), level)?))
     }

@@ -9,6 +9,7 @@ use common::params::StreamParams;
 use super::channel::ChannelPipeline;
 use super::ends::{First, Progress};
 use super::source::{self, Source};
+use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_to_pinned;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
@@ -71,11 +72,7 @@ impl Uploads {
     }
 
     /// For the stream of `pipelines`, of which there is at least one. Pictures travel in `stripes` stripes.
-    pub(crate) fn new(
-        pipelines: &[ChannelPipeline],
-        params: &StreamParams,
-        stripes: usize,
-    ) -> Result<Self, DeviceError> {
+    pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
         let Some(first) = pipelines.first() else {
             return Err(DeviceError::Failed { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
         };
@@ -88,7 +85,7 @@ impl Uploads {
         let mut uploads = Self {
             params: *params,
             staging: first.queue.pinned(picture_bytes(params.size))?,
-            channels: pipelines.iter().map(channel).collect::<Result<_, DeviceError>>()?,
+            channels: pipelines.iter().map(channel).collect::<Result<_>>()?,
             stripes: stripes.max(1),
             stripe_queue,
             queues,
@@ -111,8 +108,8 @@ impl Uploads {
         origin: Origin<'_>,
         overlap: bool,
         recorder: &mut Recorder,
-        mut then: impl FnMut(usize, &mut Recorder) -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
+        mut then: impl FnMut(usize, &mut Recorder) -> Result<()>,
+    ) -> Result<()> {
         let format = match origin {
             Origin::Staged(format) => format,
             Origin::Host(picture) => {
@@ -153,7 +150,7 @@ impl Uploads {
     }
 
     /// Builds and keeps what pictures of this format start with.
-    fn prepare(&mut self, pipelines: &[ChannelPipeline], format: PixelFormat) -> Result<(), DeviceError> {
+    fn prepare(&mut self, pipelines: &[ChannelPipeline], format: PixelFormat) -> Result<()> {
         let StreamParams { size, chroma, .. } = self.params;
         for (index, pipeline) in pipelines.iter().enumerate() {
             if matches!(self.channels[index].start, Some((of, _)) if of == format) {
@@ -174,13 +171,7 @@ impl Uploads {
     }
 
     /// Uploads what `source` has of the picture's `rows`.
-    fn upload(
-        &self,
-        index: usize,
-        pipeline: &ChannelPipeline,
-        source: &Source,
-        rows: &Range<usize>,
-    ) -> Result<Event, DeviceError> {
+    fn upload(&self, index: usize, pipeline: &ChannelPipeline, source: &Source, rows: &Range<usize>) -> Result<Event> {
         let range = self.range(source, rows);
         let queue = if self.stripes > 1 { &self.stripe_queue } else { &pipeline.queue };
         let to = range.start - source.bytes.start;

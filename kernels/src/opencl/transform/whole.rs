@@ -8,6 +8,7 @@ use common::units::FrameRate;
 use super::ChannelTransform;
 use super::channel::ChannelPipeline;
 use super::upload::{Origin, Uploads};
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Pinned;
 use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
@@ -15,9 +16,7 @@ use crate::opencl::device::{self, Device, backend};
 use crate::reference::check_picture;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{
-    Backend, BackendInfo, DeviceError, OpenError, PictureRef, Transform, TransformError, TransformParams, Values,
-};
+use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
 /// Transform on an OpenCL device.
 pub struct OpenClTransform {
@@ -72,7 +71,7 @@ impl OpenClTransform {
         &self.timeline
     }
 
-    fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>, DeviceError> {
+    fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
         self.clear_bands()?;
         self.uploads.forward(&self.pipelines, Origin::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
@@ -81,7 +80,7 @@ impl OpenClTransform {
         Ok(squares)
     }
 
-    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, DeviceError> {
+    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
         self.clear_bands()?;
         for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
@@ -102,12 +101,12 @@ impl OpenClTransform {
     }
 
     /// What the transform does not write is zero.
-    fn clear_bands(&self) -> Result<(), DeviceError> {
+    fn clear_bands(&self) -> Result<()> {
         self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
     }
 
     /// Brings the coefficients to the host; notes the commands.
-    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>, DeviceError> {
+    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>> {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
             let event = pipeline.queue.download(bands, staging, bands.len())?;
@@ -123,7 +122,7 @@ impl OpenClTransform {
         Ok(squares)
     }
 
-    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>, DeviceError> {
+    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
         for (((pipeline, staging), square), pyramid) in
             self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
@@ -151,7 +150,7 @@ impl OpenClTransform {
     }
 
     /// Nothing of a failed call may still use the staging memory when the next one fills it.
-    fn settle<T>(&self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
+    fn settle<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
             for pipeline in &self.pipelines {
                 pipeline.queue.settle();

@@ -17,10 +17,11 @@ use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;
+use crate::OpenError;
 use crate::opencl::device::Device;
+use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{DeviceError, OpenError};
 use common::params::Boundary;
 
 /// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
@@ -79,14 +80,14 @@ impl Tiles {
         [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch, DeviceError> {
+    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
         let groups = self.groups(self.forward, size.low_w, size.low_h);
         let launch = Launch::new(kernel(program, "scheme_forward", args)?, groups, self.tile);
         let rows = self.tile[1] - self.forward.up - self.forward.down;
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: 2 * self.forward.down })
     }
 
-    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch, DeviceError> {
+    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch> {
         let size = &level.size;
         let from = [
             level.coarse.buffer.arg(),
@@ -106,7 +107,7 @@ impl Tiles {
 }
 
 /// With these options of `cl/shared/source.cl`.
-fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program, DeviceError> {
+fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program> {
     device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
 }
 
@@ -157,31 +158,21 @@ impl<T> LevelKernels<T> for Tiles {
         size.w > 1 && size.h > 1 && !size.is_odd_ring(self.boundary)
     }
 
-    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         Ok(vec![self.split(&self.program, &level.forward_args(), &level.size)?.launch])
     }
 
-    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>, DeviceError> {
+    fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let to = [level.fine.buffer.arg(), level.fine.pitch.into()];
         Ok(vec![self.merge(&self.program, level, &to)?])
     }
 
-    fn forward_from(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        from: &Samples<'_>,
-    ) -> Result<Option<RowsLaunch>, DeviceError> {
+    fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
         let program = build(device, &self.texts, &from.options)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
-    fn inverse_to(
-        &self,
-        device: &Device,
-        level: &Level<'_, T>,
-        to: &Samples<'_>,
-    ) -> Result<Option<Launch>, DeviceError> {
+    fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
         self.merge(&build(device, &self.texts, &to.options)?, level, &to.args).map(Some)
     }
 }
