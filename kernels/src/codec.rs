@@ -78,6 +78,13 @@ pub struct DecodeTimes {
 /// Environment variable that keeps [`BackendChoice::Auto`] from OpenCL; its value says why.
 pub const WITHOUT_OPENCL: &str = "DUET_WITHOUT_OPENCL";
 
+/// Longest time for a driver to compile one program.
+///
+/// PoCL, the slowest known, takes some 15 s for all programs of a decoder on two processors that a dozen other programs
+/// keep busy; a machine may be slower and busier still. Whoever waits for a device must wait longer than this, so that a
+/// compiler that hangs is told as such.
+pub const BUILD_MAX: Duration = Duration::from_secs(85);
+
 /// The back ends that this build has, the specification first: OpenCL with the feature `opencl` only.
 #[cfg(feature = "opencl")]
 pub const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];

@@ -25,6 +25,7 @@ impl Patience {
     /// For a frame on a device that has worked so far.
     pub const WORK: Self = Self { slices: 5, slice: SLICE };
     /// For a device that opens or has something new to do: some drivers compile their kernels then.
+    /// A compiler that hangs is told by who watches it ([`kernels::on_hang`]), which comes first.
     pub const OPEN: Self = Self { slices: 1200, slice: SLICE };
 
     /// The whole time, if the process is never held up.

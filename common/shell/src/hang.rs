@@ -4,10 +4,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use common::config::{BackendChoice, SharedConfig};
-use kernels::WITHOUT_OPENCL;
+use kernels::{BUILD_MAX, WITHOUT_OPENCL};
 
+use crate::apart::Patience;
 use crate::exit::Failure;
 use crate::log;
+
+const _: () = assert!(BUILD_MAX.as_secs() < Patience::OPEN.longest().as_secs(), "a compiler that hangs is told first");
 
 /// From now on a driver that does not come back ends `program` with a sentence; or, if nobody asked for OpenCL, starts it
 /// anew without: as the same process, which is the one way to be rid of a thread that is inside the driver.
@@ -25,4 +28,24 @@ pub fn watch(program: &'static str, shared: &SharedConfig) {
         log::last_words(&format!("{program}: {failure}"));
         std::process::exit(failure.code().into());
     });
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn systemd_waits_for_a_device_as_long_as_a_daemon_does() {
+        for unit in [
+            include_str!("../../../config/systemd/duet-receiver.service"),
+            include_str!("../../../config/systemd/duet-sender.service"),
+        ] {
+            let limit = unit.lines().find_map(|line| line.strip_prefix("TimeoutStartSec=")).unwrap();
+            assert!(Duration::from_secs(limit.parse().unwrap()) > Patience::OPEN.longest());
+        }
+    }
 }

@@ -5,8 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Longest time for a driver to compile one program: many times what the slowest known one takes.
-const BUILD_MAX: Duration = Duration::from_secs(60);
+use crate::BUILD_MAX;
 
 type Hook = Box<dyn Fn(&str) + Send + Sync>;
 
