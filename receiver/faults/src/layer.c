@@ -57,12 +57,32 @@ LAYER(clEnqueueFillBuffer,
 LAYER(clEnqueueMarkerWithWaitList, (cl_command_queue a, cl_uint b, const cl_event *c, cl_event *d), (a, b, c, d))
 LAYER(clEnqueueBarrierWithWaitList, (cl_command_queue a, cl_uint b, const cl_event *c, cl_event *d), (a, b, c, d))
 
-/* With DUET_LAYER_GPU, every device is a GPU, as daemons that may choose want it. */
+/* The number in this variable of the environment; without it as large as can be. */
+static cl_ulong limit(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : CL_ULONG_MAX;
+}
+
+/* With DUET_LAYER_GPU, every device is a GPU, as daemons that may choose want it. With DUET_LAYER_MEMORY, every device says
+ * that it has so many bytes at most. */
 static cl_int CL_API_CALL clGetDeviceInfo_layer(cl_device_id a, cl_device_info b, size_t c, void *d, size_t *e) {
     cl_int result = target->clGetDeviceInfo(a, b, c, d, e);
-    if (result == CL_SUCCESS && b == CL_DEVICE_TYPE && d && getenv("DUET_LAYER_GPU"))
+    if (result != CL_SUCCESS || !d)
+        return result;
+    if (b == CL_DEVICE_TYPE && getenv("DUET_LAYER_GPU"))
         *(cl_device_type *)d = CL_DEVICE_TYPE_GPU;
+    if (b == CL_DEVICE_GLOBAL_MEM_SIZE && *(cl_ulong *)d > limit("DUET_LAYER_MEMORY"))
+        *(cl_ulong *)d = limit("DUET_LAYER_MEMORY");
     return result;
+}
+
+/* With DUET_LAYER_BUFFER, no device has room for more bytes than that in one piece. */
+static cl_mem CL_API_CALL clCreateBuffer_layer(cl_context a, cl_mem_flags b, size_t c, void *d, cl_int *e) {
+    if (c <= limit("DUET_LAYER_BUFFER"))
+        return target->clCreateBuffer(a, b, c, d, e);
+    if (e)
+        *e = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return NULL;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret) {
@@ -87,6 +107,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     target = dispatch;
     memcpy(&layer, dispatch, sizeof layer);
     layer.clGetDeviceInfo = clGetDeviceInfo_layer;
+    layer.clCreateBuffer = clCreateBuffer_layer;
     layer.clSetKernelArg = clSetKernelArg_layer;
     layer.clWaitForEvents = clWaitForEvents_layer;
     layer.clGetEventProfilingInfo = clGetEventProfilingInfo_layer;

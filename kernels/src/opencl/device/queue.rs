@@ -127,15 +127,18 @@ impl Queue {
         let len = len.max(1);
         let needed_bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let there_bytes = self.device.largest_buffer_bytes();
-        let too_large = || DeviceError::OutOfMemory { extent: "in one piece", needed_bytes, there_bytes };
         if needed_bytes > there_bytes {
-            return Err(too_large());
+            return Err(DeviceError::OutOfMemory { extent: "in one piece", needed_bytes, there_bytes });
         }
         fault::check("clCreateBuffer")?;
         // SAFETY: no host pointer is passed.
         let mem = unsafe { cl::create_buffer::<_, T>(&**self.context, flags, len, None) };
         let mem = mem.map_err(|error| match error.api_status() {
-            Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => too_large(),
+            // Others have what it could give otherwise.
+            Some(cl::Status::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::Status::CL_OUT_OF_RESOURCES) => {
+                let reason = format!("it has no room left for {needed_bytes} bytes");
+                DeviceError::Failed { call: "clCreateBuffer", reason }
+            }
             _ => failed("clCreateBuffer")(error),
         })?;
         #[cfg(test)]

@@ -8,7 +8,7 @@ use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::params::{Boundary, CodecParams, Padding, StreamParams};
 use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::media::{Content, MediaHeader};
 
 use super::caller::call;
@@ -53,17 +53,19 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
     bytes
 }
 
-/// Offers the stream: whether the receiver takes it.
-async fn offer(line: &mut Line, params: StreamParams, victim: &mut Victim) -> Result<bool> {
+/// Offers the stream: why the receiver does not take it, if so.
+pub(super) async fn offer(line: &mut Line, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
     line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
     line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
     loop {
         victim.look();
         match tokio::time::timeout(Duration::from_millis(10), line.hear()).await {
             Err(_) => {}
-            Ok(Ok(ControlMessage::Ready)) => return Ok(true),
-            Ok(Ok(ControlMessage::Bye { .. }) | Err(_)) => return Ok(false),
+            Ok(Ok(ControlMessage::Ready)) => return Ok(None),
+            Ok(Ok(ControlMessage::Bye { reason: ByeReason::Protocol(reason) })) => return Ok(Some(reason)),
+            Ok(Ok(ControlMessage::Bye { reason })) => return Ok(Some(format!("{reason:?}"))),
             Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Ok(Some(format!("{error:#}"))),
         }
     }
 }
@@ -91,7 +93,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     call(stage, "sender", "receiver", async |endpoint| {
         for (width, height) in [(1, 16_384), (8_192, 1_000), (16_384, 1)] {
             let mut line = Line::open(endpoint, address, Role::Sender).await?;
-            if offer(&mut line, params(width, height, (60, 1))?, &mut receiver).await? {
+            if offer(&mut line, params(width, height, (60, 1))?, &mut receiver).await?.is_none() {
                 taken.push(format!("{width}x{height}"));
                 if height == 1 {
                     send(&line, (0..DATAGRAMS).map(|number| datagram(number, number, 0, 40)), &mut receiver).await?;
@@ -114,10 +116,10 @@ pub(super) fn hoard(stage: &Stage) -> Result<Outcome> {
     let address = stage.free_address()?;
     let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
     stage.wait_until_bound(address, &mut receiver)?;
-    let taken = call(stage, "sender", "receiver", async |endpoint| {
+    let refused = call(stage, "sender", "receiver", async |endpoint| {
         let mut line = Line::open(endpoint, address, Role::Sender).await?;
         receiver.begin();
-        let taken = offer(&mut line, params(1_920, 1_080, (1, 60))?, &mut receiver).await?;
+        let refused = offer(&mut line, params(1_920, 1_080, (1, 60))?, &mut receiver).await?;
         receiver.begin();
         let parts = (0..3).flat_map(|frame| (0..4_000).map(move |block| (frame, block)));
         send(
@@ -126,11 +128,11 @@ pub(super) fn hoard(stage: &Stage) -> Result<Outcome> {
             &mut receiver,
         )
         .await?;
-        Ok(taken)
+        Ok(refused)
     })?;
     let mut outcome = receiver.outcome()?;
     outcome.at_most("growth", outcome.growth_mb, GROWTH_MAX);
     outcome.expect(outcome.exit_code.is_none(), "the receiver has ended");
-    outcome.expect(taken, "the stream was not taken, so nothing was tried");
+    outcome.expect(refused.is_none(), format!("the stream was not taken, so nothing was tried: {refused:?}"));
     Ok(outcome)
 }

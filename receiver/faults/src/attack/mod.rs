@@ -9,7 +9,8 @@ pub(crate) mod beside;
 mod busy;
 mod byes;
 mod caller;
-mod flood_idle;
+mod devices;
+mod floods;
 mod forged;
 mod full_disk;
 mod giants;
@@ -20,7 +21,6 @@ mod restart;
 mod silent_readers;
 mod stage;
 mod stalled_source;
-mod strangers_idle;
 mod weak_key;
 mod wire;
 
@@ -67,11 +67,16 @@ pub const ALL: &[Attack] = &[
     },
     Attack { name: "restart", title: "a listener is killed in a call and runs again at once", run: restart::run },
     Attack { name: "busy", title: "a listener is dialled that is in a call with another machine", run: busy::run },
-    Attack { name: "flood-idle", title: "handshakes are begun, and the peer calls", run: flood_idle::run },
+    Attack { name: "flood-idle", title: "handshakes are begun, and the peer calls", run: floods::begun },
     Attack {
         name: "strangers-idle",
         title: "strangers call without a pause from 16 addresses, and the peer calls",
-        run: strangers_idle::run,
+        run: floods::strangers,
+    },
+    Attack {
+        name: "flood-call",
+        title: "handshakes are begun, then 1 Gbit/s of junk comes in a call whose control stream is asked for the time",
+        run: floods::in_call,
     },
     Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
     Attack {
@@ -82,8 +87,10 @@ pub const ALL: &[Attack] = &[
     Attack { name: "full-disk", title: "a recording on a full disk", run: full_disk::run },
     Attack { name: "stalled-source", title: "a source that stands still under a watchdog", run: stalled_source::run },
     Attack { name: "giants", title: "pictures of one row whose squares are giant", run: giants::run },
+    Attack { name: "too-much", title: "pictures that an OpenCL device has no room for", run: devices::too_small },
     Attack { name: "byes", title: "goodbyes of every kind to daemons for calls", run: byes::run },
     Attack { name: "hoard", title: "parts of all blocks of three frames, a frame a minute", run: giants::hoard },
+    Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];
 
 /// What an attack has cost. A figure that an attack does not measure is `None`.

@@ -56,14 +56,14 @@ impl Stage {
 
     /// The program `sender` or `receiver`, with its key.
     pub fn program(&self, name: &'static str) -> Result<Command> {
-        self.program_as(name, name)
+        self.program_as(name, name, "cpu")
     }
 
-    /// The program `sender` or `receiver`, with the key of `identity`.
-    fn program_as(&self, name: &str, identity: &str) -> Result<Command> {
+    /// The program `sender` or `receiver`, with the key of `identity`, computing with `backend`.
+    fn program_as(&self, name: &str, identity: &str, backend: &str) -> Result<Command> {
         self.identity(identity)?;
         let mut command = Command::new(self.programs.join(name));
-        command.args(["--backend", "cpu", "--identity"]).arg(self.file(&format!("{identity}.pem")));
+        command.args(["--backend", backend, "--identity"]).arg(self.file(&format!("{identity}.pem")));
         command.env("DUET_LOG", "info");
         Ok(command)
     }
@@ -71,7 +71,12 @@ impl Stage {
     /// A receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs the
     /// pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
     pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        let mut command = self.program("receiver")?;
+        self.receiver_on("cpu", address, peer)
+    }
+
+    /// The same, computing with `backend`.
+    pub(crate) fn receiver_on(&self, backend: &str, address: SocketAddr, peer: &str) -> Result<Command> {
+        let mut command = self.program_as("receiver", "receiver", backend)?;
         command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]);
         command.arg(self.pictures_config()?);
         command.arg("--stats").arg(self.file("receiver.jsonl"));
@@ -101,7 +106,7 @@ impl Stage {
     }
 
     fn sender_that(&self, name: &str, mode: &str, address: SocketAddr, peer: &str) -> Result<Command> {
-        let mut command = self.program_as("sender", name)?;
+        let mut command = self.program_as("sender", name, "cpu")?;
         command.args([mode, &address.to_string(), "--peer", peer, "--rate", "4M"]);
         command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file(&format!("{name}.jsonl")));
         Ok(command)

@@ -1,0 +1,103 @@
+//! OpenCL devices that have no room for a stream, and drivers that are removed.
+
+use anyhow::{Context, Result};
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::params::{CodecParams, StreamParams};
+use common::units::FrameRate;
+use common::wire::control::Role;
+
+use super::caller::call;
+use super::giants::offer;
+use super::{Outcome, Stage};
+use crate::device;
+use crate::hostile::Line;
+
+/// Devices with too little memory: those that say so, and those that have no room left when they are asked.
+const DEVICES: [(&str, &str, &str); 2] =
+    [("DUET_LAYER_MEMORY", "16000000", "altogether"), ("DUET_LAYER_BUFFER", "1500000", "clCreateBuffer")];
+
+fn params(width: u32, height: u32) -> Result<StreamParams> {
+    Ok(StreamParams {
+        size: FrameSize::new(width, height)?,
+        frame_rate: FrameRate::new(30, 1).context("a frame rate")?,
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams::default(),
+    })
+}
+
+/// Offers 1920x1080 to a receiver on each device: it refuses, and serves a sender of small pictures afterwards.
+pub(super) fn too_small(stage: &Stage) -> Result<Outcome> {
+    let layer = device::build_layer(&stage.file(""))?;
+    let mut all = Outcome::default();
+    for (limit, bytes, word) in DEVICES {
+        let address = stage.free_address()?;
+        let mut command = stage.receiver_on("opencl", address, &stage.key("sender")?)?;
+        device::use_layer(&mut command, &layer, &stage.file("device"))?;
+        let mut receiver = stage.start("receiver", command.env(limit, bytes))?;
+        stage.wait_until_bound(address, &mut receiver)?;
+        receiver.begin();
+        let refused = call(stage, "sender", "receiver", async |endpoint| {
+            let mut line = Line::open(endpoint, address, Role::Sender).await?;
+            offer(&mut line, params(1_920, 1_080)?, &mut receiver).await
+        })?;
+        let told =
+            refused.as_deref().is_some_and(|why| why.contains("too much for the receiver") && why.contains(word));
+        all.expect(told, format!("{limit}: told {refused:?}"));
+        all.expect(
+            receiver.daemon.said().contains("the sender's stream is refused"),
+            format!("{limit}: not in the log"),
+        );
+        let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+        let served = stage.wait_for_pictures(&mut receiver, 3);
+        all.expect(served.is_ok(), format!("{limit}: the next call: {served:?}"));
+        let said = receiver.daemon.said();
+        all.expect(said.contains("320x180") && said.contains("opencl on"), format!("{limit}: not on the device"));
+        let outcome = receiver.outcome()?;
+        all.log_lines = Some(all.log_lines.unwrap_or_default() + outcome.log_lines.unwrap_or_default());
+        all.exit_code = all.exit_code.or(outcome.exit_code);
+        all.expect(outcome.exit_code.is_none(), format!("{limit}: the receiver has ended"));
+        std::fs::remove_file(stage.file("pictures"))?;
+    }
+    Ok(all)
+}
+
+/// Removes the driver under a receiver that may choose its device: it serves another stream, and, begun anew, goes on
+/// without.
+pub(super) fn removed(stage: &Stage) -> Result<Outcome> {
+    let (layer, drivers) = (device::build_layer(&stage.file(""))?, device::copy_drivers(&stage.file(""))?);
+    let address = stage.free_address()?;
+    let start = || {
+        let mut command = stage.receiver_on("auto", address, &stage.key("sender")?)?;
+        device::use_layer(&mut command, &layer, &stage.file("device"))?;
+        let mut receiver =
+            stage.start("receiver", command.env("OCL_ICD_VENDORS", &drivers).env("DUET_LAYER_GPU", "1"))?;
+        stage.wait_until_bound(address, &mut receiver)?;
+        receiver.begin();
+        anyhow::Ok(receiver)
+    };
+    let mut receiver = start()?;
+    let sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_for_pictures(&mut receiver, 3)?;
+    let mut outcome = Outcome::default();
+    outcome.expect(receiver.daemon.said().contains("opencl on"), "it began without a device");
+    device::remove_drivers(&drivers)?;
+    stage.wait_for_pictures(&mut receiver, 3)?;
+    drop(sender);
+    let refused = call(stage, "sender", "receiver", async |endpoint| {
+        let mut line = Line::open(endpoint, address, Role::Sender).await?;
+        offer(&mut line, params(640, 360)?, &mut receiver).await
+    })?;
+    outcome.expect(refused.is_none(), format!("another stream is refused: {refused:?}"));
+    let one = receiver.outcome()?;
+    outcome.exit_code = one.exit_code;
+    outcome.expect(one.exit_code.is_none(), "the receiver has ended");
+    drop(receiver);
+    std::fs::remove_file(stage.file("pictures"))?;
+    let mut receiver = start()?;
+    let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_for_pictures(&mut receiver, 3)?;
+    outcome.expect(receiver.daemon.said().contains("cpu on"), "without a driver it does not take the processor");
+    outcome.log_lines = Some(one.log_lines.unwrap_or_default() + receiver.lines());
+    Ok(outcome)
+}

@@ -1,0 +1,204 @@
+//! Handshakes without end, at a listener that waits for its peer and at one in a call: whether its control stream answers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use common::units::Timestamp;
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ControlMessage, Role};
+use tokio::task::JoinSet;
+
+use super::caller::call;
+use super::{Outcome, Stage, Victim};
+use crate::cases::Flood;
+use crate::flood::{self, Flooding};
+use crate::hostile::{self, Line};
+
+/// Datagrams a second: handshakes begun, and 1 Gbit/s of junk.
+const HANDSHAKES: u32 = 10_000;
+const JUNK: u32 = 104_000;
+/// From the flood's begin to the peer's call.
+const BEFORE: Duration = Duration::from_secs(2);
+/// The whole flood, unless the picture takes longer.
+const SPAN: Duration = Duration::from_secs(6);
+/// Each flood in a call.
+const IN_CALL: Duration = Duration::from_secs(3);
+/// From an answer to the next question.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Longest wait for an answer, which takes some milliseconds where the machine is not busy with anything else.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Strangers, each with an address.
+const STRANGERS: u8 = 16;
+const GROWTH_MAX_MB: f64 = 16.0;
+const LINES_MAX: usize = 20;
+
+/// Begins handshakes at a receiver that do not go on.
+pub(super) fn begun(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    idle(stage, address, |_| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
+}
+
+/// Lets strangers call a receiver without a pause, from addresses that are their own.
+pub(super) fn strangers(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    idle(stage, address, |stage| Strangers::start(stage, address), Strangers::end)
+}
+
+/// Starts a receiver and the flood, lets the peer say Hello, then its sender call; `end` says how much came.
+fn idle<F>(
+    stage: &Stage,
+    address: SocketAddr,
+    begin: impl FnOnce(&Stage) -> Result<F>,
+    end: impl FnOnce(F) -> String,
+) -> Result<Outcome> {
+    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
+    stage.wait_until_bound(address, &mut receiver)?;
+    receiver.begin();
+    let (began, flooding) = (Instant::now(), begin(stage)?);
+    receiver.watch(BEFORE);
+    let called = Instant::now();
+    let answered = call(stage, "sender", "receiver", async |endpoint| {
+        let hello = async {
+            loop {
+                let Ok(mut line) = Line::open(endpoint, address, Role::Sender).await else { continue };
+                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+                return line.hear().await;
+            }
+        };
+        tokio::time::timeout(ANSWER_MAX, hello).await.context("no answer")?
+    });
+    let answer = called.elapsed();
+    // The picture's own memory is not the flood's.
+    let mut outcome = receiver.outcome()?;
+    let called = Instant::now();
+    let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_for_pictures(&mut receiver, 1)?;
+    let picture = called.elapsed();
+    receiver.watch(SPAN.saturating_sub(began.elapsed()));
+    let flood = end(flooding);
+    add_whole(&mut outcome, &mut receiver)?;
+    outcome.note = format!("{flood}, Hello answered after {} ms, a picture after {} ms", ms(answer), ms(picture));
+    outcome.expect(answered.is_ok(), format!("the peer is not answered: {answered:?}"));
+    Ok(outcome)
+}
+
+/// Floods a sender in a call in each way; its receiver asks for the time again and again.
+pub(super) fn in_call(stage: &Stage) -> Result<Outcome> {
+    let address = stage.free_address()?;
+    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
+    stage.wait_until_bound(address, &mut sender)?;
+    let mut notes = Vec::new();
+    let mut outcome = call(stage, "receiver", "sender", async |endpoint| {
+        let mut line = Line::open(endpoint, address, Role::Receiver).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
+        while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
+        line.say(&ControlMessage::Ready).await?;
+        line.connection.read_datagram().await.context("no video")?;
+        sender.begin();
+        for (kind, per_second) in [(Flood::Initials, HANDSHAKES), (Flood::Junk, JUNK)] {
+            let start = move || flood::start(kind, address, per_second, IN_CALL);
+            let flooding = tokio::task::spawn_blocking(start).await??;
+            let (answers, slowest) = ask(&mut line, &mut sender).await?;
+            notes.push(format!("{}: {answers} answers, each within {} ms", flooding.note(), ms(slowest)));
+        }
+        sender.outcome()
+    })?;
+    add_whole(&mut outcome, &mut sender)?;
+    outcome.note = notes.join("; ");
+    Ok(outcome)
+}
+
+/// Asks for the time while a flood lasts: how many answers there were, and how long the slowest took.
+async fn ask(line: &mut Line, victim: &mut Victim) -> Result<(u32, Duration)> {
+    let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+    for id in 0.. {
+        if began.elapsed() >= IN_CALL {
+            return Ok((id, slowest));
+        }
+        let asked = Instant::now();
+        line.say(&ControlMessage::Ping { id, sent: Timestamp::default() }).await?;
+        let answer = async {
+            while !matches!(line.hear().await?, ControlMessage::Pong { id: of, .. } if of == id) {}
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(ANSWER_MAX, answer).await.with_context(|| format!("ping {id} is not answered"))??;
+        slowest = slowest.max(asked.elapsed());
+        victim.look();
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok((0, slowest))
+}
+
+/// Processor time and log lines count to the end.
+fn add_whole(outcome: &mut Outcome, victim: &mut Victim) -> Result<()> {
+    let whole = victim.outcome()?;
+    (outcome.cpu_s, outcome.log_lines) = (whole.cpu_s, whole.log_lines);
+    let lines = outcome.log_lines.unwrap_or_default();
+    outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);
+    outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
+    Ok(())
+}
+
+const fn ms(span: Duration) -> u128 {
+    span.as_millis()
+}
+
+/// Strangers at work.
+struct Strangers {
+    over: Arc<AtomicBool>,
+    calls: Arc<AtomicU64>,
+    began: Instant,
+    thread: std::thread::JoinHandle<Result<()>>,
+}
+
+impl Strangers {
+    fn start(stage: &Stage, address: SocketAddr) -> Result<Self> {
+        let config = hostile::client(&stage.identity("stranger")?, stage.identity("receiver")?.public_key())?;
+        let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (theirs, counted) = (Arc::clone(&over), Arc::clone(&calls));
+        let thread = std::thread::spawn(move || knock(&config, address, &theirs, &counted));
+        Ok(Self { over, calls, began: Instant::now(), thread })
+    }
+
+    fn end(self) -> String {
+        self.over.store(true, Ordering::Relaxed);
+        let per_second = self.calls.load(Ordering::Relaxed) as f64 / self.began.elapsed().as_secs_f64();
+        let broke = if matches!(self.thread.join(), Ok(Ok(()))) { "" } else { " until they broke down" };
+        format!("{per_second:.0} calls a second{broke}")
+    }
+}
+
+/// Calls `address` from all addresses until it is over.
+fn knock(config: &quinn::ClientConfig, address: SocketAddr, over: &AtomicBool, calls: &AtomicU64) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut strangers = JoinSet::new();
+        let mut endpoints = Vec::new();
+        for number in 1..=STRANGERS {
+            endpoints.push(hostile::endpoint(Ipv4Addr::new(127, 9, 1, number), config.clone())?);
+        }
+        let begin = |endpoint: &quinn::Endpoint| {
+            let endpoint = endpoint.clone();
+            async move {
+                if let Ok(connecting) = endpoint.connect(address, "duet")
+                    && let Ok(connection) = connecting.await
+                {
+                    connection.closed().await;
+                }
+                endpoint
+            }
+        };
+        endpoints.iter().for_each(|endpoint| drop(strangers.spawn(begin(endpoint))));
+        while let Some(Ok(endpoint)) = strangers.join_next().await {
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
+            calls.fetch_add(1, Ordering::Relaxed);
+            strangers.spawn(begin(&endpoint));
+        }
+        Ok(())
+    })
+}
