@@ -124,7 +124,7 @@ fn who_is_turned_away_dials_at_most_once_a_second() {
     assert_eq!(pace.pause(long, 0), Duration::ZERO, "a connection that has worked is dialled anew at once");
     let pauses: Vec<_> = (0..5).map(|_| pace.pause(Duration::ZERO, 0).as_millis()).collect();
     assert_eq!(pauses, [250, 500, 1000, 1000, 1000]);
-    assert!((1000..1500).contains(&pace.pause(Duration::ZERO, u64::MAX).as_millis()));
+    assert_eq!(pace.pause(Duration::ZERO, 99).as_millis(), 1495, "not in step with others");
     assert_eq!(pace.pause(long, 0), Duration::ZERO);
     assert_eq!(pace.pause(Duration::ZERO, 0), PAUSE_MIN);
 }

@@ -204,6 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn more_addresses_than_are_remembered_have_to_wait() {
+        let mut gate = Gate::default();
+        let answers = (0..10_000).map(|number| match gate.knock(host(number), true, false, at(0)) {
+            Answer::Admit(ticket) => {
+                gate.ended(ticket, false, at(0));
+                1
+            }
+            Answer::Prove | Answer::Refuse => 0,
+        });
+        assert_eq!(answers.sum::<usize>(), SOURCES_MAX);
+        assert_eq!(gate.proved.len(), SOURCES_MAX);
+        assert!(matches!(gate.knock(host(20_000), true, false, at(1_000)), Answer::Admit(_)), "until those have left");
+    }
+
+    #[test]
     fn a_network_of_ipv6_addresses_is_one_source() {
         let address = |text: &str| text.parse().map(source).ok();
         assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:2"));

@@ -30,6 +30,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     let handshakes = wire.begun();
     outcome.note = format!("{:.1} handshakes a second", handshakes as f64 / SPAN.as_secs_f64());
     outcome.expect(handshakes <= HANDSHAKES_MAX, format!("{handshakes} handshakes in {} s", SPAN.as_secs()));
+    outcome.expect(wire.retries() > 0, "in a call, it lets somebody begin a handshake who has not proved its address");
     outcome.expect(dialler.daemon.said().contains("in a call"), "it is not told that the listener is in a call");
     Ok(outcome)
 }

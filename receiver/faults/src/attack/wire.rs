@@ -41,6 +41,8 @@ struct State {
     client: Option<SocketAddr>,
     /// Handshakes begun, by the ids of their first packets.
     begun: HashSet<Vec<u8>>,
+    /// Demands to prove an address that the listener has sent.
+    retries: usize,
 }
 
 impl Wire {
@@ -48,7 +50,7 @@ impl Wire {
     pub(super) fn to(listener: SocketAddr, deed: Deed) -> Result<Self> {
         let (front, back) = (socket()?, socket()?);
         let address = front.local_addr()?;
-        let state = Mutex::new(State { deed, client: None, begun: HashSet::new() });
+        let state = Mutex::new(State { deed, client: None, begun: HashSet::new(), retries: 0 });
         let shared = Arc::new(Shared { over: AtomicBool::new(false), state });
         let (there, here) = (Arc::clone(&shared), Arc::clone(&shared));
         let (front_there, back_there) = (front.try_clone()?, back.try_clone()?);
@@ -65,6 +67,11 @@ impl Wire {
     /// Number of handshakes that the dialler has begun.
     pub(super) fn begun(&self) -> usize {
         self.shared.lock().begun.len()
+    }
+
+    /// How often the listener has demanded that the dialler prove its address.
+    pub(super) fn retries(&self) -> usize {
+        self.shared.lock().retries
     }
 }
 
@@ -107,7 +114,9 @@ impl Shared {
         let mut buffer = [0; 2_048];
         while !self.over.load(Ordering::Relaxed) {
             let Ok((count, from)) = back.recv_from(&mut buffer) else { continue };
-            let state = self.lock();
+            let mut state = self.lock();
+            // A Retry packet of RFC 9000, section 17.2.5.
+            state.retries += usize::from(buffer[0] & 0xf0 == 0xf0);
             let passes = match state.deed {
                 Deed::Pass => from == listener,
                 Deed::Divert(other) => from == other,
