@@ -1,7 +1,7 @@
 //! What the daemon tests share: both programs as processes, temporary folders, keys, ports.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -227,7 +227,7 @@ pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T 
 }
 
 /// Repeats `attempt` until it has lost nothing. A starved machine loses frames as a bad line does; programs that lose
-/// them for another reason do so every time.
+/// them for another reason do so every time, or now and then: `make test` ends with a list of what was repeated.
 #[track_caller]
 pub(crate) fn until_nothing_is_lost(attempt: impl Fn() -> Result<(), String>) {
     let mut lost = Vec::new();
@@ -236,9 +236,19 @@ pub(crate) fn until_nothing_is_lost(attempt: impl Fn() -> Result<(), String>) {
             Ok(()) => return,
             Err(what) => lost.push(what),
         }
+        note_repeated(lost.last().unwrap());
         eprintln!("--- once more: {lost:?}");
     }
     panic!("something was lost every time: {lost:#?}");
+}
+
+/// Adds to the list that `.ci/skipped end` prints.
+fn note_repeated(why: &str) {
+    let list = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("repeated");
+    let test = std::thread::current();
+    let line = format!("{}: {why}\n", test.name().unwrap_or("a test"));
+    let mut file = File::options().append(true).create(true).open(list).unwrap();
+    file.write_all(line.as_bytes()).unwrap();
 }
 
 /// That the value of each key in a report is the wanted one; otherwise the whole report.
