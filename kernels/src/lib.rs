@@ -62,8 +62,8 @@ pub mod tune;
 pub mod wavelet;
 
 pub use codec::{
-    BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind, EncodeTimes,
-    Encoder, Target, WITHOUT_OPENCL,
+    BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind,
+    EncodeTimes, Encoder, Target, WITHOUT_OPENCL,
 };
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,
