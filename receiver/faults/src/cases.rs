@@ -213,7 +213,10 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
     let of_size = |bytes: usize| NetConditions { datagram_max: bytes - 28, ..FAR };
     let smaller = Scenario::table(&[(ms(0), of_size(1_500)), (length / 2, of_size(1_280))]);
     let back = ms(checks::CABLE_BACK as u64);
-    let cut = Scenario::table(&[(ms(0), FAR), (back.saturating_sub(ms(10_000)), FAR.blackout()), (back, FAR)]);
+    let cut = |path: NetConditions, span| {
+        Scenario::table(&[(ms(0), path), (back.saturating_sub(span), path.blackout()), (back, path)])
+    };
+    let slow = FAR.limited(Bitrate::from_bps(1_000_000), ms(200));
     let pause = vec![(ms(2_000), Fault::PauseReceiver(ms(5_000)))];
     let starved = vec![(length / 3, Fault::StarveReceiver(length / 3))];
     let clocks = vec![
@@ -304,7 +307,18 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
         ),
         Case {
             fired: |passed| passed.there.lost > 10,
-            ..case("T11b", "cable out for 10 s", twice(cut), vec![], checks::cable_check)
+            ..case("T11b", "cable out for 10 s", twice(cut(FAR, ms(10_000))), vec![], checks::cable_check)
+        },
+        // Shorter than a connection lives in silence: it is the same one afterwards.
+        Case {
+            fired: |passed| passed.there.lost > 10,
+            ..case(
+                "T11d",
+                "a line of 1 Mbit/s out for 7 s",
+                (cut(slow, ms(7_000)), cut(FAR, ms(7_000))),
+                vec![],
+                checks::cable_check,
+            )
         },
         Case {
             route: Route::Spaces,

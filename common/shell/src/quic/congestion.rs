@@ -2,11 +2,13 @@
 //!
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one
 //! opens the window far enough that neither happens: a second of the session's target of the moment, and more on longer
-//! routes. That much fits in before the session itself falls silent, so that what is sent right after a blackout tells at
-//! once that the route is back; a full window would wait for a probe, up to seconds. Loss changes nothing, not even that of
-//! everything for several round trips: the session has then cut its target to the coarse bands (its circuit breaker), which the
+//! routes, and [`FRAMES_MIN`] frames at any target. That much holds what the session sends while it hears nothing, coarse
+//! bands after the first second, until the connection ends: so what is sent right after a blackout tells at once that the
+//! route is back. A full window would wait for a probe, up to seconds. Loss changes nothing, not even that of everything
+//! for several round trips: the session has then cut its target to the coarse bands (its circuit breaker), which the
 //! window follows with the next acknowledgement. A window that is halved again for each such event opens only over several
-//! round trips after the peer is back, and frames wait in it.
+//! round trips after the peer is back, and frames wait in it. That it ends somewhere bounds what a peer that acknowledges
+//! nothing makes us remember.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,6 +24,9 @@ pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// Smallest full window, bytes: room for control messages when no video is sent.
 const WINDOW_MIN_BYTES: u64 = 64 << 10;
+/// The window holds so many of the largest frames: coarse bands, a tenth of them or less, for as long as a connection lives
+/// in silence.
+const FRAMES_MIN: u64 = 64;
 /// The window holds at least what leaves in this time.
 const SPAN_MIN: Duration = Duration::from_secs(1);
 
@@ -39,7 +44,7 @@ impl Demand {
     fn window(&self, rtt: Duration) -> u64 {
         let span = (2 * rtt).max(SPAN_MIN);
         let in_flight = u128::from(self.rate.get().as_bps()) * span.as_micros() / 8_000_000;
-        (2 * self.frame_bytes).max(in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
+        (FRAMES_MIN * self.frame_bytes).max(in_flight.min(1 << 40) as u64).max(WINDOW_MIN_BYTES)
     }
 }
 
@@ -93,7 +98,7 @@ mod tests {
 
     #[test]
     fn no_loss_closes_the_window() {
-        let demand = Arc::new(demand(40_000_000, 170_000));
+        let demand = Arc::new(demand(40_000_000, 17_000));
         let now = Instant::now();
         let mut controller = demand.build(now, 1200);
         assert_eq!(controller.window(), 5_000_000);
@@ -104,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn two_frames_always_fit_and_the_rate_is_that_of_the_moment() {
+    fn many_frames_always_fit_and_the_rate_is_that_of_the_moment() {
         assert_eq!(demand(0, 0).window(Duration::from_secs(1)), WINDOW_MIN_BYTES);
-        assert_eq!(demand(800_000, 170_000).window(Duration::from_millis(50)), 340_000);
-        let demand = demand(40_000_000, 170_000);
+        assert_eq!(demand(800_000, 170_000).window(Duration::from_millis(50)), 64 * 170_000);
+        let demand = demand(40_000_000, 17_000);
         assert_eq!(demand.window(Duration::from_millis(50)), 5_000_000);
         assert_eq!(demand.window(Duration::from_millis(700)), 7_000_000);
         demand.rate.set(Bitrate::from_bps(80_000_000));
