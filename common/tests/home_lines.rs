@@ -55,6 +55,8 @@ fn a_rate_that_jumps_is_followed() {
     for seed in 0..seeds(4) {
         let line = lines::steps(seed, length, way(), ms(200));
         let mut call = Call::new(mbit(20), line.clone(), way());
+        // Half of the lines deliver as a timer of a millisecond does.
+        call.grain = ms(seed % 2);
         call.run(length);
         shares.push(1e6 * call.rates(s(2), length).0 / lines::capacity(&line, 19e6, s(2), length));
         waits.push(call.wait_percentile(0.95, s(2), length));

@@ -91,6 +91,8 @@ pub(crate) struct Call {
     pub(crate) stalls: [Pauses; 2],
     /// The system notes when a datagram came, whether or not the receiver runs.
     pub(crate) kernel_stamps: bool,
+    /// Both networks deliver at multiples of this only, as timers and radios do.
+    pub(crate) grain: Duration,
     /// Changes feedbacks on their way.
     pub(crate) tamper: Option<fn(&mut Vec<u8>)>,
     /// What has come while the receiver did not run, and when.
@@ -126,6 +128,7 @@ impl Call {
             delay,
             stalls: [Pauses::NONE, Pauses::NONE],
             kernel_stamps: false,
+            grain: Duration::ZERO,
             tamper: None,
             inbox: VecDeque::new(),
             control: VecDeque::new(),
@@ -213,9 +216,9 @@ impl Call {
             let next = [
                 after(self.sender.poll_timeout(), sender),
                 after(self.receiver.poll_timeout(), receiver),
-                self.media.next_arrival(),
+                self.delivery(self.media.next_arrival()),
                 after(self.inbox.front().map(|front| front.0), receiver),
-                after(self.feedback.next_arrival(), sender),
+                after(self.delivery(self.feedback.next_arrival()), sender),
                 self.control.front().and_then(|front| after(Some(front.0), if front.1 { sender } else { receiver })),
                 self.tcp.as_ref().and_then(Tcp::next_at),
             ];
@@ -226,10 +229,17 @@ impl Call {
         self.now = end;
     }
 
+    /// When that which arrives at `at` is delivered.
+    fn delivery(&self, at: Option<Timestamp>) -> Option<Timestamp> {
+        let grain = self.grain.as_micros().max(1) as u64;
+        at.map(|at| Timestamp::from_us(at.as_us().next_multiple_of(grain)))
+    }
+
     fn exchange(&mut self) {
         let now = self.now;
+        let delivers = self.delivery(Some(now)) == Some(now);
         let [sender_runs, receiver_runs] = [0, 1].map(|end| self.runs_again(end) <= now);
-        while let Some(datagram) = self.media.pop(now) {
+        while delivers && let Some(datagram) = self.media.pop(now) {
             if let Some(tcp) = &mut self.tcp
                 && tcp.on_segment(&datagram, now)
             {
@@ -281,7 +291,8 @@ impl Call {
     }
 
     fn exchange_sender(&mut self, now: Timestamp) {
-        while let Some(mut datagram) = self.feedback.pop(now) {
+        let delivers = self.delivery(Some(now)) == Some(now);
+        while delivers && let Some(mut datagram) = self.feedback.pop(now) {
             if let Some(tamper) = self.tamper {
                 tamper(&mut datagram);
             }
