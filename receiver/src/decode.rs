@@ -112,7 +112,7 @@ pub struct Missing {
 }
 
 /// The slots and channels around the decode thread.
-pub struct Stage<R> {
+pub struct DecodeStage<R> {
     /// From the network thread.
     pub jobs: Slot<Job>,
     /// To the sinks.
@@ -129,7 +129,7 @@ pub struct Stage<R> {
     pub pulse: Pulse,
 }
 
-impl<R> Stage<R> {
+impl<R> DecodeStage<R> {
     /// Waits until the sinks take a picture; gives it back if they take none any more.
     fn put(&self, mut decoded: Decoded) -> Option<Decoded> {
         loop {
@@ -158,7 +158,7 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.
-pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &Stage<R>) -> Result<(), Failure> {
+pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &DecodeStage<R>) -> Result<(), Failure> {
     // Also on a failure and on a panic: the other threads must not wait for ever.
     let _closing = Closing(&stage.jobs, &stage.pictures);
     let mut opened: Option<Open> = None;
@@ -296,7 +296,7 @@ impl Open {
         arrived: ArrivedFrame,
         clock_offset_us: Option<i64>,
         wanted: &mut Wanted,
-        stage: &Stage<R>,
+        stage: &DecodeStage<R>,
     ) -> Result<(), Failure> {
         let params = self.stream.params;
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
@@ -393,8 +393,15 @@ mod tests {
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
         let (_back, shown) = mpsc::channel();
         let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
-        let stage =
-            Stage { jobs, pictures, records: false, shown, opened: |_| (), now: ticking, pulse: Pulse::default() };
+        let stage = DecodeStage {
+            jobs,
+            pictures,
+            records: false,
+            shown,
+            opened: |_| (),
+            now: ticking,
+            pulse: Pulse::default(),
+        };
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for id in 0..3 {
             let now = ticking();

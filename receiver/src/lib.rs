@@ -6,7 +6,7 @@
 //!                    slot of one: the newest wins
 //! ```
 //!
-//! A file waits for no eye: when all sinks are files, frames queue up for a while before any is lost.
+//! When all sinks are files, frames queue up for a while before any is lost.
 //!
 //! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
 //! network thread never decodes.
@@ -39,7 +39,7 @@ use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
 
-use crate::decode::Stage;
+use crate::decode::DecodeStage;
 use crate::link::{Command, ReceiverLink};
 use crate::picture_log::PictureLog;
 use crate::present::{LinkView, Presenter};
@@ -136,7 +136,7 @@ pub fn run_over(
                 waker.wake();
             }
         };
-        let stage = Stage {
+        let stage = DecodeStage {
             jobs,
             pictures: pictures.clone(),
             records,

@@ -58,7 +58,7 @@ pub struct Measured {
 pub struct Silent;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TestStage {
     Idle { until: Timestamp },
     Sending(Load),
     Asking { load: Load, next: Timestamp, until: Timestamp },
@@ -84,7 +84,7 @@ enum Purpose {
 #[derive(Debug)]
 pub struct Tester {
     bytes: usize,
-    stage: Stage,
+    stage: TestStage,
     train: u16,
     bursts: Vec<f64>,
     search: Search,
@@ -99,7 +99,7 @@ impl Tester {
     pub fn new(max_datagram: usize, now: Timestamp) -> Self {
         Self {
             bytes: max_datagram.min(LOAD_BYTES_MAX),
-            stage: Stage::Idle { until: now + IDLE },
+            stage: TestStage::Idle { until: now + IDLE },
             train: 0,
             bursts: Vec::new(),
             search: Search::new(Bitrate::from_bps(0)),
@@ -119,11 +119,11 @@ impl Tester {
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) {
         match Probe::from_bytes(datagram) {
             Ok(Probe::Pong { number, sent, .. }) => {
-                let loaded = matches!(self.stage, Stage::Sending(Load { purpose: Purpose::Hold(_), .. }));
+                let loaded = matches!(self.stage, TestStage::Sending(Load { purpose: Purpose::Hold(_), .. }));
                 self.pings.on_pong(number, sent, now, loaded);
             }
             Ok(Probe::Tell { train, arrived }) if train == self.train => {
-                if let Stage::Asking { load, .. } = self.stage {
+                if let TestStage::Asking { load, .. } = self.stage {
                     self.on_arrived(load, arrived, now);
                 }
             }
@@ -135,18 +135,18 @@ impl Tester {
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         loop {
             match self.stage {
-                Stage::Idle { until } if until <= now => {
+                TestStage::Idle { until } if until <= now => {
                     if self.pings.answered == 0 {
                         self.end(Err(Silent));
                     } else {
                         self.begin(Purpose::Burst, now);
                     }
                 }
-                Stage::Idle { .. } => return self.pings.poll(now, false),
-                Stage::Sending(load) if self.is_sent(&load, now) => {
-                    self.stage = Stage::Asking { load, next: now + SETTLE, until: now + SETTLE + TELL_MAX };
+                TestStage::Idle { .. } => return self.pings.poll(now, false),
+                TestStage::Sending(load) if self.is_sent(&load, now) => {
+                    self.stage = TestStage::Asking { load, next: now + SETTLE, until: now + SETTLE + TELL_MAX };
                 }
-                Stage::Sending(load) => {
+                TestStage::Sending(load) => {
                     let is_hold = matches!(load.purpose, Purpose::Hold(_));
                     if is_hold && let Some(ping) = self.pings.poll(now, true) {
                         return Some(ping);
@@ -154,16 +154,16 @@ impl Tester {
                     if self.due(&load) > now {
                         return None;
                     }
-                    self.stage = Stage::Sending(Load { sent: load.sent + 1, ..load });
+                    self.stage = TestStage::Sending(Load { sent: load.sent + 1, ..load });
                     return Some(Probe::Load { train: self.train, sent: now }.to_bytes(self.bytes));
                 }
-                Stage::Asking { until, .. } if until <= now => self.end(Err(Silent)),
-                Stage::Asking { next, .. } if next > now => return None,
-                Stage::Asking { load, until, .. } => {
-                    self.stage = Stage::Asking { load, next: now + ASK_INTERVAL, until };
+                TestStage::Asking { until, .. } if until <= now => self.end(Err(Silent)),
+                TestStage::Asking { next, .. } if next > now => return None,
+                TestStage::Asking { load, until, .. } => {
+                    self.stage = TestStage::Asking { load, next: now + ASK_INTERVAL, until };
                     return Some(Probe::Ask { train: self.train }.to_bytes(0));
                 }
-                Stage::Over => return None,
+                TestStage::Over => return None,
             }
         }
     }
@@ -171,17 +171,17 @@ impl Tester {
     /// When to poll for datagrams next; none once there is an outcome.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         match self.stage {
-            Stage::Idle { until } => Some(until.min(self.pings.next)),
-            Stage::Sending(load) => Some(self.due(&load)),
-            Stage::Asking { next, until, .. } => Some(next.min(until)),
-            Stage::Over => None,
+            TestStage::Idle { until } => Some(until.min(self.pings.next)),
+            TestStage::Sending(load) => Some(self.due(&load)),
+            TestStage::Asking { next, until, .. } => Some(next.min(until)),
+            TestStage::Over => None,
         }
     }
 
     fn begin(&mut self, purpose: Purpose, now: Timestamp) {
         self.train = self.train.wrapping_add(1);
         self.pings.next = now;
-        self.stage = Stage::Sending(Load { purpose, began: now, sent: 0 });
+        self.stage = TestStage::Sending(Load { purpose, began: now, sent: 0 });
     }
 
     /// When the next datagram of a train leaves.
@@ -283,7 +283,7 @@ impl Tester {
 
     fn end(&mut self, outcome: Result<Measured, Silent>) {
         self.outcome = Some(outcome);
-        self.stage = Stage::Over;
+        self.stage = TestStage::Over;
     }
 }
 
