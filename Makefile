@@ -57,7 +57,7 @@ fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10
 
 .PHONY: fuzz-guided
 fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes each (SECONDS=600; cargo-fuzz, a nightly toolchain)
-	cd kernels && for profile in quad pcwt; do \
+	cd kernels && for profile in quad pcwt predicted; do \
 		mkdir -p fuzz/corpus/$$profile && cargo +nightly fuzz run $$profile fuzz/corpus/$$profile golden -- \
 			-max_total_time=$(or $(SECONDS),600) || exit; \
 	done

@@ -114,6 +114,27 @@ impl CodedFrame {
     }
 }
 
+/// A frame of a stream with prediction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PredictedFrame {
+    /// How many frames before this one its reference is; 0: it has none.
+    pub reference: u8,
+    /// With a reference, the slices of vectors ([`crate::vectors::VectorLayout`]) come before the blocks. The header
+    /// counts blocks only.
+    pub frame: CodedFrame,
+}
+
+impl PredictedFrame {
+    /// A frame of slices of vectors and of blocks of what the prediction leaves.
+    pub fn new(reference: u8, slices: &[Vec<u8>], blocks: &CodedFrame) -> Self {
+        let mut frame = CodedFrame::from_blocks(blocks.header, slices);
+        let vectors = frame.data.len() as u32;
+        frame.data.extend_from_slice(&blocks.data);
+        frame.ends.extend(blocks.ends.iter().map(|end| vectors + end));
+        Self { reference, frame }
+    }
+}
+
 /// A block as a decoder is given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState<'a> {

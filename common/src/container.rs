@@ -4,14 +4,16 @@
 //! "DUET"  u16 version  stream parameters (25 bytes)
 //! per frame: u32 length of what follows, u8 step, u24 fine blocks, one run of all blocks
 //! ```
-//! These numbers are little-endian. What follows the length is the profile's: a frame of the profile `pcwt` is bytes that
+//! A frame of a profile with prediction has one byte more in front, how many frames before it its reference is (0: it has
+//! none); with a reference, the run holds the slices of vectors and then the blocks. These numbers are little-endian. What follows the length is the profile's: a frame of the profile `pcwt` is bytes that
 //! only its decoder reads.
 
 use std::io::{self, Write};
 
-use crate::coded::{CodedFrame, FrameHeader, StepIndex};
+use crate::coded::{CodedFrame, FrameHeader, PredictedFrame, StepIndex};
 use crate::params::StreamParams;
 use crate::pyramid::BlockLayout;
+use crate::vectors::VectorLayout;
 use crate::wire::DecodeError;
 use crate::wire::params::PARAMS_BYTES;
 use crate::wire::run::{FRAME_HEADER_BYTES, Run, write_run};
@@ -31,8 +33,18 @@ pub fn write_header(params: &StreamParams, out: &mut impl Write) -> io::Result<(
 
 /// Writes one frame: four bytes of length and [`crate::wire::run::coded_size`] bytes.
 pub fn write_frame(frame: &CodedFrame, out: &mut impl Write) -> io::Result<()> {
+    write_frame_after(Vec::new(), frame, out)
+}
+
+/// Writes one frame of a profile with prediction: four bytes of length, the reference, and
+/// [`crate::wire::run::coded_size`] bytes.
+pub fn write_predicted_frame(frame: &PredictedFrame, out: &mut impl Write) -> io::Result<()> {
+    write_frame_after(vec![frame.reference], &frame.frame, out)
+}
+
+fn write_frame_after(mut bytes: Vec<u8>, frame: &CodedFrame, out: &mut impl Write) -> io::Result<()> {
     let [a, b, c, _] = frame.header.fine_blocks.to_le_bytes();
-    let mut bytes = vec![frame.header.step.index(), a, b, c];
+    bytes.extend([frame.header.step.index(), a, b, c]);
     write_run(frame, 0..frame.block_count(), &mut bytes);
     write_frame_bytes(&bytes, out)
 }
@@ -78,6 +90,20 @@ impl<'a> ContainerReader<'a> {
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>, DecodeError> {
         let mut ahead = self.clone();
         let frame = ahead.next_frame_bytes()?.map(|bytes| parse_frame(bytes, self.blocks)).transpose()?;
+        *self = ahead;
+        Ok(frame)
+    }
+
+    /// The next frame of a profile with prediction; `None` at the end of the file.
+    pub fn next_predicted_frame(&mut self) -> Result<Option<PredictedFrame>, DecodeError> {
+        let mut ahead = self.clone();
+        let parse = |bytes: &[u8]| -> Result<PredictedFrame, DecodeError> {
+            let cut = DecodeError::Malformed("a frame is shorter than its header");
+            let (&reference, bytes) = bytes.split_first().ok_or(cut)?;
+            let slices = if reference == 0 { 0 } else { VectorLayout::new(self.params.size).slices() };
+            Ok(PredictedFrame { reference, frame: parse_frame(bytes, slices + self.blocks)? })
+        };
+        let frame = ahead.next_frame_bytes()?.map(parse).transpose()?;
         *self = ahead;
         Ok(frame)
     }
@@ -173,6 +199,27 @@ mod tests {
         assert_eq!(reader.next_frame_bytes().unwrap(), Some(&b"any"[..]));
         assert_eq!(reader.next_frame_bytes().unwrap(), Some(&b""[..]));
         assert_eq!(reader.next_frame_bytes().unwrap(), None);
+    }
+
+    #[test]
+    fn predicted_frames_come_back_with_their_vectors() {
+        let (frames, file) = file();
+        let slices = [b"vectors".to_vec()];
+        let predicted = [PredictedFrame::new(0, &[], &frames[0]), PredictedFrame::new(3, &slices, &frames[0])];
+        assert_eq!(predicted[1].frame.block(0), b"vectors");
+        assert_eq!(predicted[1].frame.block(1), frames[0].block(0));
+        let mut bytes = file[..HEADER_BYTES].to_vec();
+        for frame in &predicted {
+            write_predicted_frame(frame, &mut bytes).unwrap();
+        }
+        let mut reader = ContainerReader::new(&bytes).unwrap();
+        for frame in predicted {
+            assert_eq!(reader.next_predicted_frame().unwrap(), Some(frame));
+        }
+        assert_eq!(reader.next_predicted_frame().unwrap(), None);
+        bytes.truncate(HEADER_BYTES);
+        bytes.extend([0; 4]);
+        assert!(ContainerReader::new(&bytes).unwrap().next_predicted_frame().is_err(), "not even a header");
     }
 
     #[test]

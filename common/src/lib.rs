@@ -24,6 +24,7 @@ pub mod reassemble;
 pub mod session;
 pub mod stats;
 pub mod units;
+pub mod vectors;
 pub mod weights;
 pub mod wire;
 pub mod y4m;

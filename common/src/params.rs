@@ -60,7 +60,12 @@ pub enum Profile {
     /// Maximum lengths of coefficient trees and raw bits in groups, of whole pictures with the CDF 5/3: for files, not for
     /// live streams.
     Pcwt,
+    /// [`Self::Quad`], and frames may be predicted from one of the last so many before them, 1 to [`STATES_MAX`].
+    Predicted(u8),
 }
+
+/// Most frames that a decoder of [`Profile::Predicted`] keeps: half a second at 60 frames a second.
+pub const STATES_MAX: u8 = 32;
 
 /// Filter bank of the transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

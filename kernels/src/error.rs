@@ -101,6 +101,16 @@ pub enum OpenError {
         /// The profile.
         wanted: &'static str,
     },
+    /// A reference that is older than the states that the stream's decoders keep.
+    #[error(
+        "a reference {asked} frames back is not possible: this stream keeps {states} states, so ask for 1 to {states}"
+    )]
+    ReferenceAge {
+        /// The age asked for.
+        asked: u8,
+        /// States that the stream keeps.
+        states: u8,
+    },
     /// Samples of more than 8 bits in a stream that quantises.
     #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
     DepthNotLossy {
@@ -333,6 +343,7 @@ impl CodecError for OpenError {
             Self::DeviceNotApplicable { .. }
             | Self::NotOnThisBackend { .. }
             | Self::WrongProfile { .. }
+            | Self::ReferenceAge { .. }
             | Self::DepthNotLossy { .. }
             | Self::FilterBank(_)
             | Self::TooManyLevels(_)

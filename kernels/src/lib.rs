@@ -45,6 +45,7 @@ pub mod lifting;
 mod lossless;
 pub mod measure;
 mod memory;
+pub mod motion;
 mod open;
 #[cfg(feature = "opencl")]
 pub mod opencl;

@@ -106,7 +106,7 @@ fn decoder_bytes(layout: &BlockLayout) -> u64 {
 fn check(params: &StreamParams) -> Result<(), OpenError> {
     let CodecParams { profile, wavelet, depth, .. } = params.codec;
     match (profile, wavelet, depth) {
-        (Profile::Pcwt, ..) => Err(OpenError::WrongProfile { wanted: "quad" }),
+        (Profile::Pcwt | Profile::Predicted(_), ..) => Err(OpenError::WrongProfile { wanted: "quad" }),
         (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(OpenError::DepthNotLossy { depth }),
         (Profile::Quad, ..) => Ok(()),
     }

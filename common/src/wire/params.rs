@@ -7,17 +7,19 @@
 //! ```
 //!
 //! The small ones are 0, 1, .. in the order of their enums' variants, and wavelet 2 is the CDF 5/3 of samples of 10 bits instead of
-//! 8; `levels` is 255 for full, else the limit.
+//! 8; profile 128 + n is the one with prediction from the last n frames; `levels` is 255 for full, else the limit.
 
 use super::DecodeError;
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
-use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet, Weights};
+use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, StreamParams, Wavelet, Weights};
 use crate::units::FrameRate;
 
 /// Length of [`StreamParams::to_bytes`].
 pub const PARAMS_BYTES: usize = 25;
 
 const LEVELS_FULL: u8 = 255;
+/// Added to the number of states of a profile with prediction.
+const PREDICTED: u8 = 128;
 
 impl StreamParams {
     /// The parameters as they travel and lie in `.duet` files.
@@ -46,6 +48,7 @@ impl StreamParams {
         bytes[19] = match self.codec.profile {
             Profile::Quad => 0,
             Profile::Pcwt => 1,
+            Profile::Predicted(states) => PREDICTED + states.clamp(1, STATES_MAX),
         };
         bytes[20] = match (self.codec.wavelet, self.codec.depth) {
             (Wavelet::Cdf97, _) => 0,
@@ -119,7 +122,15 @@ impl StreamParams {
                         return Err(unknown("the profile pcwt is coded with the CDF 5/3 only"));
                     }
                     1 => Profile::Pcwt,
-                    _ => return Err(unknown("unknown coefficient code: known are 0 quad, 1 pcwt")),
+                    129.. if wavelet != Wavelet::Cdf97 => {
+                        return Err(unknown("a profile with prediction is coded with the CDF 9/7 only"));
+                    }
+                    profile @ 129.. if profile - PREDICTED <= STATES_MAX => Profile::Predicted(profile - PREDICTED),
+                    _ => {
+                        return Err(unknown(
+                            "unknown coefficient code: known are 0 quad, 1 pcwt, 129 to 160 quad with prediction",
+                        ));
+                    }
                 },
                 wavelet,
                 depth,

@@ -94,6 +94,30 @@ fn load_pixels(picture: PictureRef<'_>, half: bool, y: usize, row: &mut [f32], v
 }
 
 multiversion! {
+    /// Adds a row of residuals to a row of bytes, which may be shorter.
+    pub(super) fn add_row(to: &mut [u8], residual: &[f32]) = add_row_body;
+}
+
+#[inline(always)]
+fn add_row_body(to: &mut [u8], residual: &[f32]) {
+    for (to, &residual) in to.iter_mut().zip(residual) {
+        *to = truncated::<0, 255>(residual + f32::from(*to) + 0.5) as u8;
+    }
+}
+
+multiversion! {
+    /// Takes the prediction of a row of samples away from it.
+    pub(super) fn subtract_row(row: &mut [f32], predicted: &[u8]) = subtract_row_body;
+}
+
+#[inline(always)]
+fn subtract_row_body(row: &mut [f32], predicted: &[u8]) {
+    for (sample, &predicted) in row.iter_mut().zip(predicted) {
+        *sample -= f32::from(predicted) - 128.0;
+    }
+}
+
+multiversion! {
     /// Rounds a row of samples to bytes; both are equally long.
     pub(super) fn round_row(to: &mut [u8], from: &[f32]) = round_row_body;
 }

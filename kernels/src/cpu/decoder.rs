@@ -12,6 +12,7 @@ use super::decode_block::{self, Job, LANES, Scratch};
 use super::plane::Plane;
 use super::tile::{TILE, TilePlace};
 use super::{backend, open_planes};
+use crate::motion::ResidualDecoder;
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;
@@ -37,6 +38,8 @@ pub(crate) struct CpuDecoder {
     places: Vec<TilePlace>,
     /// Of every block: whether the bands hold nothing but zeros there.
     is_zero: Vec<bool>,
+    /// Planes of what is added to predictions.
+    residuals: Vec<Vec<f32>>,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -48,13 +51,15 @@ impl CpuDecoder {
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let (planes, places) = open_planes(&layout, params);
         let is_zero = vec![true; places.len()];
-        let times = DecodeTimes::default();
-        Self { params: *params, layout, planes, places, is_zero, damaged: 0, times, backend: backend(reason) }
+        let (residuals, times) = (vec![Vec::new(); planes.len()], DecodeTimes::default());
+        let backend = backend(reason);
+        Self { params: *params, layout, planes, places, is_zero, residuals, damaged: 0, times, backend }
     }
 
-    /// Decodes all blocks into the bands; returns how many were damaged.
-    fn decode_blocks(&mut self, frame: &ReceivedFrame) -> u64 {
-        let (coarse, dropped) = (self.layout.coarse_blocks(), self.layout.dropped_levels());
+    /// Decodes all blocks into the bands; returns how many were damaged. Of those missing or damaged the first `coarse` stay as
+    /// they were, others become zero.
+    fn decode_blocks(&mut self, frame: &ReceivedFrame, coarse: usize) -> u64 {
+        let dropped = self.layout.dropped_levels();
         let mut coded = Vec::with_capacity(self.places.len());
         for (index, (place, is_zero)) in self.places.iter().zip(&mut self.is_zero).enumerate() {
             let is_coarse = index < coarse;
@@ -79,14 +84,35 @@ impl CpuDecoder {
     /// Decodes a frame of this stream into a picture of it.
     fn decode_checked(&mut self, frame: &ReceivedFrame, out: &mut Picture) {
         let start = Instant::now();
-        self.damaged += self.decode_blocks(frame);
+        self.damaged += self.decode_blocks(frame, self.layout.coarse_blocks());
         self.times.decode = start.elapsed();
         let start = Instant::now();
-        let mut rest = out.data_mut();
-        let sizes = self.layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
-        let bytes: Vec<_> = sizes.map(|pixels| rest.split_off_mut(..pixels).unwrap_or_default()).collect();
+        let bytes = planes_of(&self.layout, out);
         self.planes.par_iter_mut().zip(bytes).for_each(|(plane, bytes)| plane.inverse(bytes));
         self.times.inverse = start.elapsed();
+    }
+}
+
+/// The planes of a picture.
+fn planes_of<'a>(layout: &BlockLayout, picture: &'a mut Picture) -> Vec<&'a mut [u8]> {
+    let mut rest = picture.data_mut();
+    let sizes = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
+    sizes.map(|pixels| rest.split_off_mut(..pixels).unwrap_or_default()).collect()
+}
+
+impl ResidualDecoder for CpuDecoder {
+    fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError> {
+        check_decode(frame, picture, &self.params, &self.layout)?;
+        rayon::scope(|_| {
+            self.damaged += self.decode_blocks(frame, 0);
+            let planes = self.planes.par_iter_mut().zip(&mut self.residuals).zip(planes_of(&self.layout, picture));
+            planes.for_each(|((plane, room), bytes)| plane.inverse_onto(bytes, room));
+        });
+        Ok(())
+    }
+
+    fn damaged_residuals(&self) -> u64 {
+        self.damaged
     }
 }
 

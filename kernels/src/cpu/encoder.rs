@@ -12,10 +12,11 @@ use super::encode_block::{self, Scratch};
 use super::plane::Plane;
 use super::tile::TilePlace;
 use super::{backend, open_planes};
+use crate::motion::{ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::Quantiser;
-use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, PictureRef, Target};
+use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target};
 
 /// Blocks recoded at a time near the budget.
 const CHUNK: usize = 32;
@@ -72,6 +73,27 @@ impl Encoder for CpuEncoder {
 
     fn backend(&self) -> &BackendInfo {
         &self.backend
+    }
+}
+
+impl ResidualEncoder for CpuEncoder {
+    fn encode_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        rayon::scope(|_| {
+            let chroma = self.params.chroma;
+            let predicted = planes(chroma, self.params.size, prediction.data());
+            let channels = self.blocks.planes.par_iter_mut().zip(chroma.channels()).zip(predicted);
+            channels.for_each(|((plane, &channel), predicted)| {
+                plane.forward_residual(picture, predicted, chroma, channel);
+            });
+            let header = self.rate.code(&mut self.blocks, target)?;
+            Ok(CodedFrame::from_blocks(header, &self.blocks.codes))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use common::frame::{Channel, Chroma};
 
-use super::colour::{is_halved, load_row};
+use super::colour::{is_halved, load_row, subtract_row};
 use super::level::Rows;
 use super::vector::Element;
 use crate::PictureRef;
@@ -56,6 +56,37 @@ impl Input<f32> for PictureRows<'_> {
             load_row(self.picture, self.channel, self.half, y, inside);
         }
         beyond.fill(0.0);
+        &room[..columns]
+    }
+
+    #[inline(always)]
+    fn ahead(&self, _y: usize) -> &[f32] {
+        &[]
+    }
+}
+
+/// What a prediction leaves of a channel of a picture, zero beyond its width and height.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ResidualRows<'a> {
+    samples: PictureRows<'a>,
+    predicted: &'a [u8],
+}
+
+impl<'a> ResidualRows<'a> {
+    /// `predicted` has the channel's size.
+    pub(super) fn new(samples: PictureRows<'a>, predicted: &'a [u8]) -> Self {
+        Self { samples, predicted }
+    }
+}
+
+impl Input<f32> for ResidualRows<'_> {
+    #[inline(always)]
+    fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [f32]) -> &'a [f32] {
+        self.samples.row(y, columns, room);
+        let width = self.samples.width;
+        if let Some(predicted) = self.predicted.chunks_exact(width).nth(y) {
+            subtract_row(&mut room[..columns.min(width)], predicted);
+        }
         &room[..columns]
     }
 

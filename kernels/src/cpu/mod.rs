@@ -16,6 +16,7 @@ mod level;
 mod lift;
 mod line;
 mod merge_level;
+pub(crate) mod motion;
 mod output;
 pub(crate) mod pcwt_decode;
 pub(crate) mod pcwt_encode;

@@ -4,7 +4,8 @@ use common::frame::{Channel, Chroma};
 use common::params::Boundary;
 use common::pyramid::{Orientation, Pyramid};
 
-use super::input::PictureRows;
+use super::colour::add_row;
+use super::input::{PictureRows, ResidualRows};
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
 use super::tile::{TILE, TilePlace};
 use crate::PictureRef;
@@ -88,6 +89,28 @@ impl Plane {
     pub(super) fn forward(&mut self, picture: PictureRef<'_>, chroma: Chroma, channel: Channel) {
         let samples = PictureRows::new(picture, chroma, channel);
         self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
+    }
+
+    /// What a prediction of the plane leaves of a picture's channel to coefficients.
+    pub(super) fn forward_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        predicted: &[u8],
+        chroma: Chroma,
+        channel: Channel,
+    ) {
+        let residual = ResidualRows::new(PictureRows::new(picture, chroma, channel), predicted);
+        self.transform.forward(residual, &mut self.bands, Layout::Compact(self.pitch));
+    }
+
+    /// Adds what the coefficients are to the bytes of a prediction, row by row. `room` is kept for the next time.
+    pub(super) fn inverse_onto(&mut self, bytes: &mut [u8], room: &mut Vec<f32>) {
+        let (columns, rows) = extent(&self.pyramid);
+        room.resize(columns * rows, 0.0);
+        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), room, columns);
+        for (bytes, residual) in bytes.chunks_mut(self.pyramid.plane().width()).zip(room.chunks(columns)) {
+            add_row(bytes, residual);
+        }
     }
 
     /// Coefficients to the bytes of a picture's plane, row by row.

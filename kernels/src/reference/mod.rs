@@ -2,6 +2,7 @@
 
 pub(crate) mod bits;
 pub mod colour;
+pub mod compensate;
 pub mod convolution;
 pub mod dwt;
 pub(crate) mod pcwt;
@@ -20,6 +21,7 @@ use common::frame::{BitDepth, FrameSize};
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
+use crate::motion::{ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
 use crate::wavelet::Wavelet;
 use crate::{
@@ -60,7 +62,9 @@ impl ReferenceEncoder {
 impl Encoder for ReferenceEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
-        self.blocks.squares = forward(picture, &self.params, &self.blocks.layout)?;
+        check_picture(picture, self.params.size)?;
+        let planes = colour::planes(picture, self.params.chroma);
+        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
         self.times.transform = start.elapsed();
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;
@@ -75,6 +79,24 @@ impl Encoder for ReferenceEncoder {
 
     fn backend(&self) -> &BackendInfo {
         &self.backend
+    }
+}
+
+impl ResidualEncoder for ReferenceEncoder {
+    fn encode_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let mut planes = colour::planes(picture, self.params.chroma);
+        for (sample, &predicted) in planes.iter_mut().flatten().zip(prediction.data()) {
+            *sample -= f32::from(predicted) - 128.0;
+        }
+        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
+        let header = self.rate.code(&mut self.blocks, target)?;
+        Ok(CodedFrame::from_blocks(header, &self.blocks.codes))
     }
 }
 
@@ -149,29 +171,7 @@ impl Decoder for ReferenceDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let start = Instant::now();
         check_decode(frame, out, &self.params, &self.layout)?;
-        for (index, block) in self.layout.blocks().iter().enumerate() {
-            let shape = Shape::from(block);
-            let mut quantised = vec![0; shape.width * shape.height];
-            let known = match frame.block(index) {
-                BlockState::Missing => false,
-                BlockState::Zero => true,
-                BlockState::Coded(bytes) => {
-                    let whole = quad::decode(bytes, shape, &mut quantised).is_ok();
-                    self.damaged += u64::from(!whole);
-                    whole
-                }
-            };
-            if !known {
-                if index < self.layout.coarse_blocks() {
-                    continue;
-                }
-                quantised.fill(0);
-            }
-            let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(block.coarser))
-                .without_levels(self.layout.dropped_levels());
-            let coefficients: Vec<_> = quantised.iter().map(|&value| quantiser.dequantise(value)).collect();
-            store(&coefficients, block, &self.layout, &mut self.squares);
-        }
+        self.decode_blocks(frame, self.layout.coarse_blocks());
         self.times.decode = start.elapsed();
         let start = Instant::now();
         colour::finish(&inverse(&self.squares, &self.params, &self.layout), out);
@@ -192,17 +192,56 @@ impl Decoder for ReferenceDecoder {
     }
 }
 
-/// Forward transform of a picture of a stream.
-fn forward(
-    picture: PictureRef<'_>,
-    params: &StreamParams,
-    layout: &BlockLayout,
-) -> Result<Vec<Vec<f32>>, PictureError> {
-    check_picture(picture, params.size)?;
+impl ResidualDecoder for ReferenceDecoder {
+    fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError> {
+        check_decode(frame, picture, &self.params, &self.layout)?;
+        self.decode_blocks(frame, 0);
+        let planes = inverse(&self.squares, &self.params, &self.layout);
+        for (sample, residual) in picture.data_mut().iter_mut().zip(planes.into_iter().flatten()) {
+            *sample = (residual + f32::from(*sample) + 0.5).floor().clamp(0.0, 255.0) as u8;
+        }
+        Ok(())
+    }
+
+    fn damaged_residuals(&self) -> u64 {
+        self.damaged
+    }
+}
+
+impl ReferenceDecoder {
+    /// Decodes the blocks into the squares. Of those missing or damaged the first `kept` stay as they were, others become zero.
+    fn decode_blocks(&mut self, frame: &ReceivedFrame, kept: usize) {
+        for (index, block) in self.layout.blocks().iter().enumerate() {
+            let shape = Shape::from(block);
+            let mut quantised = vec![0; shape.width * shape.height];
+            let known = match frame.block(index) {
+                BlockState::Missing => false,
+                BlockState::Zero => true,
+                BlockState::Coded(bytes) => {
+                    let whole = quad::decode(bytes, shape, &mut quantised).is_ok();
+                    self.damaged += u64::from(!whole);
+                    whole
+                }
+            };
+            if !known {
+                if index < kept {
+                    continue;
+                }
+                quantised.fill(0);
+            }
+            let quantiser = Quantiser::new(frame.header.step_of(index).coarser_by(block.coarser))
+                .without_levels(self.layout.dropped_levels());
+            let coefficients: Vec<_> = quantised.iter().map(|&value| quantiser.dequantise(value)).collect();
+            store(&coefficients, block, &self.layout, &mut self.squares);
+        }
+    }
+}
+
+/// Forward transform of the planes of a stream.
+fn forward(planes: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
     let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
-    let planes = colour::planes(picture, params.chroma);
     let channels = planes.iter().zip(layout.pyramids());
-    Ok(channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, boundary)).collect())
+    channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, boundary)).collect()
 }
 
 /// Inverse transform of a picture of a stream.

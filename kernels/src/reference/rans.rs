@@ -34,8 +34,11 @@ impl<'a> Encoder<'a> {
 
     /// Writes a symbol that can occur in `context`.
     pub fn put(&mut self, context: usize, symbol: usize) {
-        let frequency = u32::from(FREQUENCIES[context][symbol]);
-        let start = u32::from(START[context][symbol]);
+        self.put_range(START[context][symbol].into(), FREQUENCIES[context][symbol].into());
+    }
+
+    /// Writes the symbol that has `frequency` of 2^12 from `start` on.
+    pub fn put_range(&mut self, start: u32, frequency: u32) {
         while self.state >= frequency << PROBABILITY_BITS {
             self.out.push(self.state as u8);
             self.state >>= 8;
@@ -70,18 +73,27 @@ impl<'a> Decoder<'a> {
 
     /// The next symbol, in `context`; one of those that can occur in it.
     pub fn get(&mut self, context: usize) -> usize {
-        let slot = self.state & ((1 << PROBABILITY_BITS) - 1);
+        let slot = self.slot();
         let symbol = (1..SYMBOLS).rev().find(|&s| FREQUENCIES[context][s] > 0 && u32::from(START[context][s]) <= slot);
         let symbol = symbol.unwrap_or(0);
-        let (frequency, start) = (u32::from(FREQUENCIES[context][symbol]), u32::from(START[context][symbol]));
-        self.state = frequency * (self.state >> PROBABILITY_BITS) + slot - start;
+        self.take(START[context][symbol].into(), FREQUENCIES[context][symbol].into());
+        symbol
+    }
+
+    /// Where of 2^12 the next symbol lies.
+    pub fn slot(&self) -> u32 {
+        self.state & ((1 << PROBABILITY_BITS) - 1)
+    }
+
+    /// Goes on behind the symbol that has `frequency` of 2^12 from `start` on, in which [`Self::slot`] must lie.
+    pub fn take(&mut self, start: u32, frequency: u32) {
+        self.state = frequency * (self.state >> PROBABILITY_BITS) + self.slot() - start;
         // An encoder's state is back in its interval after at most two bytes.
         for _ in 0..2 {
             if self.state < STATE_MIN {
                 self.shift_in();
             }
         }
-        symbol
     }
 
     /// After the last symbol: the encoder's first state, its payload below a leading one, and how many bytes at the

@@ -147,6 +147,35 @@ pub(crate) struct CodingArgs {
     /// Where the error goes [default: psnr]
     #[arg(long)]
     pub(crate) weights: Option<WeightsName>,
+    #[command(flatten)]
+    pub(crate) prediction: PredictionArgs,
+}
+
+/// Whether frames are predicted from others.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PredictionArgs {
+    /// Predict each frame from one before it, where that takes fewer bytes
+    #[arg(long, value_enum, default_value_t = PredictionName::Off)]
+    pub(crate) prediction: PredictionName,
+    /// With --prediction on: how many frames before a frame the one is that it is predicted from, 1 to 32 [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) reference_age: Option<u8>,
+    /// With --prediction on: how much is done to find motion [default: medium]
+    #[arg(long)]
+    pub(crate) effort: Option<EffortName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PredictionName {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EffortName {
+    Low,
+    Medium,
+    High,
 }
 
 /// Size or quality; without any of them `--step 8`.

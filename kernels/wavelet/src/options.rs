@@ -8,16 +8,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use common::coded::StepIndex;
 use common::frame::{BitDepth, Chroma, FrameSize};
-use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, Weights};
+use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 use kernels::bank::FilterBank;
+use kernels::motion::{Effort, PredictionSettings};
 use kernels::pcwt::QMIN_MAX;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, TransformParams};
 
 use crate::args::{
-    BackendName, BoundaryName, CodingArgs, PaddingName, PrecisionName, RateArgs, TransformArgs, WaveletName,
-    WeightsName,
+    BackendName, BoundaryName, CodingArgs, EffortName, PaddingName, PrecisionName, PredictionArgs, PredictionName,
+    RateArgs, TransformArgs, WaveletName, WeightsName,
 };
 
 /// How large a coded frame may be, or how finely it is quantised.
@@ -174,6 +175,32 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     }
 }
 
+/// How frames are predicted, if they are.
+pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<PredictionSettings>> {
+    let PredictionArgs { prediction, reference_age, effort } = *args;
+    if prediction == PredictionName::Off {
+        if reference_age.is_some() || effort.is_some() {
+            bail!("--reference-age and --effort go with --prediction on only: ask for it, or leave them out");
+        }
+        return Ok(None);
+    }
+    match rate {
+        Rate::Lossless => bail!("--lossless does not go with --prediction on: leave one of them out"),
+        Rate::Quality(_) => bail!("--quality does not go with --prediction on in this version: use --step or --bpp"),
+        _ => {}
+    }
+    let reference_age = reference_age.unwrap_or(1);
+    if !(1..=STATES_MAX).contains(&reference_age) {
+        bail!("--reference-age {reference_age} is not possible: ask for 1 to {STATES_MAX}");
+    }
+    let effort = match effort {
+        None | Some(EffortName::Medium) => Effort::Medium,
+        Some(EffortName::Low) => Effort::Low,
+        Some(EffortName::High) => Effort::High,
+    };
+    Ok(Some(PredictionSettings { reference_age, effort }))
+}
+
 /// How many bits of every coefficient the profile pcwt leaves out.
 pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
     let RateArgs { bpp, bytes_per_frame, quality, step, lossless: _, qmin } = args.rate;
@@ -183,6 +210,10 @@ pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
     if args.chroma.is_some() || args.weights.is_some() {
         bail!("--chroma and --weights do not go with --profile pcwt, which keeps what the file has: leave them out");
     }
+    if args.prediction.prediction == PredictionName::On {
+        bail!("--prediction on does not go with --profile pcwt: leave one of them out");
+    }
+    prediction(&args.prediction, Rate::Lossless)?;
     let qmin = qmin.unwrap_or(0);
     if qmin > QMIN_MAX {
         bail!("--qmin {qmin} is not possible: ask for 0 to {QMIN_MAX}");

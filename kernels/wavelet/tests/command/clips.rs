@@ -271,3 +271,62 @@ fn samples_of_ten_bits_are_refused_where_they_cannot_be() {
         fail(&["encode", &folder.file("e.ppm", text.as_bytes()), &coded, "--lossless"], 2, &[says]);
     }
 }
+
+#[test]
+fn predicted_clips_come_back_and_are_smaller() {
+    let folder = Folder::new("predicted");
+    let (width, height, frames) = (97, 70, 5);
+    let still = y4m(width, height, "420jpeg", 1);
+    let head = still.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    let source = [&still[..head], &still[head..].repeat(frames)].concat();
+    let input = folder.file("a.y4m", &source);
+    let (coded, output) = (folder.path("a.duet"), folder.path("b.y4m"));
+    let mut clips = Vec::new();
+    let mut sizes = Vec::new();
+    for (age, backend) in [("1", "cpu"), ("1", "reference"), ("2", "auto")] {
+        let options = ["--prediction", "on", "--reference-age", age, "--backend", backend];
+        let said = succeed(&[&["encode", &input, &coded], &options[..]].concat());
+        assert!(said.contains(&format!(", {age} without a reference")), "{said}");
+        sizes.push(fs::read(&coded).unwrap());
+        succeed(&["decode", &coded, &output, "--backend", backend]);
+        clips.push(fs::read(&output).unwrap());
+    }
+    assert!(sizes[0] == sizes[1] && clips[0] == clips[1], "back ends differ");
+    assert!(sizes[2].len() > sizes[0].len());
+    succeed(&["encode", &input, &coded, "--backend", "cpu"]);
+    let alone = fs::metadata(&coded).unwrap().len() as usize;
+    assert!(sizes[0].len() < alone / 3, "{} bytes, {alone} without prediction", sizes[0].len());
+    let frame_bytes = width * height + 2 * 49 * 35;
+    let (_, before) = y4m_samples(&source, frame_bytes);
+    let (_, after) = y4m_samples(&clips[0], frame_bytes);
+    assert!(psnr(&before, &after) > 30.0);
+    let bytes = ["--bytes-per-frame", "400", "--prediction", "on", "--backend", "cpu"];
+    succeed(&[&["encode", &input, &coded], &bytes[..]].concat());
+    assert!(fs::metadata(&coded).unwrap().len() <= 2000);
+}
+
+#[test]
+fn what_does_not_go_with_prediction_is_said() {
+    let folder = Folder::new("unpredicted");
+    let (input, coded, output) =
+        (folder.file("a.y4m", &y4m(40, 40, "420jpeg", 2)), folder.path("a.duet"), folder.path("b.y4m"));
+    let refused = |options: &[&str], words: &[&str]| {
+        fail(&[&["encode", &input, &coded], options].concat(), 2, words);
+    };
+    refused(&["--prediction", "on", "--lossless"], &["--lossless", "--prediction on"]);
+    refused(&["--prediction", "on", "--quality", "40"], &["--quality", "--step"]);
+    refused(&["--prediction", "on", "--profile", "pcwt"], &["--profile pcwt"]);
+    refused(&["--prediction", "on", "--reference-age", "0"], &["--reference-age 0", "1 to 32"]);
+    refused(&["--prediction", "on", "--reference-age", "33"], &["--reference-age 33", "1 to 32"]);
+    refused(&["--reference-age", "2"], &["--reference-age", "--prediction on"]);
+    refused(&["--effort", "low"], &["--effort", "--prediction on"]);
+    refused(&["--prediction", "on", "--backend", "opencl"], &["predicted frames", "cpu"]);
+    succeed(&["encode", &input, &coded, "--prediction", "on", "--backend", "cpu"]);
+    fail(&["decode", &coded, &output, "--drop-levels", "1", "--backend", "cpu"], 2, &["--drop-levels"]);
+    // Without the first frame, the second one refers to nothing.
+    let file = fs::read(&coded).unwrap();
+    let first = u32::from_le_bytes(file[31..35].try_into().unwrap()) as usize;
+    let cut = folder.file("cut.duet", &[&file[..31], &file[35 + first..]].concat());
+    fail(&["decode", &cut, &output, "--backend", "cpu"], 2, &["1 of its references are to frames that are not there"]);
+    assert!(fs::metadata(&output).is_err());
+}

@@ -1,0 +1,189 @@
+//! Prediction of a frame from another: the vectors of its parts, how they are found, coded and used.
+//!
+//! What a voice computes is [`Predictor`]; the search and the code of the vectors are the same Rust for all of them.
+
+mod coder;
+mod field;
+pub(crate) mod overlap;
+mod search;
+pub(crate) mod slice;
+
+use common::coded::{CodedFrame, ReceivedFrame};
+use common::frame::{Chroma, FrameSize};
+
+use crate::{DecodeError, EncodeError, Picture, PictureRef, Target};
+
+pub use coder::{
+    Effort, PredictError, PredictedDecoder, PredictedEncoder, PredictionSettings, open_predicted_decoder,
+    open_predicted_encoder,
+};
+pub use field::{CELL, Field, Motion, UNIT, Unit, VECTOR_MAX};
+pub use overlap::{CELL_WEIGHT, WEIGHT, rising, rising_cell};
+
+/// A rectangle of a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rect {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// Predicts from one reference at a time.
+pub(crate) trait Predictor: Send + Sync {
+    /// Predicts from `reference` from now on: planar, of the stream's size.
+    fn refer(&mut self, reference: &Picture);
+
+    /// What `motion` predicts for a rectangle of at most [`overlap::WINDOW`] samples a side; rows [`overlap::WINDOW`] apart.
+    fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]);
+
+    /// What `field` predicts, with all overlaps.
+    fn compensate(&self, field: &Field, out: &mut Picture);
+}
+
+/// Codes what a prediction leaves of a picture.
+pub(crate) trait ResidualEncoder: Send {
+    /// As [`crate::Encoder::encode`]; `prediction` is planar and of the stream's size.
+    fn encode_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<CodedFrame, EncodeError>;
+}
+
+/// Adds to a prediction what was coded besides.
+pub(crate) trait ResidualDecoder: Send {
+    /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
+    fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
+
+    /// As [`crate::Decoder::damaged_blocks`].
+    fn damaged_residuals(&self) -> u64;
+}
+
+/// Size of the plane of a channel and the side of its units.
+pub(crate) fn plane_size(chroma: Chroma, size: FrameSize, channel: usize) -> (FrameSize, usize) {
+    if channel > 0 && chroma == Chroma::C420 { (size.halved(), UNIT / 2) } else { (size, UNIT) }
+}
+
+/// The planes of a planar picture of this sampling.
+pub(crate) fn planes(chroma: Chroma, size: FrameSize, data: &[u8]) -> Vec<&[u8]> {
+    let mut rest = data;
+    let channels = 0..chroma.channels().len();
+    channels.map(|channel| rest.split_off(..plane_size(chroma, size, channel).0.pixels()).unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::overlap::{WINDOW, rect, spans};
+    use super::slice::tests::any_field;
+    use super::*;
+    use crate::cpu::motion::CpuPredictor;
+    use crate::reference::compensate::ReferencePredictor;
+
+    /// A picture of noise and slopes.
+    fn picture(chroma: Chroma, size: FrameSize) -> Picture {
+        let mut picture = Picture::for_stream(chroma, size);
+        for (at, sample) in picture.data_mut().iter_mut().enumerate() {
+            *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
+        }
+        picture
+    }
+
+    /// One sample of luma, as the README has it and with other words than the reference.
+    fn plain_luma(samples: &[u8], (width, height): (i32, i32), field: &Field, x: i32, y: i32) -> u8 {
+        let clamped =
+            |x: i32, y: i32| f64::from(samples[(y.clamp(0, height - 1) * width + x.clamp(0, width - 1)) as usize]);
+        let taps = [-1.0, 4.0, -11.0, 40.0, 40.0, -11.0, 4.0, -1.0];
+        let round = |value: f64| (value + 0.5).floor().clamp(0.0, 255.0);
+        let down = |x: i32, y2: i32| match y2.rem_euclid(2) {
+            0 => clamped(x, y2.div_euclid(2)),
+            _ => round((0..8).map(|k| taps[k as usize] * clamped(x, y2.div_euclid(2) - 3 + k)).sum::<f64>() / 64.0),
+        };
+        let half = |x2: i32, y2: i32| match x2.rem_euclid(2) {
+            0 => down(x2.div_euclid(2), y2),
+            _ => round((0..8).map(|k| taps[k as usize] * down(x2.div_euclid(2) - 3 + k, y2)).sum::<f64>() / 64.0),
+        };
+        let quarter = |motion: Motion| {
+            let Motion::Vector { x: right, y: below } = motion else {
+                let Motion::Flat(samples) = motion else { unreachable!() };
+                return f64::from(samples[0]);
+            };
+            let (x4, y4) = (4 * x + i32::from(right), 4 * y + i32::from(below));
+            let (left, top) = (x4.div_euclid(2), y4.div_euclid(2));
+            let (right, bottom) = (-(-x4).div_euclid(2), -(-y4).div_euclid(2));
+            round((half(left, top) + half(right, top) + half(left, bottom) + half(right, bottom)) / 4.0)
+        };
+        let (across, down) =
+            (spans(field.units()[0], UNIT, width as usize), spans(field.units()[1], UNIT, height as usize));
+        let mut sum = 0.0;
+        for (unit_y, down) in down.iter().enumerate() {
+            for (unit_x, across) in across.iter().enumerate() {
+                let rect = rect(across, down);
+                let (Some(dx), Some(dy)) = ((x as usize).checked_sub(rect.x), (y as usize).checked_sub(rect.y)) else {
+                    continue;
+                };
+                if dx >= rect.width || dy >= rect.height {
+                    continue;
+                }
+                let value = match field.unit(unit_x, unit_y) {
+                    Unit::One(motion) => quarter(motion),
+                    Unit::Four(cells) => {
+                        let (a, b) = (f64::from(across.second[dx]), f64::from(down.second[dy]));
+                        let [upper, lower] =
+                            [0, 2].map(|row| (8.0 - a) * quarter(cells[row]) + a * quarter(cells[row + 1]));
+                        round(((8.0 - b) * upper + b * lower) / 64.0)
+                    }
+                };
+                sum += f64::from(across.weights[dx]) * f64::from(down.weights[dy]) * value;
+            }
+        }
+        round(sum / 256.0) as u8
+    }
+
+    #[test]
+    fn compensation_is_the_same_at_ugly_sizes() {
+        let chromas = [Chroma::C420, Chroma::C444, Chroma::Grey];
+        for (at, (width, height)) in [(1, 1), (1, 40), (65, 1), (47, 33), (100, 7), (130, 71)].into_iter().enumerate() {
+            let (chroma, size) = (chromas[at % 3], FrameSize::new(width, height).unwrap());
+            let reference = picture(chroma, size);
+            let (mut plain, mut cpu) = (ReferencePredictor::new(chroma, size), CpuPredictor::new(chroma, size));
+            plain.refer(&reference);
+            cpu.refer(&reference);
+            for wild in 0..4 {
+                let field = any_field(size, wild, 1 + u64::from(wild), chroma.channels().len());
+                let (mut wanted, mut found) = (reference.clone(), reference.clone());
+                plain.compensate(&field, &mut wanted);
+                cpu.compensate(&field, &mut found);
+                assert!(wanted == found, "{size} {chroma:?} {wild}");
+                let bounds = (width as i32, height as i32);
+                for (x, y) in (0..bounds.1).flat_map(|y| (0..bounds.0).map(move |x| (x, y))).step_by(5) {
+                    let sample = plain_luma(&reference.data()[..size.pixels()], bounds, &field, x, y);
+                    assert_eq!(wanted.data()[(y * bounds.0 + x) as usize], sample, "{size} {wild}: {x}, {y}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn windows_are_the_same_wherever_a_vector_points() {
+        let (chroma, size) = (Chroma::C420, FrameSize::new(70, 45).unwrap());
+        let reference = picture(chroma, size);
+        let (mut plain, mut cpu) = (ReferencePredictor::new(chroma, size), CpuPredictor::new(chroma, size));
+        plain.refer(&reference);
+        cpu.refer(&reference);
+        for (x, y) in [(0, 0), (1, -2), (-3, 3), (-2047, 2047), (2047, -2047), (-221, 223), (401, -399), (2, 1)] {
+            for channel in 0..3 {
+                for (left, top, width, height) in [(0, 0, 32, 22), (3, 1, 32, 21), (20, 9, 15, 13), (34, 21, 1, 1)] {
+                    let rect = Rect { x: left, y: top, width, height };
+                    let (mut wanted, mut found) = ([0; WINDOW * WINDOW], [0; WINDOW * WINDOW]);
+                    plain.block(channel, rect, Motion::vector(x, y), &mut wanted);
+                    cpu.block(channel, rect, Motion::vector(x, y), &mut found);
+                    assert!(wanted == found, "{x} {y} channel {channel} {rect:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! Slices of vectors as bytes: bits in contexts that learn within the slice, by rANS.
+//!
+//! One walk over the parts of a slice serves the encoder, which hands every decision in, and the decoder, which gets it.
+
+use std::ops::Range;
+
+use super::field::{BLOCK_CELLS, Field, Motion, UNIT_CELLS, VECTOR_MAX};
+use crate::reference::quad::Damaged;
+use crate::reference::rans;
+use crate::tables::PROBABILITY_BITS;
+
+/// Bits of a component's difference beyond which no encoder goes.
+const EXPONENTS: usize = 12;
+/// Whether a block is split, by how many of the blocks beside and above are.
+const SPLIT: usize = 0;
+/// Whether a unit is quartered, by how many of the units beside and above are.
+const QUARTER: usize = SPLIT + 3;
+/// Whether a part is flat, by how many of the parts beside and above are.
+const FLAT: usize = QUARTER + 3;
+/// Whether a vector is the expected one, by size of the part, how much the neighbours differ and whether zero is expected.
+const SAME: usize = FLAT + 3;
+/// Whether a component of the difference is 0, by axis; after a first one of 0 the second is not asked about.
+const ZERO: usize = SAME + 3 * 3 * 2;
+/// Whether a component's magnitude has another binary digit, by axis and digits so far.
+const EXPONENT: usize = ZERO + 2;
+/// The digit behind the first one, by axis and number of digits.
+const DIGIT: usize = EXPONENT + 2 * EXPONENTS;
+/// The sign of a component, by axis.
+const SIGN: usize = DIGIT + 2 * EXPONENTS;
+const CONTEXTS: usize = SIGN + 2;
+
+/// Parts of a probability while it is learnt.
+const ONE: u32 = 1 << 16;
+/// The least probability of a bit, of 2^12.
+const LEAST: u32 = 16;
+/// How far a probability goes towards the bit seen: 1/2^4 at first, 1/2^5 later.
+const QUICK: u32 = 4;
+const QUICK_BITS: u8 = 12;
+const SLOW: u32 = 5;
+
+/// Where the probability of a 1 begins, of 256.
+const START: [u8; CONTEXTS] = start();
+
+const fn start() -> [u8; CONTEXTS] {
+    let mut start = [128; CONTEXTS];
+    let mut at = 0;
+    while at < 3 {
+        start[SPLIT + at] = [80, 140, 190][at];
+        start[QUARTER + at] = [30, 60, 100][at];
+        start[FLAT + at] = [6, 40, 110][at];
+        at += 1;
+    }
+    at = 0;
+    while at < 18 {
+        start[SAME + at] = [200, 220, 120, 150, 70, 80][at % 6];
+        at += 1;
+    }
+    start[ZERO] = 70;
+    start[ZERO + 1] = 80;
+    at = 0;
+    while at < EXPONENTS {
+        start[EXPONENT + at] = [150, 130, 120, 110, 100, 90, 80, 70, 60, 60, 60, 60][at];
+        start[EXPONENT + EXPONENTS + at] = [140, 120, 110, 100, 90, 80, 70, 60, 60, 60, 60, 60][at];
+        at += 1;
+    }
+    start
+}
+
+/// Probabilities of a 1 in every context, as a slice leaves them.
+#[derive(Clone, Debug)]
+pub(crate) struct Learnt {
+    ones: [u32; CONTEXTS],
+    seen: [u8; CONTEXTS],
+}
+
+impl Learnt {
+    fn new() -> Self {
+        Self { ones: START.map(|start| u32::from(start) << 8), seen: [0; CONTEXTS] }
+    }
+
+    /// The probability of a 1, of 2^12.
+    fn of_one(&self, context: usize) -> u32 {
+        (self.ones[context] >> 4).clamp(LEAST, (1 << PROBABILITY_BITS) - LEAST)
+    }
+
+    fn learn(&mut self, context: usize, bit: bool) {
+        let (ones, seen) = (&mut self.ones[context], &mut self.seen[context]);
+        let rate = if *seen < QUICK_BITS { QUICK } else { SLOW };
+        *seen = seen.saturating_add(1);
+        if bit {
+            *ones += (ONE - *ones) >> rate;
+        } else {
+            *ones -= *ones >> rate;
+        }
+    }
+}
+
+/// What codes or decodes the decisions of a slice.
+trait Bits {
+    /// A bit in a context: `bit` for an encoder, what was coded for a decoder.
+    fn bit(&mut self, context: usize, bit: bool) -> bool;
+
+    /// The same of `count` bits, at most 12, that have no context.
+    fn plain(&mut self, count: u32, value: u32) -> u32;
+}
+
+/// Start and frequency, of 2^12, of a bit.
+fn range(of_one: u32, bit: bool) -> (u32, u32) {
+    if bit { (0, of_one) } else { (of_one, (1 << PROBABILITY_BITS) - of_one) }
+}
+
+/// Keeps what is coded, to be written last one first.
+struct Writer {
+    learnt: Learnt,
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Bits for Writer {
+    fn bit(&mut self, context: usize, bit: bool) -> bool {
+        self.ranges.push(range(self.learnt.of_one(context), bit));
+        self.learnt.learn(context, bit);
+        bit
+    }
+
+    fn plain(&mut self, count: u32, value: u32) -> u32 {
+        let frequency = 1 << (PROBABILITY_BITS - count);
+        self.ranges.push((value * frequency, frequency));
+        value
+    }
+}
+
+struct Reader<'a> {
+    learnt: Learnt,
+    rans: rans::Decoder<'a>,
+}
+
+impl Bits for Reader<'_> {
+    fn bit(&mut self, context: usize, _bit: bool) -> bool {
+        let of_one = self.learnt.of_one(context);
+        let bit = self.rans.slot() < of_one;
+        let (start, frequency) = range(of_one, bit);
+        self.rans.take(start, frequency);
+        self.learnt.learn(context, bit);
+        bit
+    }
+
+    fn plain(&mut self, count: u32, _value: u32) -> u32 {
+        let frequency = 1 << (PROBABILITY_BITS - count);
+        let value = self.rans.slot() / frequency;
+        self.rans.take(value * frequency, frequency);
+        value
+    }
+}
+
+/// The bytes of a slice of `field`, none if nothing in it moves or is split, and what its bits taught.
+pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, Option<Learnt>) {
+    let rows = field.layout().rows_of(slice);
+    let cells = BLOCK_CELLS * rows.start..BLOCK_CELLS * rows.end;
+    let mut blocks = rows.clone().flat_map(|y| (0..field.layout().columns()).map(move |x| (x, y)));
+    let rests = |y| (0..field.cell_columns()).all(|x| field.cell(x, y) == Motion::ZERO);
+    if blocks.all(|(x, y)| field.is_whole(x, y)) && cells.clone().all(rests) {
+        return (Vec::new(), None);
+    }
+    let mut writer = Writer { learnt: Learnt::new(), ranges: Vec::new() };
+    // The walk writes back what it is told, so that it can read it again as a decoder does.
+    let mut copy = field.clone();
+    let whole = walk(&mut writer, &mut copy, rows, channels);
+    debug_assert!(whole.is_ok() && copy == *field);
+    let mut bytes = Vec::new();
+    let mut rans = rans::Encoder::new(0, rans::payload_bits(0), &mut bytes);
+    for &(start, frequency) in writer.ranges.iter().rev() {
+        rans.put_range(start, frequency);
+    }
+    rans.finish();
+    (bytes, Some(writer.learnt))
+}
+
+/// Decodes a slice into `field`, where its blocks are whole and at rest. Whatever the bytes are, this ends and stays in bounds;
+/// after `Err` the slice's blocks mean nothing.
+pub(crate) fn decode(bytes: &[u8], field: &mut Field, slice: usize, channels: usize) -> Result<(), Damaged> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut reader = Reader { learnt: Learnt::new(), rans: rans::Decoder::new(bytes) };
+    walk(&mut reader, field, field.layout().rows_of(slice), channels)?;
+    match reader.rans.finish() {
+        Some((rans::STATE_MIN, 0)) => Ok(()),
+        _ => Err(Damaged),
+    }
+}
+
+/// Makes the blocks of a slice whole and lets them rest: what a slice that is missing or damaged means.
+pub(crate) fn clear(field: &mut Field, slice: usize) {
+    for y in field.layout().rows_of(slice) {
+        for x in 0..field.layout().columns() {
+            field.set_whole(x, y, true);
+            field.fill(BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS, Motion::ZERO);
+            for (unit_x, unit_y) in units(x, y) {
+                field.set_quartered(unit_x, unit_y, false);
+            }
+        }
+    }
+}
+
+/// The units of block (x, y).
+pub(crate) fn units(x: usize, y: usize) -> [(usize, usize); 4] {
+    [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| (2 * x + dx, 2 * y + dy))
+}
+
+fn walk(bits: &mut impl Bits, field: &mut Field, rows: Range<usize>, channels: usize) -> Result<(), Damaged> {
+    for y in rows.clone() {
+        for x in 0..field.layout().columns() {
+            let split = bits.bit(SPLIT + split_near(field, x, y, rows.start), !field.is_whole(x, y));
+            field.set_whole(x, y, !split);
+            if !split {
+                part(bits, field, BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS, channels)?;
+                continue;
+            }
+            for (unit_x, unit_y) in units(x, y) {
+                if !field.has_unit(unit_x, unit_y) {
+                    continue;
+                }
+                let near = quartered_near(field, unit_x, unit_y, 2 * rows.start);
+                let quartered = bits.bit(QUARTER + near, field.is_quartered(unit_x, unit_y));
+                field.set_quartered(unit_x, unit_y, quartered);
+                let (cell_x, cell_y) = (UNIT_CELLS * unit_x, UNIT_CELLS * unit_y);
+                if !quartered {
+                    part(bits, field, cell_x, cell_y, UNIT_CELLS, channels)?;
+                    continue;
+                }
+                for (dx, dy) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                    part(bits, field, cell_x + dx, cell_y + dy, 1, channels)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
+    let left = x > 0 && !field.is_whole(x - 1, y);
+    usize::from(left) + usize::from(y > first && !field.is_whole(x, y - 1))
+}
+
+fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
+    let left = x > 0 && field.is_quartered(x - 1, y);
+    usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
+}
+
+/// The contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.
+fn contexts(field: &Field, x: usize, y: usize, side: usize) -> (usize, usize, [i32; 2]) {
+    let first = BLOCK_CELLS * field.layout().rows_of(field.layout().slice_of(y / BLOCK_CELLS)).start;
+    let left = x > 0 && field.cell(x - 1, y).is_flat();
+    let flat = usize::from(left) + usize::from(y > first && field.cell(x, y - 1).is_flat());
+    let (expected, differ) = field.expected(x, y, side);
+    let size = side.ilog2() as usize;
+    (FLAT + flat, SAME + 6 * size + 2 * differ + usize::from(expected == [0, 0]), expected)
+}
+
+fn part(
+    bits: &mut impl Bits,
+    field: &mut Field,
+    x: usize,
+    y: usize,
+    side: usize,
+    channels: usize,
+) -> Result<(), Damaged> {
+    let motion = field.cell(x, y);
+    let (flat_context, same_context, expected) = contexts(field, x, y, side);
+    let motion = if bits.bit(flat_context, motion.is_flat()) {
+        let samples = if let Motion::Flat(samples) = motion { samples } else { [128; 3] };
+        Motion::flat([0, 1, 2].map(|channel| {
+            let coarse = if channel == 0 { 2 } else { 3 };
+            if channel >= channels {
+                return 128;
+            }
+            (bits.plain(8 - coarse, u32::from(samples[channel]) >> coarse) << coarse) as u8
+        }))
+    } else {
+        let vector = motion.components();
+        let mut difference = [vector[0] - expected[0], vector[1] - expected[1]];
+        if bits.bit(same_context, difference == [0, 0]) {
+            difference = [0, 0];
+        } else {
+            difference[0] = component(bits, 0, difference[0], true)?;
+            difference[1] = component(bits, 1, difference[1], difference[0] != 0)?;
+        }
+        let vector = [expected[0] + difference[0], expected[1] + difference[1]];
+        if vector.iter().any(|value| value.unsigned_abs() > u32::from(VECTOR_MAX.unsigned_abs())) {
+            return Err(Damaged);
+        }
+        Motion::vector(vector[0], vector[1])
+    };
+    field.fill(x, y, side, motion);
+    Ok(())
+}
+
+/// A component of a difference; `may_be_zero` unless the other one was 0.
+fn component(bits: &mut impl Bits, axis: usize, value: i32, may_be_zero: bool) -> Result<i32, Damaged> {
+    if may_be_zero && bits.bit(ZERO + axis, value == 0) {
+        return Ok(0);
+    }
+    let magnitude = value.unsigned_abs().max(1);
+    let own = magnitude.ilog2() as usize;
+    let mut digits = 0;
+    while bits.bit(EXPONENT + EXPONENTS * axis + digits, digits < own) {
+        digits += 1;
+        if digits == EXPONENTS {
+            return Err(Damaged);
+        }
+    }
+    let mut read = 1;
+    for digit in (0..digits).rev() {
+        let bit = magnitude >> digit & 1;
+        read = read << 1
+            | if digit + 1 == digits {
+                u32::from(bits.bit(DIGIT + EXPONENTS * axis + digits, bit == 1))
+            } else {
+                bits.plain(1, bit)
+            };
+    }
+    let negative = bits.bit(SIGN + axis, value < 0);
+    Ok(if negative { -(read as i32) } else { read as i32 })
+}
+
+/// What vectors cost, in sixteenths of a bit, in contexts as the last frame left them.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    bits: [[u16; 2]; CONTEXTS],
+}
+
+impl Costs {
+    /// Where a slice begins.
+    pub(crate) fn new() -> Self {
+        Self::of(&[Learnt::new()])
+    }
+
+    /// The mean of what slices have learnt; at least one.
+    pub(crate) fn of(slices: &[Learnt]) -> Self {
+        let count = slices.len().max(1) as u32;
+        let mean = |context| slices.iter().map(|slice| slice.of_one(context)).sum::<u32>() / count;
+        let all = 1 << PROBABILITY_BITS;
+        Self { bits: std::array::from_fn(|context| [cost(all - mean(context)), cost(mean(context))]) }
+    }
+
+    /// Of a part with this motion.
+    pub(crate) fn part(&self, field: &Field, x: usize, y: usize, side: usize, motion: Motion) -> u32 {
+        let (flat, same, expected) = contexts(field, x, y, side);
+        let Motion::Vector { .. } = motion else { return u32::from(self.bits[flat][1]) + 16 * 16 };
+        let vector = motion.components();
+        let difference = [vector[0] - expected[0], vector[1] - expected[1]];
+        let moved = usize::from(difference == [0, 0]);
+        let first = u32::from(self.bits[flat][0]) + u32::from(self.bits[same][moved]);
+        if moved == 1 {
+            return first;
+        }
+        first + self.component(0, difference[0], true) + self.component(1, difference[1], difference[0] != 0)
+    }
+
+    fn component(&self, axis: usize, value: i32, may_be_zero: bool) -> u32 {
+        let zero = if may_be_zero { u32::from(self.bits[ZERO + axis][usize::from(value == 0)]) } else { 0 };
+        if value == 0 {
+            return zero;
+        }
+        let digits = (value.unsigned_abs().ilog2() as usize).min(EXPONENTS - 1);
+        let exponent = EXPONENT + EXPONENTS * axis;
+        let more: u32 = (0..digits).map(|digit| u32::from(self.bits[exponent + digit][1])).sum();
+        // Digits behind the first one cost a bit, and so does the sign.
+        zero + more + u32::from(self.bits[exponent + digits][0]) + 16 * (digits as u32 + 1)
+    }
+
+    /// Of whether a block is split.
+    pub(crate) fn split(&self, field: &Field, x: usize, y: usize, split: bool) -> u32 {
+        let first = field.layout().rows_of(field.layout().slice_of(y)).start;
+        self.bits[SPLIT + split_near(field, x, y, first)][usize::from(split)].into()
+    }
+
+    /// Of whether a unit is quartered.
+    pub(crate) fn quarter(&self, field: &Field, x: usize, y: usize, quartered: bool) -> u32 {
+        let first = 2 * field.layout().rows_of(field.layout().slice_of(y / 2)).start;
+        self.bits[QUARTER + quartered_near(field, x, y, first)][usize::from(quartered)].into()
+    }
+}
+
+/// `-log2(of_4096 / 4096)` in sixteenths of a bit, rounded up.
+fn cost(of_4096: u32) -> u16 {
+    // log2(v) in sixteenths is that of v^16 rounded down.
+    let power = u64::from(of_4096.max(1));
+    let (mut mantissa, mut exponent) = (power, 0);
+    for _ in 0..4 {
+        mantissa *= mantissa;
+        exponent *= 2;
+        while mantissa >= 1 << 24 {
+            mantissa >>= 1;
+            exponent += 1;
+        }
+    }
+    let log = exponent + mantissa.ilog2();
+    (16 * PROBABILITY_BITS).saturating_sub(log) as u16
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::frame::FrameSize;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A field of any shape, and vectors that are like their neighbours or not.
+    pub(crate) fn fields() -> impl Strategy<Value = (Field, usize)> {
+        let size = prop_oneof![Just((1, 1)), Just((47, 33)), Just((200, 120)), Just((33, 1)), Just((2000, 70))];
+        (size, 0..4_u32, any::<u64>(), prop_oneof![Just(1), Just(3)]).prop_map(
+            |((width, height), wild, seed, channels)| {
+                (any_field(FrameSize::new(width, height).unwrap(), wild, seed, channels), channels)
+            },
+        )
+    }
+
+    pub(crate) fn any_field(size: FrameSize, wild: u32, mut seed: u64, channels: usize) -> Field {
+        let mut random = move |below: u32| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as u32 % below
+        };
+        let mut motion = move || match random(4 + 2 * wild) {
+            0..3 => Motion::ZERO,
+            3 | 4 => Motion::vector(random(9) as i32 - 4, random(9) as i32 - 4),
+            5 => Motion::flat([0, 1, 2].map(|channel| if channel < channels { random(256) as u8 } else { 128 })),
+            _ => Motion::vector(random(4095) as i32 - 2047, random(4095) as i32 - 2047),
+        };
+        let mut field = Field::new(size);
+        let (columns, rows) = (field.layout().columns(), field.layout().rows());
+        for (x, y) in (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y))) {
+            let split = motion() != Motion::ZERO;
+            field.set_whole(x, y, !split);
+            field.fill(BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS, if split { Motion::ZERO } else { motion() });
+            for (unit_x, unit_y) in units(x, y) {
+                if split && field.has_unit(unit_x, unit_y) {
+                    let quartered = motion() != Motion::ZERO;
+                    field.set_quartered(unit_x, unit_y, quartered);
+                    let (x, y) = (UNIT_CELLS * unit_x, UNIT_CELLS * unit_y);
+                    field.fill(x, y, UNIT_CELLS, motion());
+                    for (dx, dy) in [(1, 0), (0, 1), (1, 1)] {
+                        if quartered {
+                            field.fill(x + dx, y + dy, 1, motion());
+                        }
+                    }
+                }
+            }
+        }
+        field
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_field_comes_back_from_its_slices_in_any_order((field, channels) in fields()) {
+            let mut decoded = field.clone();
+            (0..field.layout().slices()).for_each(|slice| clear(&mut decoded, slice));
+            for slice in (0..field.layout().slices()).rev() {
+                decode(&encode(&field, slice, channels).0, &mut decoded, slice, channels).unwrap();
+            }
+            prop_assert_eq!(decoded, field);
+        }
+
+        #[test]
+        fn any_bytes_are_vectors_or_refused(
+            (field, channels) in fields(), bytes in prop::collection::vec(any::<u8>(), 0..600),
+        ) {
+            let mut decoded = field.clone();
+            for slice in 0..field.layout().slices() {
+                let whole = decode(&bytes, &mut decoded, slice, channels).is_ok();
+                if !whole {
+                    clear(&mut decoded, slice);
+                }
+            }
+        }
+
+        #[test]
+        fn a_slice_with_a_wrong_byte_is_vectors_or_refused(
+            (field, channels) in fields(), at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<bool>(),
+        ) {
+            let (mut bytes, _) = encode(&field, 0, channels);
+            prop_assume!(!bytes.is_empty());
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            if cut {
+                bytes.truncate(at);
+            }
+            let mut decoded = field.clone();
+            clear(&mut decoded, 0);
+            let _ = decode(&bytes, &mut decoded, 0, channels);
+        }
+    }
+
+    #[test]
+    fn what_rests_takes_no_bytes() {
+        let field = Field::new(FrameSize::new(640, 480).unwrap());
+        assert!((0..field.layout().slices()).all(|slice| encode(&field, slice, 3).0.is_empty()));
+    }
+
+    #[test]
+    fn costs_are_logarithms() {
+        assert_eq!([4096, 2048, 1024, 16, 2896, 2897].map(cost), [0, 16, 32, 128, 9, 8]);
+    }
+
+    #[test]
+    fn what_a_vector_costs_is_what_its_slice_takes() {
+        // Of one block per slice, so that nothing is learnt in between.
+        let field = |motion| {
+            let mut field = Field::new(FrameSize::new(32, 32).unwrap());
+            field.fill(0, 0, BLOCK_CELLS, motion);
+            field
+        };
+        for motion in [Motion::vector(1, 0), Motion::vector(-300, 1500), Motion::vector(0, -5)] {
+            let field = field(motion);
+            let bytes = encode(&field, 0, 3).0.len();
+            let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS, motion);
+            // The state takes 16 bits besides, and the split flag one.
+            assert!((parts as usize + 16 * 17).abs_diff(16 * 8 * bytes) <= 16 * 8, "{motion:?} {parts} {bytes}");
+        }
+    }
+}

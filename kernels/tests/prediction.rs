@@ -1,0 +1,289 @@
+//! Frames that are predicted from others: both ends make the same pictures, and both back ends the same bytes.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pictures;
+
+use std::path::{Path, PathBuf};
+
+use common::coded::{FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
+use common::container::{ContainerReader, write_header, write_predicted_frame};
+use common::frame::{Chroma, PixelFormat};
+use common::params::{CodecParams, Padding, Profile, StreamParams};
+use common::vectors::VectorLayout;
+use common::wire::run::coded_size;
+use kernels::motion::{Effort, PredictError, PredictionSettings, open_predicted_decoder, open_predicted_encoder};
+use kernels::{
+    BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_encoder,
+};
+use pictures::{params, picture};
+
+const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
+const STEP: Target = Target::Step(StepIndex::new(56).unwrap());
+
+fn stream(size: (u32, u32), chroma: Chroma, states: u8) -> StreamParams {
+    params(size, chroma, CodecParams { profile: Profile::Predicted(states), ..CodecParams::default() })
+}
+
+fn settings(reference_age: u8) -> PredictionSettings {
+    PredictionSettings { reference_age, effort: Effort::Medium }
+}
+
+/// A picture moved to the right and down, its rows and columns going round.
+fn moved(params: &StreamParams, picture: &Picture, right: usize, down: usize) -> Picture {
+    let mut out = picture.clone();
+    let mut rest = out.data_mut();
+    for &channel in params.chroma.channels() {
+        let size = params.chroma.plane_size(params.size, channel);
+        let plane = rest.split_off_mut(..size.pixels()).unwrap();
+        let factor = if size == params.size { 1 } else { 2 };
+        plane.chunks_mut(size.width()).for_each(|row| row.rotate_right(right / factor % size.width()));
+        plane.rotate_right(down / factor % size.height() * size.width());
+    }
+    out
+}
+
+/// Pictures of something that moves, of another thing from the fifth on.
+fn clip(params: &StreamParams, frames: usize) -> Vec<Picture> {
+    let [first, second] = [1, 7].map(|seed| picture(params.chroma.picture_format(), params.size, seed));
+    (0..frames).map(|at| moved(params, if at < 5 { &first } else { &second }, 2 * at, 3 * at)).collect()
+}
+
+fn encode(
+    params: &StreamParams,
+    settings: PredictionSettings,
+    choice: BackendChoice,
+    target: Target,
+) -> Vec<(PredictedFrame, Picture)> {
+    let mut encoder = open_predicted_encoder(params, settings, choice, None).unwrap();
+    let mut code = |picture: &Picture| {
+        let frame = encoder.encode(picture.as_ref(), target).unwrap();
+        (frame, encoder.state().unwrap().clone())
+    };
+    clip(params, 8).iter().map(&mut code).collect()
+}
+
+#[test]
+fn both_ends_make_the_same_pictures_and_back_ends_the_same_bytes() {
+    let chromas = [Chroma::C420, Chroma::C444, Chroma::Grey, Chroma::C420, Chroma::C420, Chroma::C444];
+    let sizes = [(97, 70), (70, 47), (64, 64), (1, 40), (65, 1), (33, 17)];
+    for ((size, chroma), age) in sizes.into_iter().zip(chromas).zip([1, 1, 2, 1, 3, 1]) {
+        let params = stream(size, chroma, age);
+        let coded = encode(&params, settings(age), BackendChoice::Reference, STEP);
+        assert!(coded == encode(&params, settings(age), BackendChoice::Cpu, STEP), "{size:?} {chroma:?}");
+        for choice in BACK_ENDS {
+            let mut decoder = open_predicted_decoder(&params, choice, None).unwrap();
+            let mut out = Picture::decoded_from(&params);
+            for (at, (frame, state)) in coded.iter().enumerate() {
+                decoder.decode(frame.reference, &ReceivedFrame::from(&frame.frame), &mut out).unwrap();
+                assert!(out == *state, "{size:?} {chroma:?} frame {at} on {choice:?}");
+            }
+            assert_eq!((decoder.damaged_blocks(), decoder.held_frames()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn every_effort_and_format_gives_what_decodes() {
+    for (effort, format) in [(Effort::Low, PixelFormat::Yuyv), (Effort::High, PixelFormat::Rgb8)] {
+        let mut params = stream((98, 70), Chroma::C420, 1);
+        params.codec.padding = Padding::Zero;
+        let settings = PredictionSettings { effort, ..settings(1) };
+        let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+        let mut decoder = open_predicted_decoder(&params, BackendChoice::Reference, None).unwrap();
+        let mut out = Picture::decoded_from(&params);
+        for seed in [1, 1, 2] {
+            let frame = encoder.encode(picture(format, params.size, seed).as_ref(), STEP).unwrap();
+            decoder.decode(frame.reference, &ReceivedFrame::from(&frame.frame), &mut out).unwrap();
+            assert!(out == *encoder.state().unwrap(), "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn motion_saves_bytes_and_a_cut_costs_none() {
+    let params = stream((200, 120), Chroma::C420, 1);
+    let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
+    let alone = StreamParams { codec: CodecParams::default(), ..params };
+    let mut encoder = open_encoder(&alone, BackendChoice::Cpu, None).unwrap();
+    let bytes: Vec<_> =
+        clip(&params, 8).iter().map(|picture| coded_size(&encoder.encode(picture.as_ref(), STEP).unwrap())).collect();
+    let references: Vec<_> = coded.iter().map(|(frame, _)| frame.reference).collect();
+    assert_eq!(references, [0, 1, 1, 1, 1, 0, 1, 1], "the first frame and the cut stand alone");
+    for (at, ((frame, _), alone)) in coded.iter().zip(bytes).enumerate() {
+        let predicted = coded_size(&frame.frame);
+        let most = if frame.reference == 0 { alone } else { alone * 6 / 10 };
+        assert!(predicted <= most, "frame {at}: {predicted} bytes, alone {alone}");
+    }
+}
+
+#[test]
+fn frames_keep_to_their_budget() {
+    let params = stream((200, 120), Chroma::C420, 1);
+    for bytes in [60, 200, 1500] {
+        for (frame, _) in encode(&params, settings(1), BackendChoice::Cpu, Target::Bytes(bytes)) {
+            assert!(1 + coded_size(&frame.frame) <= bytes);
+        }
+    }
+    let mut encoder = open_predicted_encoder(&params, settings(1), BackendChoice::Cpu, None).unwrap();
+    let picture = clip(&params, 1).remove(0);
+    for target in [Target::Bytes(9), Target::Lossless] {
+        assert!(encoder.encode(picture.as_ref(), target).is_err());
+    }
+}
+
+#[test]
+fn missing_parts_mean_the_same_on_every_back_end() {
+    let params = stream((200, 120), Chroma::C420, 2);
+    let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
+    let slices = VectorLayout::new(params.size).slices();
+    let mut decoders = BACK_ENDS.map(|choice| open_predicted_decoder(&params, choice, None).unwrap());
+    let mut outs = [Picture::decoded_from(&params), Picture::decoded_from(&params)];
+    for (at, (frame, _)) in coded.iter().enumerate() {
+        let mut received = ReceivedFrame::empty(frame.frame.header, frame.frame.block_count());
+        for index in 0..frame.frame.block_count() {
+            let damaged = [frame.frame.block(index), b"more"].concat();
+            match (index + at) % 5 {
+                0 => false,
+                1 => received.insert(index, &damaged),
+                _ => received.insert(index, frame.frame.block(index)),
+            };
+        }
+        for (decoder, out) in decoders.iter_mut().zip(&mut outs) {
+            decoder.decode(frame.reference, &received, out).unwrap();
+        }
+        assert!(outs[0] == outs[1], "frame {at}");
+        assert_eq!(decoders[0].damaged_blocks(), decoders[1].damaged_blocks());
+    }
+    assert!(decoders[0].damaged_blocks() > 0);
+    // Nothing of a frame: the one before again.
+    let before = outs[1].clone();
+    let header = coded[1].0.frame.header;
+    let count = coded[1].0.frame.block_count();
+    let [_, decoder] = &mut decoders;
+    decoder.decode(1, &ReceivedFrame::empty(header, count), &mut outs[1]).unwrap();
+    assert!(outs[1] == before);
+    let error = decoder.decode(1, &ReceivedFrame::empty(header, count - slices), &mut outs[1]).unwrap_err();
+    assert_eq!(error, DecodeError::BlockCount { wanted: count, given: count - slices });
+}
+
+#[test]
+fn a_reference_that_is_not_there_holds_the_picture() {
+    let params = stream((97, 70), Chroma::C420, 2);
+    let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
+    for choice in BACK_ENDS {
+        let mut decoder = open_predicted_decoder(&params, choice, None).unwrap();
+        let mut out = Picture::decoded_from(&params);
+        let frame = |at: usize| ReceivedFrame::from(&coded[at].0.frame);
+        decoder.decode(1, &frame(1), &mut out).unwrap();
+        assert!(out.data().iter().all(|&sample| sample == 128), "nothing ever came: grey");
+        decoder.decode(0, &frame(0), &mut out).unwrap();
+        assert!(out == coded[0].1);
+        for reference in [3, 255] {
+            decoder.decode(reference, &frame(1), &mut out).unwrap();
+            assert!(out == coded[0].1, "held");
+        }
+        assert_eq!(decoder.held_frames(), 3);
+        decoder.decode(1, &frame(1), &mut out).unwrap();
+        assert!(out == coded[1].1, "a held picture is a state, too");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let params = stream((97, 70), Chroma::C420, 2);
+    let open = |params, age, choice| open_predicted_encoder(&params, settings(age), choice, None).err().unwrap();
+    assert_eq!(open(params, 3, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 3, states: 2 });
+    assert_eq!(open(params, 0, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 0, states: 2 });
+    assert!(matches!(open(params, 1, BackendChoice::Opencl), OpenError::NotOnThisBackend { .. }));
+    let quad = StreamParams { codec: CodecParams::default(), ..params };
+    assert!(matches!(open(quad, 1, BackendChoice::Cpu), OpenError::WrongProfile { .. }));
+    assert!(matches!(open_encoder(&params, BackendChoice::Cpu, None).err(), Some(OpenError::WrongProfile { .. })));
+    let small = Picture::for_stream(Chroma::C420, quad.size.halved());
+    let mut encoder = open_predicted_encoder(&params, settings(1), BackendChoice::Cpu, None).unwrap();
+    let error = PictureError::Size { wanted: params.size, given: quad.size.halved() };
+    assert_eq!(encoder.encode(small.as_ref(), STEP), Err(PredictError::Encode(EncodeError::Picture(error))));
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
+}
+
+/// With `DUET_WRITE_GOLDEN=1` this writes the files anew: after a change of the bit stream that is meant.
+#[test]
+fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
+    let params = stream((99, 70), Chroma::C420, 1);
+    let source = std::fs::read(golden("colour_99x70.source")).unwrap();
+    let source = PictureRef::new(PixelFormat::I420, params.size, &source).unwrap();
+    let source = Picture::from_data(PixelFormat::I420, params.size, source.data().to_vec()).unwrap();
+    for choice in BACK_ENDS {
+        let mut encoder = open_predicted_encoder(&params, settings(1), choice, None).unwrap();
+        let (mut file, mut decoded, mut vectors) = (Vec::new(), Vec::new(), 0);
+        write_header(&params, &mut file).unwrap();
+        for at in 0..3 {
+            let mut picture = moved(&params, &source, 2 * at, 6 * at);
+            // A part that is in no frame before, and one that moves otherwise.
+            picture.data_mut()[99 * 20..99 * 34].chunks_mut(99).for_each(|row| row[10..26].fill(60 * at as u8));
+            picture.data_mut()[99 * 50..].chunks_mut(99).take(20).for_each(|row| row.rotate_right(5 * at));
+            let frame = encoder.encode(picture.as_ref(), Target::Bytes(1400)).unwrap();
+            vectors += if frame.reference > 0 { frame.frame.block(0).len() } else { 0 };
+            write_predicted_frame(&frame, &mut file).unwrap();
+            decoded.extend_from_slice(encoder.state().unwrap().data());
+        }
+        assert!(vectors > 20, "there are vectors in it");
+        if std::env::var_os("DUET_WRITE_GOLDEN").is_some() {
+            std::fs::write(golden("predicted_99x70.duet"), &file).unwrap();
+            std::fs::write(golden("predicted_99x70.decoded"), &decoded).unwrap();
+        }
+        assert!(file == std::fs::read(golden("predicted_99x70.duet")).unwrap(), "{choice:?}");
+        assert!(decoded == std::fs::read(golden("predicted_99x70.decoded")).unwrap(), "{choice:?}");
+        let mut container = ContainerReader::new(&file).unwrap();
+        let mut decoder = open_predicted_decoder(container.params(), choice, None).unwrap();
+        let mut out = Picture::decoded_from(&params);
+        for wanted in decoded.chunks(out.data().len()) {
+            let frame = container.next_predicted_frame().unwrap().unwrap();
+            decoder.decode(frame.reference, &ReceivedFrame::from(&frame.frame), &mut out).unwrap();
+            assert!(out.data() == wanted, "{choice:?}");
+        }
+        assert_eq!(decoder.damaged_blocks(), 0);
+    }
+}
+
+#[test]
+fn any_header_and_reference_is_decoded_or_refused() {
+    let params = stream((70, 47), Chroma::C420, 4);
+    let mut decoders = BACK_ENDS.map(|choice| open_predicted_decoder(&params, choice, None).unwrap());
+    let mut outs = [Picture::decoded_from(&params), Picture::decoded_from(&params)];
+    let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
+    let mut seed = 1_u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..300 {
+        let frame = &coded[random(coded.len())].0.frame;
+        let step = StepIndex::new(random(209) as u8).unwrap();
+        let header = FrameHeader { step, fine_blocks: random(1 << 24) as u32 };
+        let mut received = ReceivedFrame::empty(header, frame.block_count());
+        for index in 0..frame.block_count() {
+            let mut bytes = frame.block(index).to_vec();
+            match random(4) {
+                0 => bytes = (0..random(200)).map(|_| random(256) as u8).collect(),
+                1 if !bytes.is_empty() => {
+                    let at = random(bytes.len());
+                    bytes[at] ^= 1 << random(8);
+                }
+                _ => {}
+            }
+            received.insert(index, &bytes);
+        }
+        let reference = random(6) as u8;
+        let mut results =
+            decoders.iter_mut().zip(&mut outs).map(|(decoder, out)| decoder.decode(reference, &received, out));
+        let (first, second) = (results.next().unwrap(), results.next().unwrap());
+        drop(results);
+        assert_eq!(first, second, "round {round}");
+        assert!(outs[0] == outs[1], "round {round}");
+        assert_eq!(decoders[0].damaged_blocks(), decoders[1].damaged_blocks());
+        assert_eq!(decoders[0].held_frames(), decoders[1].held_frames());
+    }
+}
