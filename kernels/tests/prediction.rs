@@ -121,7 +121,7 @@ fn frames_keep_to_their_budget() {
     let params = stream((200, 120), Chroma::C420, 1);
     for bytes in [60, 200, 1500] {
         for (frame, _) in encode(&params, settings(1), BackendChoice::Cpu, Target::Bytes(bytes)) {
-            assert!(1 + coded_size(&frame.frame) <= bytes);
+            assert!(coded_size(&frame.frame) < bytes, "and a byte for the reference");
         }
     }
     let mut encoder = open_predicted_encoder(&params, settings(1), BackendChoice::Cpu, None).unwrap();
