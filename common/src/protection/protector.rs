@@ -9,6 +9,9 @@ use crate::wire::media::{Content, GROUPS_MAX, PARITY_HEADER_BYTES, ShardPlace};
 
 /// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before: several dB.
 const COARSE_COST: f64 = 2_000.0;
+/// The same for each datagram of the frame, where that is less: the fewer a frame has, the more each is worth to the
+/// picture. At 5 % loss and 2 Mbit/s of 640x480 this is worth 0.6 dB.
+const COARSE_COST_EACH: f64 = 50.0;
 /// As many datagrams of parity are worth one of another group, whose loss is a speck of blur for one frame. Rate and
 /// distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a speck
 /// that comes and goes catches the eye.
@@ -55,8 +58,9 @@ impl Protector {
         let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
         let mut parity_wanted = 0;
         if self.protection == Protection::Auto {
-            let mut groups = groups_of(0..coarse_end, Tier::Coarse, loss);
-            groups.extend(groups_of(coarse_end..middle_end, Tier::Middle, loss));
+            let coarse_cost = COARSE_COST.min(COARSE_COST_EACH * packets.len() as f64);
+            let mut groups = groups_of(0..coarse_end, Tier::Coarse, coarse_cost, loss);
+            groups.extend(groups_of(coarse_end..middle_end, Tier::Middle, MIDDLE_COST, loss));
             groups.truncate(GROUPS_MAX.into());
             let mut room = room;
             for at in 0..groups.len() {
@@ -104,7 +108,7 @@ struct Group {
 }
 
 /// Splits packets into as few groups as hold them, packet by packet in turn, so that the groups share every burst.
-fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) -> Vec<Group> {
+fn groups_of(packets: std::ops::Range<usize>, tier: Tier, hole_cost: f64, loss: LossEstimate) -> Vec<Group> {
     let count = packets.len().div_ceil(GROUP_DATA_MAX);
     let data = packets.len().div_ceil(count.max(1));
     let burst_mean = loss.burst_mean / count.max(1) as f64;
@@ -114,11 +118,11 @@ fn groups_of(packets: std::ops::Range<usize>, tier: Tier, loss: LossEstimate) ->
             // parity alone is to be a group that is whole, in the share of frames whose data is lost.
             let singly = LossEstimate { burst_mean: 1.0, ..loss };
             let extra_max = (COARSE_EXTRA_MAX * data).min(SHARDS_MAX - 2 * data);
-            data + parity_shards(data, singly, COARSE_COST * loss.share, extra_max)
+            data + parity_shards(data, singly, hole_cost * loss.share, extra_max)
         }
         Tier::Middle => {
             let parity_max = (data as f64 * MIDDLE_PARITY_MAX).ceil() as usize;
-            parity_shards(data, LossEstimate { burst_mean, ..loss }, MIDDLE_COST, parity_max)
+            parity_shards(data, LossEstimate { burst_mean, ..loss }, hole_cost, parity_max)
         }
     };
     let members = |first: usize| packets.clone().skip(first).step_by(count).collect();
