@@ -23,7 +23,7 @@ const AHEAD_FRAMES_MIN: i128 = 64;
 /// Sources without a clock of their own may be this much faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
 /// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than
-/// [`AHEAD_FRAMES_MIN`].
+/// `AHEAD_FRAMES_MIN`.
 pub const DEAD_LINE: Duration = Duration::from_secs(8);
 /// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more.
 /// Nothing is gained by coding a picture in more bytes than it has.
