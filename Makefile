@@ -127,6 +127,14 @@ siege: ## all kinds of hostile peers in turn beside a running call; a table (SEC
 	$(REAL_TIME) $(TARGET)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
 		$(if $(PROGRAMS),--programs $(PROGRAMS))
 
+.PHONY: rival
+rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="clean change", CLIP=y4m:FILE, SECONDS=30, SEED=1)
+	@.ci/setup faults
+	cargo build --release --locked -p sender -p receiver -p faults --bins
+	$(TARGET)/release/faults rival $(RIVAL) --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) \
+		$(if $(CLIP),--clip $(CLIP)) $(if $(CHROMIUM),--chromium $(CHROMIUM)) $(if $(CODEC),--codec $(CODEC)) \
+		$(if $(TRACES),--traces $(TRACES))
+
 .PHONY: soak
 soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
 	@$(MAKE) --no-print-directory faults FAULTS="soak --seconds $(or $(SECONDS),7200) --seed $(or $(SEED),1)" \

@@ -3,7 +3,7 @@
 //! `faults [SCENARIO].. [--seconds N] [--seed N] [--control]` prints a table and fails if a picture did not hold. Both
 //! daemons must have been built next to it, or lie in `--programs`. T5 and `--namespaces` need root, T10 needs the
 //! package libfaketime. `faults attacks [NAME]..` runs attacks instead, `faults siege` all kinds of hostile peers in turn
-//! beside a running call.
+//! beside a running call, `faults rival [LINE]..` Duet and Chromium's WebRTC over the same lines.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,13 @@ use common::frame::FrameSize;
 use common::units::FrameRate;
 use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
+use shell::exit::Failure;
 
 use crate::cases::CLEAN;
 use crate::daemons::{self, Stream};
 use crate::quality::Original;
 use crate::table::Row;
-use crate::{attack, bulk, cases, quality, run as scenario, siege, soak, stalls, table};
+use crate::{attack, bulk, cases, quality, rival, run as scenario, siege, soak, stalls, table};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";
@@ -36,7 +37,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege` and names of hostile peers: those beside a call
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rival` and names of lines: Duet and WebRTC over these
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]
@@ -56,7 +57,7 @@ struct Arguments {
     /// Runs each scenario with QUIC's usual congestion controller, too, which must fail T1
     #[arg(long)]
     control: bool,
-    /// A clip to send in place of the source, at 60 pictures a second: y4m:PATH (4:2:0) or mjpeg:PATH
+    /// A clip to send in place of the source, at 60 pictures a second (30 for `rival`): y4m:PATH (4:2:0) or mjpeg:PATH
     #[arg(long, conflicts_with = "source")]
     clip: Option<String>,
     /// Compares pictures shown with the source's, which takes some of the processor
@@ -68,6 +69,12 @@ struct Arguments {
     /// A folder of recordings of mobile lines in mahimahi's format (*.up), of which the first two are T24 then
     #[arg(long)]
     traces: Option<PathBuf>,
+    /// The browser of `rival`, if it is not in PATH
+    #[arg(long)]
+    chromium: Option<PathBuf>,
+    /// The codec of `rival`'s browser, such as VP9, in place of its own choice
+    #[arg(long)]
+    codec: Option<String>,
     /// Runs the daemons in network namespaces of their own (root)
     #[arg(long)]
     namespaces: bool,
@@ -94,7 +101,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("faults: {error:#}");
-            ExitCode::FAILURE
+            error.downcast_ref::<Failure>().map_or(ExitCode::FAILURE, |failure| ExitCode::from(failure.code()))
         }
     }
 }
@@ -118,6 +125,20 @@ fn run(arguments: &Arguments) -> Result<()> {
         return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
     }
     let recordings = recordings(arguments.traces.as_deref())?;
+    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "rival") {
+        return rival::run(&rival::Wanted {
+            names,
+            length,
+            seed: arguments.seed,
+            clip: arguments.clip.as_deref(),
+            backend: &arguments.backend,
+            programs,
+            recordings: &recordings,
+            chromium: arguments.chromium.as_deref(),
+            codec: arguments.codec.as_deref(),
+            out: folder(arguments),
+        });
+    }
     let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis), &recordings);
     let is_asked = |name: &str| {
         let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;

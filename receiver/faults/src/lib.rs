@@ -3,7 +3,8 @@
 //! ```text
 //! cli ─▶ cases: the scenarios ─▶ run: one of them, with daemons, relay, floods, a hostile peer ─▶ measured ─▶ checks
 //!    ├─▶ attack: what an attacker does to one daemon, and what it costs
-//!    └─▶ siege: all kinds of hostile peers in turn beside a running call
+//!    ├─▶ siege: all kinds of hostile peers in turn beside a running call
+//!    └─▶ rival: Duet and a browser's WebRTC over the same lines
 //! ```
 
 pub mod attack;
@@ -20,6 +21,7 @@ mod measured;
 mod namespaces;
 mod quality;
 pub mod relay;
+mod rival;
 mod run;
 mod siege;
 mod soak;

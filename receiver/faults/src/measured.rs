@@ -54,8 +54,8 @@ pub(crate) struct Measured {
     /// What the sender's pacing, the wait for a frame's rest and the way to the display took together: sum of the 99th
     /// percentiles.
     pub(crate) queues_p99: f64,
-    /// PSNR-Y of pictures that were looked at, dB.
-    pub(crate) psnr: Vec<f64>,
+    /// Pictures that were looked at: when, and their PSNR-Y, dB.
+    pub(crate) psnr: Vec<(f64, f64)>,
     /// Bits a second of a TCP flow, by seconds since the scenario's begin.
     pub(crate) tcp_rates: Vec<f64>,
     /// Until when a hostile peer sent video.

@@ -16,11 +16,13 @@ use common::config::resolve_sender;
 use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::units::FrameRate;
 use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
-use sender::source::SourceSpec;
 use sender::source::pattern::{Pattern, draw_number, read_row};
+use sender::source::{SourceInfo, SourceSpec};
+
+use crate::rival::Clip;
 
 /// Of so many pictures one is compared.
-const EVERY: usize = 10;
+pub(crate) const EVERY: usize = 10;
 /// Pictures of a clip that are kept.
 const CLIP_PICTURES: usize = 120;
 
@@ -30,6 +32,23 @@ pub(crate) enum Original {
     Pattern(Box<Pattern>),
     /// The luma of a clip's pictures.
     Clip(Vec<Vec<u8>>),
+    /// A clip whose numbers are in another form, which browsers read, too.
+    Rival(Arc<Clip>),
+}
+
+impl Original {
+    /// PSNR-Y of a picture shown, dB; `None` if it does not tell which one it is. `drawn` is memory to use again.
+    fn compare(&self, luma: &[u8], size: FrameSize, drawn: &mut Vec<u8>) -> Option<f64> {
+        let sent = match self {
+            Self::Rival(clip) => return clip.compare(luma, size),
+            Self::Pattern(pattern) => {
+                pattern.draw(read_row(luma, size, 0)?, read_row(luma, size, 1)?, drawn);
+                drawn.get(..size.pixels())?
+            }
+            Self::Clip(lumas) => lumas.get(read_row(luma, size, 0)? as usize)?,
+        };
+        Some(psnr(sent, luma))
+    }
 }
 
 /// Takes samples of what receivers show.
@@ -55,10 +74,11 @@ impl Quality {
         Ok(())
     }
 
-    /// PSNR-Y in dB of the pictures seen since `began`.
-    pub(crate) fn since(&self, began: Instant) -> Vec<f64> {
+    /// The pictures seen since `began`: when, milliseconds after it, and their PSNR-Y, dB.
+    pub(crate) fn since(&self, began: Instant) -> Vec<(f64, f64)> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        samples.iter().filter(|sample| sample.0 >= began).map(|sample| sample.1).collect()
+        let later = samples.iter().filter(|sample| sample.0 >= began);
+        later.map(|&(at, psnr)| ((at - began).as_secs_f64() * 1e3, psnr)).collect()
     }
 
     /// A receiver that is killed breaks its file off.
@@ -74,19 +94,8 @@ impl Quality {
                 continue;
             }
             let luma = planes.get(..size.pixels())?;
-            let Some(number) = read_row(luma, size, 0) else { continue };
-            let sent = match &*self.original {
-                Original::Pattern(pattern) => {
-                    let Some(time) = read_row(luma, size, 1) else { continue };
-                    pattern.draw(number, time, &mut drawn);
-                    &drawn[..size.pixels()]
-                }
-                Original::Clip(lumas) => match lumas.get(number as usize) {
-                    Some(luma) => luma.as_slice(),
-                    None => continue,
-                },
-            };
-            let sample = (Instant::now(), psnr(sent, luma));
+            let Some(psnr) = self.original.compare(luma, size, &mut drawn) else { continue };
+            let sample = (Instant::now(), psnr);
             self.samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
         }
         Some(())
@@ -94,7 +103,7 @@ impl Quality {
 }
 
 /// Peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
-fn psnr(sent: &[u8], received: &[u8]) -> f64 {
+pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
     let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     if squares == 0 {
         return 99.0;
@@ -105,26 +114,43 @@ fn psnr(sent: &[u8], received: &[u8]) -> f64 {
 /// Writes the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`) to `to`, at 60 frames a
 /// second and with their numbers drawn in. Gives the source to send and what to compare with.
 pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> {
-    let config = resolve_sender(&SenderFile::default())?;
-    let mut source = sender::source::open(&SourceSpec::parse(&format!("{clip}:fps=0"))?, &config)?;
-    let info = source.info();
-    let size: FrameSize = info.size;
     let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
-    let header =
-        Y4mHeader { size, rate: Some(frame_rate), chroma: Chroma::C420, depth: BitDepth::Eight, colour: info.colour };
-    let mut writer = Y4mWriter::new(File::create(to)?, &header)?;
-    let mut lumas = Vec::new();
-    while let Some(frame) = source.next(Vec::new())?.filter(|_| lumas.len() < CLIP_PICTURES) {
-        let mut planes = match frame.format {
-            PixelFormat::I420 => frame.data,
-            PixelFormat::YCbCr8 => planes_of(&frame.data, size),
-            other => bail!("a clip of {other:?} is not supported here: give 4:2:0 Y4M or motion JPEG"),
+    let (mut writer, mut lumas) = (None, Vec::new());
+    each_picture(clip, CLIP_PICTURES, |info, mut planes| {
+        let (size, chroma) = (info.size, Chroma::C420);
+        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, depth: BitDepth::Eight, colour: info.colour };
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => none.insert(Y4mWriter::new(File::create(to)?, &header)?),
         };
         draw_number(&mut planes[..size.pixels()], size, lumas.len() as u32);
         writer.write(&planes)?;
         lumas.push(planes[..size.pixels()].to_vec());
-    }
+        Ok(())
+    })?;
     Ok((format!("y4m:{}:loop", to.display()), Original::Clip(lumas)))
+}
+
+/// Gives the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`), `most` at most, to `take`:
+/// 4:2:0 planes.
+pub(crate) fn each_picture(
+    clip: &str,
+    most: usize,
+    mut take: impl FnMut(SourceInfo, Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let config = resolve_sender(&SenderFile::default())?;
+    let mut source = sender::source::open(&SourceSpec::parse(&format!("{clip}:fps=0"))?, &config)?;
+    let info = source.info();
+    for _ in 0..most {
+        let Some(frame) = source.next(Vec::new())? else { break };
+        let planes = match frame.format {
+            PixelFormat::I420 => frame.data,
+            PixelFormat::YCbCr8 => planes_of(&frame.data, info.size),
+            other => bail!("a clip of {other:?} is not supported here: give 4:2:0 Y4M or motion JPEG"),
+        };
+        take(info, planes)?;
+    }
+    Ok(())
 }
 
 /// 4:2:0 planes of interleaved samples; each chroma sample is one of its four.

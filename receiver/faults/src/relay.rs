@@ -53,6 +53,16 @@ pub struct Passed {
     pub bytes: Vec<u64>,
 }
 
+impl Passed {
+    /// Bits a second that came from who dials, by whole seconds of the time given, which begins `from` after the relay.
+    pub(crate) fn rates(&self, from: Duration, length: Duration) -> Vec<f64> {
+        let slices = self.bytes.get(from.as_micros().div_ceil(SLICE.as_micros()) as usize..).unwrap_or_default();
+        let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
+        let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
+        seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect()
+    }
+}
+
 /// Time that one entry of [`Passed::bytes`] covers.
 pub const SLICE: Duration = Duration::from_millis(100);
 

@@ -14,7 +14,7 @@ use crate::device::{self, Act as DeviceAct};
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
 use crate::measured::{self, Measured};
-use crate::relay::{Passed, Relay, SLICE};
+use crate::relay::{Passed, Relay};
 use crate::soak::{self, Look};
 use crate::stalls::Watch;
 use crate::starve::Starved;
@@ -22,7 +22,7 @@ use crate::starve::Starved;
 /// Longest time to the first picture; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// From the first picture to the scenario's begin: clocks, path and rate are settled then.
-const SETTLING: Duration = Duration::from_secs(2);
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// Time between two looks at the daemons.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -69,7 +69,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let began = Instant::now();
     let began_unix = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let watch = Watch::start(folder)?;
-    let slices_before = (began - scene.relay.began()).as_micros().div_ceil(SLICE.as_micros()) as usize;
+    let scene_began = began - scene.relay.began();
     let mut run = Measured {
         length: length.as_secs_f64() * 1e3,
         rate_told: scene.setup.rate().parse::<common::units::Bitrate>()?.as_bps() as f64,
@@ -139,10 +139,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         run.notes.push(format!("TCP {:.1} Mbit/s", Measured::mean(&run.tcp_rates, from) / 1e6));
     }
     if case.route == Route::Relay {
-        let slices = passed.bytes.get(slices_before..).unwrap_or_default();
-        let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
-        let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
-        run.rates = seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect();
+        run.rates = passed.rates(scene_began, length);
     }
     run.black_holes = measured::black_holes(&setup.file("sender-0.jsonl"));
     run.queues_p99 = measured::queues_p99(&setup.file("sender-0.jsonl"), &setup.file("receiver-0.jsonl"));

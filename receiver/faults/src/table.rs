@@ -29,7 +29,8 @@ impl fmt::Display for Row<'_> {
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let [p50, p95, p99] = measured.latency();
         let growth = measured.growth.map(|bytes| bytes as f64 / 1e6);
-        let psnr = match measured.psnr.as_slice() {
+        let psnr: Vec<f64> = measured.psnr.iter().map(|sample| sample.1).collect();
+        let psnr = match psnr.as_slice() {
             [] => "-".to_owned(),
             all => format!("{:.1}/{:.1}", Measured::mean(all, 0), all.iter().copied().fold(f64::INFINITY, f64::min)),
         };
