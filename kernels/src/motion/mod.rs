@@ -1,6 +1,6 @@
 //! Prediction of a frame from another: the vectors of its parts, how they are found, coded and used.
 //!
-//! What a voice computes is [`Predictor`]; the search and the code of the vectors are the same Rust for all of them.
+//! What a voice computes is `Predictor`; the search and the code of the vectors are the same Rust for all of them.
 
 mod coder;
 mod field;
