@@ -44,15 +44,13 @@ pub(super) fn too_small(stage: &Stage) -> Result<Outcome> {
         let told =
             refused.as_deref().is_some_and(|why| why.contains("too much for the receiver") && why.contains(word));
         all.expect(told, format!("{limit}: told {refused:?}"));
-        all.expect(
-            receiver.daemon.said().contains("the sender's stream is refused"),
-            format!("{limit}: not in the log"),
-        );
+        let logged = receiver.until_said("the sender's stream is refused");
+        all.expect(logged.is_ok(), format!("{limit}: not in the log"));
         let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
         let served = stage.wait_for_pictures(&mut receiver, 3);
         all.expect(served.is_ok(), format!("{limit}: the next call: {served:?}"));
-        let said = receiver.daemon.said();
-        all.expect(said.contains("320x180") && said.contains("opencl on"), format!("{limit}: not on the device"));
+        let on_device = receiver.until_said("320x180 at 30 frames a second, opencl on");
+        all.expect(on_device.is_ok(), format!("{limit}: not on the device: {on_device:?}"));
         let outcome = receiver.outcome()?;
         all.log_lines = Some(all.log_lines.unwrap_or_default() + outcome.log_lines.unwrap_or_default());
         all.exit_code = all.exit_code.or(outcome.exit_code);
@@ -80,7 +78,7 @@ pub(super) fn removed(stage: &Stage) -> Result<Outcome> {
     let sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
     stage.wait_for_pictures(&mut receiver, 3)?;
     let mut outcome = Outcome::default();
-    outcome.expect(receiver.daemon.said().contains("opencl on"), "it began without a device");
+    outcome.expect(receiver.until_said("opencl on").is_ok(), "it began without a device");
     device::remove_drivers(&drivers)?;
     stage.wait_for_pictures(&mut receiver, 3)?;
     drop(sender);
@@ -97,7 +95,7 @@ pub(super) fn removed(stage: &Stage) -> Result<Outcome> {
     let mut receiver = start()?;
     let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
     stage.wait_for_pictures(&mut receiver, 3)?;
-    outcome.expect(receiver.daemon.said().contains("cpu on"), "without a driver it does not take the processor");
+    outcome.expect(receiver.until_said("cpu on").is_ok(), "without a driver it does not take the processor");
     outcome.log_lines = Some(one.log_lines.unwrap_or_default() + receiver.lines());
     Ok(outcome)
 }

@@ -209,6 +209,20 @@ impl Victim {
         Ok(())
     }
 
+    /// Waits until the victim's log holds `text`: a daemon writes its log beside everything else.
+    pub fn until_said(&mut self, text: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.daemon.said().contains(text) {
+            self.look();
+            self.daemon.check()?;
+            if Instant::now() >= deadline {
+                bail!("its log does not say: {text}");
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
     /// Waits for the end of a victim that was asked to end: its exit code.
     pub fn wait(&mut self) -> Result<i32> {
         let deadline = Instant::now() + PATIENCE;
