@@ -29,7 +29,8 @@ pub struct Protected {
     /// Coarse datagrams first. Parity lies among data that is less important than its own, evenly and as far away as
     /// it can, so that one burst does not take both.
     pub packets: Vec<Packet>,
-    /// Bytes of all the parity that the loss calls for, overhead included, whether or not there was room for it.
+    /// Bytes of the parity that the loss calls for, overhead included, as far as whole datagrams of it fit in what a
+    /// frame may give to it, whether or not there was room for it.
     pub parity_wanted: usize,
 }
 
@@ -51,8 +52,16 @@ impl Protector {
     }
 
     /// Protects a frame's `packets`, which are in coding order, with at most `room` bytes of parity, each datagram
-    /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room.
-    pub fn protect(&self, mut packets: Vec<Packet>, loss: LossEstimate, room: usize, overhead: usize) -> Protected {
+    /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room. A frame
+    /// that leaves room for it may give it `most` bytes.
+    pub fn protect(
+        &self,
+        mut packets: Vec<Packet>,
+        loss: LossEstimate,
+        room: usize,
+        most: usize,
+        overhead: usize,
+    ) -> Protected {
         let before = |block| packets.iter().take_while(|packet: &&Packet| packet.begins_before(block)).count();
         let (coarse_end, middle_end) = (before(self.coarse_blocks), before(self.finest_start));
         let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
@@ -62,7 +71,7 @@ impl Protector {
             let mut groups = groups_of(0..coarse_end, Tier::Coarse, coarse_cost, loss);
             groups.extend(groups_of(coarse_end..middle_end, Tier::Middle, MIDDLE_COST, loss));
             groups.truncate(GROUPS_MAX.into());
-            let mut room = room;
+            let (mut room, mut most) = (room, most);
             for at in 0..groups.len() {
                 // What is left is shared evenly by the groups left.
                 let groups_left = if groups[at].tier == Tier::Coarse { 1 } else { groups.len() - at };
@@ -73,9 +82,12 @@ impl Protector {
                 let shards = shards(&packets, group);
                 let shard_bytes = shards.first().map_or(0, Vec::len);
                 let cost = PARITY_HEADER_BYTES + shard_bytes + overhead;
-                parity_wanted += group.parity * cost;
                 let floor = if group.tier == Tier::Coarse { group.members.len() } else { 0 };
-                group.parity = group.parity.min((room / groups_left / cost).max(floor));
+                let fitting = |bytes: usize| group.parity.min((bytes / groups_left / cost).max(floor));
+                let wanted = fitting(most) * cost;
+                most = most.saturating_sub(wanted);
+                parity_wanted += wanted;
+                group.parity = fitting(room);
                 room = room.saturating_sub(group.parity * cost);
                 let parity = protect_group(&mut packets, group, at as u8 + 1, &shards);
                 match group.tier {

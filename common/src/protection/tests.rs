@@ -65,7 +65,7 @@ fn datagram(packet: &Packet) -> Vec<u8> {
 }
 
 fn protect(loss: LossEstimate, room: usize) -> Protected {
-    Protector::new(Protection::Auto, &layout()).protect(packets(), loss, room, OVERHEAD)
+    Protector::new(Protection::Auto, &layout()).protect(packets(), loss, room, usize::MAX, OVERHEAD)
 }
 
 /// By group: (data, parity) datagrams; group 0 are those without one.
@@ -102,7 +102,7 @@ fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
     assert_eq!((lossy.len(), lossy[0]), (3, (finest, 0)));
     assert_eq!(lossy.iter().map(|group| group.0).sum::<usize>(), unprotected);
 
-    let off = Protector::new(Protection::Off, &layout()).protect(packets(), LOSS, usize::MAX, OVERHEAD);
+    let off = Protector::new(Protection::Off, &layout()).protect(packets(), LOSS, usize::MAX, usize::MAX, OVERHEAD);
     assert_eq!((groups(&off), off.parity_wanted), (vec![(unprotected, 0)], 0));
 }
 
@@ -116,6 +116,17 @@ fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
         assert_eq!(protected.parity_wanted, wanted);
         assert!(bytes <= room || parity.count() == 1, "{bytes} in {room}");
         assert!(room < wanted || bytes == wanted);
+    }
+}
+
+#[test]
+fn as_much_is_wanted_as_goes_if_there_is_room() {
+    let protector = Protector::new(Protection::Auto, &layout());
+    for most in [0, 900, 1_300, 3_000, 10_000, usize::MAX] {
+        let protected = protector.protect(packets(), LOSS, most, most, OVERHEAD);
+        let parity = protected.packets.iter().filter(|packet| packet.is_parity());
+        assert_eq!(protected.parity_wanted, parity.map(|parity| parity.bytes() + OVERHEAD).sum::<usize>());
+        assert_eq!(protector.protect(packets(), LOSS, 0, most, OVERHEAD).parity_wanted, protected.parity_wanted);
     }
 }
 
@@ -149,7 +160,8 @@ fn many_datagrams_make_groups_of_few() {
             packet
         })
         .collect();
-    let protected = Protector::new(Protection::Auto, &layout()).protect(packets, LOSS, usize::MAX, OVERHEAD);
+    let protected =
+        Protector::new(Protection::Auto, &layout()).protect(packets, LOSS, usize::MAX, usize::MAX, OVERHEAD);
     let groups = groups(&protected);
     assert_eq!(groups.len(), 16);
     assert!(groups[1..].iter().all(|group| (1..=128).contains(&group.0) && group.0 + group.1 <= SHARDS_MAX));

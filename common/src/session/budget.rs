@@ -62,9 +62,14 @@ impl Budget {
         self.gross
     }
 
+    /// Bytes that its parity may have.
+    pub(super) fn parity_most(&self) -> usize {
+        self.gross / PARITY_PART
+    }
+
     /// Bytes that a coded frame may have.
     pub(super) fn coded(&self) -> usize {
-        let left = (self.gross - self.parity.min(self.gross / PARITY_PART)) as u128;
+        let left = (self.gross - self.parity.min(self.parity_most())) as u128;
         let around = self.packets * on_wire(HEADER_BYTES);
         let coded = (left * self.coded as u128 / (self.coded + around).max(1) as u128) as usize;
         coded.max(self.smallest)

@@ -279,7 +279,7 @@ impl SenderSession {
         let is_cut = packets.len() < packet_count;
         let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let room = self.budget.gross().saturating_sub(data_bytes);
-        let protected = self.protector.protect(packets, self.loss, room, LOWER_LAYERS_BYTES);
+        let protected = self.protector.protect(packets, self.loss, room, self.budget.parity_most(), LOWER_LAYERS_BYTES);
         self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
         let wire_bytes: usize = protected.packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let pace = self.rate.as_ref().map_or(self.rate_max, RateControl::pace);
