@@ -12,7 +12,7 @@ use super::decode_block::{self, Job, LANES, Scratch};
 use super::plane::Plane;
 use super::tile::{TILE, TilePlace};
 use super::{backend, open_planes};
-use crate::motion::ResidualDecoder;
+use crate::motion::predictor::ResidualDecoder;
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;

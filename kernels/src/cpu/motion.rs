@@ -3,10 +3,12 @@
 use common::frame::{Chroma, FrameSize};
 use rayon::prelude::*;
 
+use super::overlap::round_sums;
 use super::simd::multiversion;
 use crate::Picture;
-use crate::motion::overlap::{Span, Sums, WINDOW, samples, spans};
-use crate::motion::{CELL_WEIGHT, Field, Motion, Predictor, Rect, UNIT, plane_size, planes};
+use crate::motion::field::{Field, Motion, UNIT, WINDOW};
+use crate::motion::overlap::{Span, Sums, samples, spans};
+use crate::motion::predictor::{Predictor, Rect, plane_size, planes};
 use crate::reference::compensate::HALF_TAPS;
 
 /// Samples around a plane: a window that lies beyond them sees what one does that still touches them.
@@ -40,7 +42,7 @@ impl Bordered {
         });
     }
 
-    /// What follows from (x, y) on; (0, 0) is the plane's first sample.
+    /// Returns the samples from (x, y) on; (0, 0) is the plane's first sample.
     fn from(&self, x: i32, y: i32) -> &[u8] {
         let at = (y + BORDER as i32) as usize * self.pitch + (x + BORDER as i32) as usize;
         &self.samples[at..]
@@ -190,7 +192,7 @@ impl Predictor for CpuPredictor {
     }
 }
 
-/// What of a span lies in the `len` samples from `start` on.
+/// Returns the part of a span that lies in the `len` samples from `start` on.
 fn cut(span: &Span, start: usize, len: usize) -> Option<Span> {
     let (first, end) = (span.start.max(start), (span.start + span.len).min(start + len));
     let skipped = first - span.start;
@@ -307,158 +309,4 @@ fn eighths_body(out: &mut [u8], from: &[u8], pitch: usize, rect: Rect, [fx, fy]:
             (sum >> 6) as u8
         });
     }
-}
-
-multiversion! {
-    /// A row of a unit out of those of its cells.
-    pub(crate) fn blend_row(out: &mut [u8], rows: [&[u8]; 4], second: &[u8; WINDOW], below: u8) = blend_row_body;
-}
-
-#[inline(always)]
-fn blend_row_body(out: &mut [u8], rows: [&[u8]; 4], second: &[u8; WINDOW], below: u8) {
-    let rows = rows.map(|row| &row[..WINDOW]);
-    let (upper, lower) = (u16::from(CELL_WEIGHT - below), u16::from(below));
-    for (x, to) in out[..WINDOW].iter_mut().enumerate() {
-        let (left, right) = (u16::from(CELL_WEIGHT - second[x]), u16::from(second[x]));
-        let row = |a: u8, b: u8| (left.wrapping_mul(a.into())).wrapping_add(right.wrapping_mul(b.into()));
-        let sum = upper
-            .wrapping_mul(row(rows[0][x], rows[1][x]))
-            .wrapping_add(lower.wrapping_mul(row(rows[2][x], rows[3][x])));
-        *to = (sum.wrapping_add(32) >> 6) as u8;
-    }
-}
-
-multiversion! {
-    /// Adds a weighted window to sums, rows `pitch` apart.
-    pub(crate) fn add_window(sums: &mut [u16], pitch: usize, across: &Span, down: &Span, samples: &[u8; WINDOW * WINDOW]) = add_window_body;
-}
-
-#[inline(always)]
-fn add_window_body(sums: &mut [u16], pitch: usize, across: &Span, down: &Span, samples: &[u8; WINDOW * WINDOW]) {
-    window_rows(sums, pitch, across, down, samples, |sum, weighted| *sum = sum.wrapping_add(weighted));
-}
-
-multiversion! {
-    /// Takes a weighted window away from sums, rows `pitch` apart.
-    pub(crate) fn subtract_window(sums: &mut [u16], pitch: usize, across: &Span, down: &Span, samples: &[u8; WINDOW * WINDOW]) = subtract_window_body;
-}
-
-#[inline(always)]
-fn subtract_window_body(sums: &mut [u16], pitch: usize, across: &Span, down: &Span, samples: &[u8; WINDOW * WINDOW]) {
-    window_rows(sums, pitch, across, down, samples, |sum, weighted| *sum = sum.wrapping_sub(weighted));
-}
-
-#[inline(always)]
-fn window_rows(
-    sums: &mut [u16],
-    pitch: usize,
-    across: &Span,
-    down: &Span,
-    samples: &[u8; WINDOW * WINDOW],
-    change: impl Fn(&mut u16, u16),
-) {
-    for ((row, samples), &weight) in
-        sums.chunks_mut(pitch).zip(samples.chunks_exact(WINDOW)).zip(&down.weights[..down.len])
-    {
-        if let Some(row) = row.first_chunk_mut::<WINDOW>().filter(|_| across.len == WINDOW) {
-            for ((sum, &sample), &across) in row.iter_mut().zip(samples).zip(&across.weights) {
-                change(sum, across.wrapping_mul(weight).wrapping_mul(sample.into()));
-            }
-        } else {
-            for ((sum, &sample), &across) in row.iter_mut().zip(samples).zip(&across.weights[..across.len]) {
-                change(sum, across.wrapping_mul(weight).wrapping_mul(sample.into()));
-            }
-        }
-    }
-}
-
-multiversion! {
-    /// Sums to samples.
-    pub(crate) fn round_sums(out: &mut [u8], sums: &[u16]) = round_sums_body;
-}
-
-#[inline(always)]
-fn round_sums_body(out: &mut [u8], sums: &[u16]) {
-    for (to, &sum) in out.iter_mut().zip(sums) {
-        *to = rounded(sum);
-    }
-}
-
-#[inline(always)]
-fn rounded(sum: u16) -> u8 {
-    (sum.wrapping_add(128) >> 8) as u8
-}
-
-multiversion! {
-    /// Sum of absolute differences of a source from what sums, rows `pitch` apart, and one more window predict.
-    pub(crate) fn overlapped_difference(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, across: &Span, down: &Span, samples: &[u8; WINDOW * WINDOW]) -> u32 = overlapped_difference_body;
-}
-
-#[inline(always)]
-fn overlapped_difference_body(
-    source: &[u8],
-    source_pitch: usize,
-    sums: &[u16],
-    pitch: usize,
-    across: &Span,
-    down: &Span,
-    samples: &[u8; WINDOW * WINDOW],
-) -> u32 {
-    let mut total = 0;
-    let rows = source.chunks(source_pitch).zip(sums.chunks(pitch)).zip(samples.chunks_exact(WINDOW));
-    for (((source, sums), samples), &weight) in rows.zip(&down.weights[..down.len]) {
-        let one = |source: u8, sum: u16, sample: u8, across: u16| {
-            let sum = sum.wrapping_add(across.wrapping_mul(weight).wrapping_mul(sample.into()));
-            u16::from(source.abs_diff(rounded(sum)))
-        };
-        // A row has at most 32 differences of 255.
-        let mut row: u16 = 0;
-        if let (Some(source), Some(sums), true) =
-            (source.first_chunk::<WINDOW>(), sums.first_chunk::<WINDOW>(), across.len == WINDOW)
-        {
-            for x in 0..WINDOW {
-                row = row.wrapping_add(one(source[x], sums[x], samples[x], across.weights[x]));
-            }
-        } else {
-            for x in 0..across.len {
-                row = row.wrapping_add(one(source[x], sums[x], samples[x], across.weights[x]));
-            }
-        }
-        total += u32::from(row);
-    }
-    total
-}
-
-multiversion! {
-    /// Sum of absolute differences of a source from sums, rows `pitch` apart, over a rectangle.
-    pub(crate) fn difference_from_sums(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, rect: Rect) -> u32 = difference_from_sums_body;
-}
-
-#[inline(always)]
-fn difference_from_sums_body(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, rect: Rect) -> u32 {
-    let rows = source.chunks(source_pitch).zip(sums.chunks(pitch)).take(rect.height);
-    rows.map(|(source, sums)| {
-        let both = source[..rect.width].iter().zip(&sums[..rect.width]);
-        both.map(|(&source, &sum)| u32::from(source.abs_diff(rounded(sum)))).sum::<u32>()
-    })
-    .sum()
-}
-
-multiversion! {
-    /// Sum of absolute differences of a source from a window, over a rectangle of its size.
-    pub(crate) fn difference(source: &[u8], source_pitch: usize, samples: &[u8], pitch: usize, rect: Rect) -> u32 = difference_body;
-}
-
-#[inline(always)]
-fn difference_body(source: &[u8], source_pitch: usize, samples: &[u8], pitch: usize, rect: Rect) -> u32 {
-    let mut total = 0;
-    for (source, samples) in source.chunks(source_pitch).zip(samples.chunks(pitch)).take(rect.height) {
-        let (source, samples) = (source[..rect.width].as_chunks::<8>(), samples[..rect.width].as_chunks::<8>());
-        for (source, samples) in source.0.iter().zip(samples.0) {
-            let each = source.iter().zip(samples).map(|(&a, &b)| u32::from(a.abs_diff(b)));
-            total += each.sum::<u32>();
-        }
-        total += source.1.iter().zip(samples.1).map(|(&a, &b)| u32::from(a.abs_diff(b))).sum::<u32>();
-    }
-    total
 }

@@ -8,10 +8,11 @@ use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
 use common::pyramid::BlockLayout;
 use common::wire::run::{coded_size, directory_bytes, map_bytes};
 
+use super::cost::Costs;
 use super::field::Field;
+use super::predictor::{Predictor, ResidualDecoder, ResidualEncoder, planes};
 use super::search::Search;
-use super::slice::{self, Costs};
-use super::{Predictor, ResidualDecoder, ResidualEncoder, planes};
+use super::slice;
 use crate::cpu::motion::CpuPredictor;
 use crate::reference::colour;
 use crate::reference::compensate::ReferencePredictor;
@@ -56,7 +57,7 @@ pub struct PredictionSettings {
 
 /// The step that the first frame's vectors are chosen for: 8.
 const FIRST_STEP: StepIndex = StepIndex::ONE.coarser_by(24);
-/// What a bit is worth: so much of a step, summed up over absolute differences.
+/// The worth of a bit, in quantiser steps of absolute difference.
 const STEPS_PER_BIT: f32 = 0.4;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;
@@ -83,7 +84,7 @@ pub struct PredictedDecoder {
     held: u64,
 }
 
-/// What both ends make pictures with, and the pictures themselves, the newest one last.
+/// The parts that both ends make pictures with, and those pictures, the newest one last.
 struct Parts {
     alone: Box<dyn Decoder>,
     residual: Box<dyn ResidualDecoder>,
@@ -229,12 +230,12 @@ impl PredictedEncoder {
         Ok(frame)
     }
 
-    /// What the last frame decodes to; `None` before the first one.
+    /// Returns the picture that the last frame decodes to; `None` before the first one.
     pub fn state(&self) -> Option<&Picture> {
         self.decoder.states.back()
     }
 
-    /// What computes.
+    /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
         self.alone.backend()
     }
@@ -290,7 +291,7 @@ impl PredictedEncoder {
         Ok(Some((PredictedFrame::new(age, &slices, &coded), field, (prediction, state))))
     }
 
-    /// Whether coding the picture alone may be the less expensive way: unless its prediction is far nearer than squares of
+    /// True if coding the picture alone may be the less expensive way: unless its prediction is far nearer than squares of
     /// one sample each.
     fn may_be_alone(&self, picture: PictureRef<'_>, prediction: &Picture) -> bool {
         let own = samples(picture, &self.params);
@@ -319,7 +320,7 @@ fn less(target: Target, spent: usize) -> Target {
     }
 }
 
-/// What a sixteenth of a bit is worth, in parts of 256 of an absolute difference.
+/// Returns the worth of a sixteenth of a bit, in parts of 256 of an absolute difference.
 fn lambda(step: StepIndex) -> u64 {
     ((STEPS_PER_BIT * 256.0 / 16.0 * step.step()) as u64).max(1)
 }
@@ -392,7 +393,7 @@ impl PredictedDecoder {
         self.damaged_slices + self.parts.alone.damaged_blocks() + self.parts.residual.damaged_residuals()
     }
 
-    /// What computes.
+    /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
         self.parts.alone.backend()
     }

@@ -7,6 +7,10 @@ use common::vectors::{VECTOR_BLOCK, VectorLayout};
 pub const UNIT: usize = 16;
 /// Side of a cell, the smallest part with a vector of its own, samples of luma.
 pub const CELL: usize = 8;
+/// Samples of the largest window along an axis, and from one row to the next of any.
+pub(crate) const WINDOW: usize = 2 * UNIT;
+/// The weights of the cells of a unit add up to this.
+pub const CELL_WEIGHT: u8 = 8;
 /// Cells in a row of a block.
 pub(crate) const BLOCK_CELLS: usize = VECTOR_BLOCK / CELL;
 /// Cells in a row of a unit.
@@ -14,7 +18,7 @@ pub(crate) const UNIT_CELLS: usize = UNIT / CELL;
 /// Largest component of a vector, quarters of a sample.
 pub const VECTOR_MAX: i16 = 2047;
 
-/// What a part of a frame is predicted from.
+/// The source of a part's prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
     /// From the reference, so many quarters of a sample of luma to the right and below; each at most [`VECTOR_MAX`] either way.
@@ -93,7 +97,7 @@ impl Field {
         self.units
     }
 
-    /// Whether the unit (x, y) is in the picture.
+    /// True if the unit (x, y) is in the picture.
     pub(crate) fn has_unit(&self, x: usize, y: usize) -> bool {
         x < self.units[0] && y < self.units[1]
     }
@@ -116,7 +120,7 @@ impl Field {
         }
     }
 
-    /// Whether block (x, y) is one part.
+    /// True if block (x, y) is one part.
     pub(crate) fn is_whole(&self, x: usize, y: usize) -> bool {
         self.whole[y * self.layout.columns() + x]
     }
@@ -126,7 +130,7 @@ impl Field {
         self.whole[at] = whole;
     }
 
-    /// Whether unit (x, y) is four cells.
+    /// True if unit (x, y) is four cells.
     pub(crate) fn is_quartered(&self, x: usize, y: usize) -> bool {
         self.quartered[y * 2 * self.layout.columns() + x]
     }

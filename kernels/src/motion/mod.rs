@@ -1,85 +1,36 @@
 //! Prediction of a frame from another: the vectors of its parts, how they are found, coded and used.
 //!
-//! What a voice computes is `Predictor`; the search and the code of the vectors are the same Rust for all of them.
+//! Each voice has its own `Predictor`; the search and the code of the vectors are the same Rust for all of them.
 
+mod coarse;
 mod coder;
-mod field;
+mod contexts;
+mod cost;
+pub(crate) mod field;
 pub(crate) mod overlap;
+pub(crate) mod predictor;
 mod search;
-pub(crate) mod slice;
-
-use common::coded::{CodedFrame, ReceivedFrame};
-use common::frame::{Chroma, FrameSize};
-
-use crate::{DecodeError, EncodeError, Picture, PictureRef, Target};
+mod slice;
 
 pub use coder::{
     Effort, PredictError, PredictedDecoder, PredictedEncoder, PredictionSettings, open_predicted_decoder,
     open_predicted_encoder,
 };
-pub use field::{CELL, Field, Motion, UNIT, Unit, VECTOR_MAX};
-pub use overlap::{CELL_WEIGHT, WEIGHT, rising, rising_cell};
-
-/// A rectangle of a plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rect {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
-
-/// Predicts from one reference at a time.
-pub(crate) trait Predictor: Send + Sync {
-    /// Predicts from `reference` from now on: planar, of the stream's size.
-    fn refer(&mut self, reference: &Picture);
-
-    /// What `motion` predicts for a rectangle of at most [`overlap::WINDOW`] samples a side; rows [`overlap::WINDOW`] apart.
-    fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]);
-
-    /// What `field` predicts, with all overlaps.
-    fn compensate(&self, field: &Field, out: &mut Picture);
-}
-
-/// Codes what a prediction leaves of a picture.
-pub(crate) trait ResidualEncoder: Send {
-    /// As [`crate::Encoder::encode`]; `prediction` is planar and of the stream's size.
-    fn encode_residual(
-        &mut self,
-        picture: PictureRef<'_>,
-        prediction: &Picture,
-        target: Target,
-    ) -> Result<CodedFrame, EncodeError>;
-}
-
-/// Adds to a prediction what was coded besides.
-pub(crate) trait ResidualDecoder: Send {
-    /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
-    fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
-
-    /// As [`crate::Decoder::damaged_blocks`].
-    fn damaged_residuals(&self) -> u64;
-}
-
-/// Size of the plane of a channel and the side of its units.
-pub(crate) fn plane_size(chroma: Chroma, size: FrameSize, channel: usize) -> (FrameSize, usize) {
-    if channel > 0 && chroma == Chroma::C420 { (size.halved(), UNIT / 2) } else { (size, UNIT) }
-}
-
-/// The planes of a planar picture of this sampling.
-pub(crate) fn planes(chroma: Chroma, size: FrameSize, data: &[u8]) -> Vec<&[u8]> {
-    let mut rest = data;
-    let channels = 0..chroma.channels().len();
-    channels.map(|channel| rest.split_off(..plane_size(chroma, size, channel).0.pixels()).unwrap_or_default()).collect()
-}
+pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
+pub use overlap::{WEIGHT, rising, rising_cell};
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use super::overlap::{WINDOW, rect, spans};
+    use common::frame::{Chroma, FrameSize};
+
+    use super::field::WINDOW;
+    use super::overlap::{rect, spans};
+    use super::predictor::{Predictor, Rect};
     use super::slice::tests::any_field;
     use super::*;
+    use crate::Picture;
     use crate::cpu::motion::CpuPredictor;
     use crate::reference::compensate::ReferencePredictor;
 

@@ -1,18 +1,14 @@
 //! How the windows of units overlap: weights along an axis, and sums of weighted windows.
 
-use super::field::{Motion, UNIT, Unit};
-use super::{Predictor, Rect};
-use crate::cpu::motion::{add_window, blend_row, subtract_window};
+use super::field::{CELL_WEIGHT, Motion, UNIT, Unit, WINDOW};
+use super::predictor::{Predictor, Rect};
+use crate::cpu::overlap::{add_window, blend_row, subtract_window};
 
-/// Samples of the largest window along an axis, and from one row to the next of any.
-pub(crate) const WINDOW: usize = 2 * UNIT;
 /// The samples of a window, rows [`WINDOW`] apart.
 pub(crate) type Window = [u8; WINDOW * WINDOW];
 
 /// The weights of the units that meet anywhere along an axis add up to this.
 pub const WEIGHT: u16 = 16;
-/// The weights of the cells of a unit add up to this.
-pub const CELL_WEIGHT: u8 = 8;
 
 /// Weight of a unit's window at its sample `at`, where a unit has `side` samples and its window `2 * side`; 8 or 16.
 pub const fn rising(at: usize, side: usize) -> u16 {
@@ -42,6 +38,13 @@ pub(crate) struct Span {
     pub(crate) weights: [u16; WINDOW],
     /// Weight of the second half of the unit's cells in each sample.
     pub(crate) second: [u8; WINDOW],
+}
+
+impl Span {
+    /// Returns the weights of its samples.
+    pub(crate) fn weights(&self) -> &[u16] {
+        &self.weights[..self.len]
+    }
 }
 
 /// The windows of `units` units of `side` samples along an axis of `size` samples.
@@ -78,7 +81,7 @@ pub(crate) fn rect(across: &Span, down: &Span) -> Rect {
     Rect { x: across.start, y: down.start, width: across.len, height: down.len }
 }
 
-/// What a unit predicts in its window.
+/// Returns the prediction of a unit in its window.
 pub(crate) fn samples(
     predictor: &dyn Predictor,
     channel: usize,
@@ -123,7 +126,7 @@ pub(crate) struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// What belongs to a window, rows [`Self::pitch`] apart.
+    /// Returns the sums of a window, rows [`Self::pitch`] apart.
     pub(crate) fn at(&mut self, across: &Span, down: &Span) -> &mut [u16] {
         &mut self.sums[(down.start - self.first_row) * self.pitch + across.start..]
     }
@@ -131,13 +134,13 @@ impl Sums<'_> {
     /// Adds a window.
     pub(crate) fn add(&mut self, across: &Span, down: &Span, samples: &Window) {
         let pitch = self.pitch;
-        add_window(self.at(across, down), pitch, across, down, samples);
+        add_window(self.at(across, down), pitch, [across.weights(), down.weights()], samples);
     }
 
     /// Takes a window away that was added.
     pub(crate) fn subtract(&mut self, across: &Span, down: &Span, samples: &Window) {
         let pitch = self.pitch;
-        subtract_window(self.at(across, down), pitch, across, down, samples);
+        subtract_window(self.at(across, down), pitch, [across.weights(), down.weights()], samples);
     }
 }
 

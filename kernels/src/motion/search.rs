@@ -7,12 +7,14 @@
 use common::frame::{Chroma, FrameSize};
 use rayon::prelude::*;
 
+use super::coarse::Coarse;
 use super::coder::Effort;
-use super::field::{BLOCK_CELLS, Field, Motion, UNIT, UNIT_CELLS, Unit};
-use super::overlap::{Span, Sums, WINDOW, Window, mean, one, rect, samples, spans};
-use super::slice::{Costs, units};
-use super::{Predictor, Rect, plane_size};
-use crate::cpu::motion::{difference, difference_from_sums, overlapped_difference};
+use super::cost::Costs;
+use super::field::{BLOCK_CELLS, Field, Motion, UNIT, UNIT_CELLS, Unit, WINDOW};
+use super::overlap::{Span, Sums, Window, mean, one, rect, samples, spans};
+use super::predictor::{Predictor, Rect, plane_size};
+use super::slice::units;
+use crate::cpu::overlap::{difference, difference_from_sums, overlapped_difference};
 
 /// Samples that a unit's search sees around it: half of its overlap.
 const MARGIN: usize = 4;
@@ -22,10 +24,6 @@ const PARTS: u64 = 256;
 const FIRST_STRIDE: i32 = 8;
 /// Steps of one stride or another that a search takes at most.
 const STEPS: usize = 24;
-/// Side of the squares whose means the search over the picture sees.
-const COARSE: usize = 4;
-/// How far that search goes, squares.
-const COARSE_RANGE: i32 = 12;
 /// Bits that quartering a unit must be able to save, in differences, to be tried.
 const QUARTER_BITS: u64 = 20;
 /// Bits that a vector's differences and its own are worth together, for which no better one is looked for.
@@ -34,7 +32,7 @@ const QUIET_BITS: u64 = 4;
 const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
 const AROUND: [[i32; 2]; 8] = [[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
 
-/// What a search needs to know besides the pictures.
+/// A search for the motion of a picture, and its settings.
 pub(crate) struct Search<'a> {
     pub(crate) predictor: &'a dyn Predictor,
     pub(crate) chroma: Chroma,
@@ -44,7 +42,7 @@ pub(crate) struct Search<'a> {
     /// Luma of the reference.
     pub(crate) reference: &'a [u8],
     pub(crate) costs: &'a Costs,
-    /// What a sixteenth of a bit is worth, in [`PARTS`] of a difference.
+    /// The worth of a sixteenth of a bit, in [`PARTS`] of a difference.
     pub(crate) lambda: u64,
     pub(crate) effort: Effort,
 }
@@ -93,7 +91,7 @@ impl Search<'_> {
         difference(&self.source[0][rect.y * pitch + rect.x..], pitch, &window, WINDOW, rect)
     }
 
-    /// What a vector costs a part of `side` cells at (x, y), seen alone, with `margin` samples around it.
+    /// Returns the cost of a vector for a part of `side` cells at (x, y), seen alone, with `margin` samples around it.
     fn alone(&self, field: &Field, [x, y]: [usize; 2], side: usize, margin: usize, [dx, dy]: [i32; 2]) -> u64 {
         let motion = Motion::vector(dx, dy);
         let samples = side * UNIT / UNIT_CELLS;
@@ -275,7 +273,14 @@ impl Search<'_> {
         samples(self.predictor, 0, unit, across, down, window);
         let pitch = sums.pitch;
         let source = &self.source[0][down.start * pitch + across.start..];
-        let difference = overlapped_difference(source, pitch, sums.at(across, down), pitch, across, down, window);
+        let difference = overlapped_difference(
+            source,
+            pitch,
+            sums.at(across, down),
+            pitch,
+            [across.weights(), down.weights()],
+            window,
+        );
         u64::from(difference) * PARTS
     }
 
@@ -502,60 +507,4 @@ fn strips<'a>(
         row = end;
     }
     strips
-}
-
-/// Means of squares of luma.
-struct Coarse {
-    columns: usize,
-    rows: usize,
-    means: Vec<u8>,
-}
-
-impl Coarse {
-    fn new(plane: &[u8], size: FrameSize) -> Self {
-        let (columns, rows) = (size.width().div_ceil(COARSE), size.height().div_ceil(COARSE));
-        let square = |(y, x): (usize, usize)| {
-            let (left, top) = (COARSE * x, COARSE * y);
-            let (width, height) = (COARSE.min(size.width() - left), COARSE.min(size.height() - top));
-            mean(plane, size.width(), Rect { x: left, y: top, width, height })
-        };
-        let places = (0..rows).into_par_iter().flat_map_iter(|y| (0..columns).map(move |x| (y, x)));
-        Self { columns, rows, means: places.map(square).collect() }
-    }
-
-    /// The vector of unit (x, y) and as much around it that is best in `reference`, quarters of a sample.
-    fn search(&self, reference: &Self, x: usize, y: usize) -> [i32; 2] {
-        // Unit and overlap are as large as a window.
-        let side = (WINDOW / COARSE) as i32;
-        let middle = |at: usize| (at * UNIT / COARSE) as i32 - side / 4;
-        let (left, top) = (middle(x), middle(y));
-        let at = |coarse: &Self, x: i32, y: i32| {
-            let (x, y) = (x.clamp(0, coarse.columns as i32 - 1), y.clamp(0, coarse.rows as i32 - 1));
-            coarse.means[y as usize * coarse.columns + x as usize]
-        };
-        // The part of the reference that any vector may need, once.
-        let reach = (side + 2 * COARSE_RANGE) as usize;
-        let mut room = vec![0; reach * reach];
-        for (row, y) in room.chunks_mut(reach).zip(top - COARSE_RANGE..) {
-            for (to, x) in row.iter_mut().zip(left - COARSE_RANGE..) {
-                *to = at(reference, x, y);
-            }
-        }
-        let side = side as usize;
-        let mut own = vec![0; side * side];
-        for (row, y) in own.chunks_mut(side).zip(top..) {
-            for (to, x) in row.iter_mut().zip(left..) {
-                *to = at(self, x, y);
-            }
-        }
-        let rect = Rect { x: 0, y: 0, width: side, height: side };
-        let vectors =
-            (-COARSE_RANGE..=COARSE_RANGE).flat_map(|dy| (-COARSE_RANGE..=COARSE_RANGE).map(move |dx| [dx, dy]));
-        let cost = |[dx, dy]: [i32; 2]| {
-            let from = (dy + COARSE_RANGE) as usize * reach + (dx + COARSE_RANGE) as usize;
-            (difference(&own, side, &room[from..], reach, rect) + dx.unsigned_abs() + dy.unsigned_abs(), [dx, dy])
-        };
-        let quarters = 4 * COARSE as i32;
-        vectors.map(cost).min().map_or([0, 0], |(_, [dx, dy])| [quarters * dx, quarters * dy])
-    }
 }

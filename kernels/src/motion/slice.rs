@@ -4,98 +4,15 @@
 
 use std::ops::Range;
 
+use super::contexts::{
+    DIGIT, EXPONENT, EXPONENTS, Learnt, QUARTER, SIGN, SPLIT, ZERO, of_part, quartered_near, split_near,
+};
 use super::field::{BLOCK_CELLS, Field, Motion, UNIT_CELLS, VECTOR_MAX};
 use crate::reference::quad::Damaged;
 use crate::reference::rans;
 use crate::tables::PROBABILITY_BITS;
 
-/// Bits of a component's difference beyond which no encoder goes.
-const EXPONENTS: usize = 12;
-/// Whether a block is split, by how many of the blocks beside and above are.
-const SPLIT: usize = 0;
-/// Whether a unit is quartered, by how many of the units beside and above are.
-const QUARTER: usize = SPLIT + 3;
-/// Whether a part is flat, by how many of the parts beside and above are.
-const FLAT: usize = QUARTER + 3;
-/// Whether a vector is the expected one, by size of the part, how much the neighbours differ and whether zero is expected.
-const SAME: usize = FLAT + 3;
-/// Whether a component of the difference is 0, by axis; after a first one of 0 the second is not asked about.
-const ZERO: usize = SAME + 3 * 3 * 2;
-/// Whether a component's magnitude has another binary digit, by axis and digits so far.
-const EXPONENT: usize = ZERO + 2;
-/// The digit behind the first one, by axis and number of digits.
-const DIGIT: usize = EXPONENT + 2 * EXPONENTS;
-/// The sign of a component, by axis.
-const SIGN: usize = DIGIT + 2 * EXPONENTS;
-const CONTEXTS: usize = SIGN + 2;
-
-/// Parts of a probability while it is learnt.
-const ONE: u32 = 1 << 16;
-/// The least probability of a bit, of 2^12.
-const LEAST: u32 = 16;
-/// How far a probability goes towards the bit seen: 1/2^4 at first, 1/2^5 later.
-const QUICK: u32 = 4;
-const QUICK_BITS: u8 = 12;
-const SLOW: u32 = 5;
-
-/// Where the probability of a 1 begins, of 256.
-const START: [u8; CONTEXTS] = start();
-
-const fn start() -> [u8; CONTEXTS] {
-    let mut start = [128; CONTEXTS];
-    let mut at = 0;
-    while at < 3 {
-        start[SPLIT + at] = [80, 140, 190][at];
-        start[QUARTER + at] = [30, 60, 100][at];
-        start[FLAT + at] = [6, 40, 110][at];
-        at += 1;
-    }
-    at = 0;
-    while at < 18 {
-        start[SAME + at] = [200, 220, 120, 150, 70, 80][at % 6];
-        at += 1;
-    }
-    start[ZERO] = 70;
-    start[ZERO + 1] = 80;
-    at = 0;
-    while at < EXPONENTS {
-        start[EXPONENT + at] = [150, 130, 120, 110, 100, 90, 80, 70, 60, 60, 60, 60][at];
-        start[EXPONENT + EXPONENTS + at] = [140, 120, 110, 100, 90, 80, 70, 60, 60, 60, 60, 60][at];
-        at += 1;
-    }
-    start
-}
-
-/// Probabilities of a 1 in every context, as a slice leaves them.
-#[derive(Clone, Debug)]
-pub(crate) struct Learnt {
-    ones: [u32; CONTEXTS],
-    seen: [u8; CONTEXTS],
-}
-
-impl Learnt {
-    fn new() -> Self {
-        Self { ones: START.map(|start| u32::from(start) << 8), seen: [0; CONTEXTS] }
-    }
-
-    /// The probability of a 1, of 2^12.
-    fn of_one(&self, context: usize) -> u32 {
-        (self.ones[context] >> 4).clamp(LEAST, (1 << PROBABILITY_BITS) - LEAST)
-    }
-
-    fn learn(&mut self, context: usize, bit: bool) {
-        let (ones, seen) = (&mut self.ones[context], &mut self.seen[context]);
-        let rate = if *seen < QUICK_BITS { QUICK } else { SLOW };
-        *seen = seen.saturating_add(1);
-        if bit {
-            *ones += (ONE - *ones) >> rate;
-        } else {
-            *ones -= *ones >> rate;
-        }
-    }
-}
-
-/// What codes or decodes the decisions of a slice.
+/// The coder or the decoder of a slice's decisions.
 trait Bits {
     /// A bit in a context: `bit` for an encoder, what was coded for a decoder.
     fn bit(&mut self, context: usize, bit: bool) -> bool;
@@ -237,26 +154,6 @@ fn walk(bits: &mut impl Bits, field: &mut Field, rows: Range<usize>, channels: u
     Ok(())
 }
 
-fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
-    let left = x > 0 && !field.is_whole(x - 1, y);
-    usize::from(left) + usize::from(y > first && !field.is_whole(x, y - 1))
-}
-
-fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
-    let left = x > 0 && field.is_quartered(x - 1, y);
-    usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
-}
-
-/// The contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.
-fn contexts(field: &Field, x: usize, y: usize, side: usize) -> (usize, usize, [i32; 2]) {
-    let first = BLOCK_CELLS * field.layout().rows_of(field.layout().slice_of(y / BLOCK_CELLS)).start;
-    let left = x > 0 && field.cell(x - 1, y).is_flat();
-    let flat = usize::from(left) + usize::from(y > first && field.cell(x, y - 1).is_flat());
-    let (expected, differ) = field.expected(x, y, side);
-    let size = side.ilog2() as usize;
-    (FLAT + flat, SAME + 6 * size + 2 * differ + usize::from(expected == [0, 0]), expected)
-}
-
 fn part(
     bits: &mut impl Bits,
     field: &mut Field,
@@ -266,7 +163,7 @@ fn part(
     channels: usize,
 ) -> Result<(), Damaged> {
     let motion = field.cell(x, y);
-    let (flat_context, same_context, expected) = contexts(field, x, y, side);
+    let (flat_context, same_context, expected) = of_part(field, x, y, side);
     let motion = if bits.bit(flat_context, motion.is_flat()) {
         let samples = if let Motion::Flat(samples) = motion { samples } else { [128; 3] };
         Motion::flat([0, 1, 2].map(|channel| {
@@ -321,82 +218,6 @@ fn component(bits: &mut impl Bits, axis: usize, value: i32, may_be_zero: bool) -
     }
     let negative = bits.bit(SIGN + axis, value < 0);
     Ok(if negative { -(read as i32) } else { read as i32 })
-}
-
-/// What vectors cost, in sixteenths of a bit, in contexts as the last frame left them.
-#[derive(Clone, Debug)]
-pub(crate) struct Costs {
-    bits: [[u16; 2]; CONTEXTS],
-}
-
-impl Costs {
-    /// Where a slice begins.
-    pub(crate) fn new() -> Self {
-        Self::of(&[Learnt::new()])
-    }
-
-    /// The mean of what slices have learnt; at least one.
-    pub(crate) fn of(slices: &[Learnt]) -> Self {
-        let count = slices.len().max(1) as u32;
-        let mean = |context| slices.iter().map(|slice| slice.of_one(context)).sum::<u32>() / count;
-        let all = 1 << PROBABILITY_BITS;
-        Self { bits: std::array::from_fn(|context| [cost(all - mean(context)), cost(mean(context))]) }
-    }
-
-    /// Of a part with this motion.
-    pub(crate) fn part(&self, field: &Field, x: usize, y: usize, side: usize, motion: Motion) -> u32 {
-        let (flat, same, expected) = contexts(field, x, y, side);
-        let Motion::Vector { .. } = motion else { return u32::from(self.bits[flat][1]) + 16 * 16 };
-        let vector = motion.components();
-        let difference = [vector[0] - expected[0], vector[1] - expected[1]];
-        let moved = usize::from(difference == [0, 0]);
-        let first = u32::from(self.bits[flat][0]) + u32::from(self.bits[same][moved]);
-        if moved == 1 {
-            return first;
-        }
-        first + self.component(0, difference[0], true) + self.component(1, difference[1], difference[0] != 0)
-    }
-
-    fn component(&self, axis: usize, value: i32, may_be_zero: bool) -> u32 {
-        let zero = if may_be_zero { u32::from(self.bits[ZERO + axis][usize::from(value == 0)]) } else { 0 };
-        if value == 0 {
-            return zero;
-        }
-        let digits = (value.unsigned_abs().ilog2() as usize).min(EXPONENTS - 1);
-        let exponent = EXPONENT + EXPONENTS * axis;
-        let more: u32 = (0..digits).map(|digit| u32::from(self.bits[exponent + digit][1])).sum();
-        // Digits behind the first one cost a bit, and so does the sign.
-        zero + more + u32::from(self.bits[exponent + digits][0]) + 16 * (digits as u32 + 1)
-    }
-
-    /// Of whether a block is split.
-    pub(crate) fn split(&self, field: &Field, x: usize, y: usize, split: bool) -> u32 {
-        let first = field.layout().rows_of(field.layout().slice_of(y)).start;
-        self.bits[SPLIT + split_near(field, x, y, first)][usize::from(split)].into()
-    }
-
-    /// Of whether a unit is quartered.
-    pub(crate) fn quarter(&self, field: &Field, x: usize, y: usize, quartered: bool) -> u32 {
-        let first = 2 * field.layout().rows_of(field.layout().slice_of(y / 2)).start;
-        self.bits[QUARTER + quartered_near(field, x, y, first)][usize::from(quartered)].into()
-    }
-}
-
-/// `-log2(of_4096 / 4096)` in sixteenths of a bit, rounded up.
-fn cost(of_4096: u32) -> u16 {
-    // log2(v) in sixteenths is that of v^16 rounded down.
-    let power = u64::from(of_4096.max(1));
-    let (mut mantissa, mut exponent) = (power, 0);
-    for _ in 0..4 {
-        mantissa *= mantissa;
-        exponent *= 2;
-        while mantissa >= 1 << 24 {
-            mantissa >>= 1;
-            exponent += 1;
-        }
-    }
-    let log = exponent + mantissa.ilog2();
-    (16 * PROBABILITY_BITS).saturating_sub(log) as u16
 }
 
 #[cfg(test)]
@@ -499,27 +320,5 @@ pub(crate) mod tests {
     fn what_rests_takes_no_bytes() {
         let field = Field::new(FrameSize::new(640, 480).unwrap());
         assert!((0..field.layout().slices()).all(|slice| encode(&field, slice, 3).0.is_empty()));
-    }
-
-    #[test]
-    fn costs_are_logarithms() {
-        assert_eq!([4096, 2048, 1024, 16, 2896, 2897].map(cost), [0, 16, 32, 128, 9, 8]);
-    }
-
-    #[test]
-    fn what_a_vector_costs_is_what_its_slice_takes() {
-        // Of one block per slice, so that nothing is learnt in between.
-        let field = |motion| {
-            let mut field = Field::new(FrameSize::new(32, 32).unwrap());
-            field.fill(0, 0, BLOCK_CELLS, motion);
-            field
-        };
-        for motion in [Motion::vector(1, 0), Motion::vector(-300, 1500), Motion::vector(0, -5)] {
-            let field = field(motion);
-            let bytes = encode(&field, 0, 3).0.len();
-            let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS, motion);
-            // The state takes 16 bits besides, and the split flag one.
-            assert!((parts as usize + 16 * 17).abs_diff(16 * 8 * bytes) <= 16 * 8, "{motion:?} {parts} {bytes}");
-        }
     }
 }

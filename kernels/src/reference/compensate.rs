@@ -3,10 +3,9 @@
 use common::frame::{Chroma, FrameSize};
 
 use crate::Picture;
-use crate::motion::overlap::WINDOW;
-use crate::motion::{
-    CELL_WEIGHT, Field, Motion, Predictor, Rect, UNIT, Unit, WEIGHT, plane_size, planes, rising, rising_cell,
-};
+use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit, WINDOW};
+use crate::motion::overlap::{WEIGHT, rising, rising_cell};
+use crate::motion::predictor::{Predictor, Rect, plane_size, planes};
 
 /// Taps of the filter for samples half way between two: those of four samples on one side, the nearest one last. They add up
 /// to 32.
@@ -62,7 +61,7 @@ fn half_way(sample: impl Fn(i32) -> u8) -> u8 {
     ((sum + 32) >> 6).clamp(0, 255) as u8
 }
 
-/// What `motion` predicts at (x, y) of the plane of a channel; `half`: of half the width and height of luma.
+/// Returns the prediction of `motion` at (x, y) of the plane of a channel; `half`: of half the width and height of luma.
 pub fn sample(plane: Plane<'_>, channel: usize, half: bool, motion: Motion, x: usize, y: usize) -> u8 {
     let (x, y) = (x as i32, y as i32);
     match motion {

@@ -1,0 +1,116 @@
+//! The cost of vectors before they are coded.
+
+use super::contexts::{
+    CONTEXTS, EXPONENT, EXPONENTS, Learnt, QUARTER, SPLIT, ZERO, of_part, quartered_near, split_near,
+};
+use super::field::{Field, Motion};
+use crate::tables::PROBABILITY_BITS;
+
+/// The costs of vectors, in sixteenths of a bit, in contexts as the last frame left them.
+#[derive(Clone, Debug)]
+pub(crate) struct Costs {
+    bits: [[u16; 2]; CONTEXTS],
+}
+
+impl Costs {
+    /// Where a slice begins.
+    pub(crate) fn new() -> Self {
+        Self::of(&[Learnt::new()])
+    }
+
+    /// The mean of what slices have learnt; at least one.
+    pub(crate) fn of(slices: &[Learnt]) -> Self {
+        let count = slices.len().max(1) as u32;
+        let mean = |context| slices.iter().map(|slice| slice.of_one(context)).sum::<u32>() / count;
+        let all = 1 << PROBABILITY_BITS;
+        Self { bits: std::array::from_fn(|context| [cost(all - mean(context)), cost(mean(context))]) }
+    }
+
+    /// Of a part with this motion.
+    pub(crate) fn part(&self, field: &Field, x: usize, y: usize, side: usize, motion: Motion) -> u32 {
+        let (flat, same, expected) = of_part(field, x, y, side);
+        let Motion::Vector { .. } = motion else { return u32::from(self.bits[flat][1]) + 16 * 16 };
+        let vector = motion.components();
+        let difference = [vector[0] - expected[0], vector[1] - expected[1]];
+        let moved = usize::from(difference == [0, 0]);
+        let first = u32::from(self.bits[flat][0]) + u32::from(self.bits[same][moved]);
+        if moved == 1 {
+            return first;
+        }
+        first + self.component(0, difference[0], true) + self.component(1, difference[1], difference[0] != 0)
+    }
+
+    fn component(&self, axis: usize, value: i32, may_be_zero: bool) -> u32 {
+        let zero = if may_be_zero { u32::from(self.bits[ZERO + axis][usize::from(value == 0)]) } else { 0 };
+        if value == 0 {
+            return zero;
+        }
+        let digits = (value.unsigned_abs().ilog2() as usize).min(EXPONENTS - 1);
+        let exponent = EXPONENT + EXPONENTS * axis;
+        let more: u32 = (0..digits).map(|digit| u32::from(self.bits[exponent + digit][1])).sum();
+        // Digits behind the first one cost a bit, and so does the sign.
+        zero + more + u32::from(self.bits[exponent + digits][0]) + 16 * (digits as u32 + 1)
+    }
+
+    /// Of whether a block is split.
+    pub(crate) fn split(&self, field: &Field, x: usize, y: usize, split: bool) -> u32 {
+        let first = field.layout().rows_of(field.layout().slice_of(y)).start;
+        self.bits[SPLIT + split_near(field, x, y, first)][usize::from(split)].into()
+    }
+
+    /// Of whether a unit is quartered.
+    pub(crate) fn quarter(&self, field: &Field, x: usize, y: usize, quartered: bool) -> u32 {
+        let first = 2 * field.layout().rows_of(field.layout().slice_of(y / 2)).start;
+        self.bits[QUARTER + quartered_near(field, x, y, first)][usize::from(quartered)].into()
+    }
+}
+
+/// `-log2(of_4096 / 4096)` in sixteenths of a bit, rounded up.
+fn cost(of_4096: u32) -> u16 {
+    // log2(v) in sixteenths is that of v^16 rounded down.
+    let power = u64::from(of_4096.max(1));
+    let (mut mantissa, mut exponent) = (power, 0);
+    for _ in 0..4 {
+        mantissa *= mantissa;
+        exponent *= 2;
+        while mantissa >= 1 << 24 {
+            mantissa >>= 1;
+            exponent += 1;
+        }
+    }
+    let log = exponent + mantissa.ilog2();
+    (16 * PROBABILITY_BITS).saturating_sub(log) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::frame::FrameSize;
+
+    use super::super::slice::encode;
+    use super::*;
+    use crate::motion::field::BLOCK_CELLS;
+
+    #[test]
+    fn costs_are_logarithms() {
+        assert_eq!([4096, 2048, 1024, 16, 2896, 2897].map(cost), [0, 16, 32, 128, 9, 8]);
+    }
+
+    #[test]
+    fn what_a_vector_costs_is_what_its_slice_takes() {
+        // Of one block per slice, so that nothing is learnt in between.
+        let field = |motion| {
+            let mut field = Field::new(FrameSize::new(32, 32).unwrap());
+            field.fill(0, 0, BLOCK_CELLS, motion);
+            field
+        };
+        for motion in [Motion::vector(1, 0), Motion::vector(-300, 1500), Motion::vector(0, -5)] {
+            let field = field(motion);
+            let bytes = encode(&field, 0, 3).0.len();
+            let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS, motion);
+            // The state takes 16 bits besides, and the split flag one.
+            assert!((parts as usize + 16 * 17).abs_diff(16 * 8 * bytes) <= 16 * 8, "{motion:?} {parts} {bytes}");
+        }
+    }
+}

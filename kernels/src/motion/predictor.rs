@@ -1,0 +1,61 @@
+//! The seam between the voices and what is the same for all: a predictor, and the coder of what it leaves.
+
+use common::coded::{CodedFrame, ReceivedFrame};
+use common::frame::{Chroma, FrameSize};
+
+use super::field::{Field, Motion, UNIT};
+use crate::{DecodeError, EncodeError, Picture, PictureRef, Target};
+
+/// A rectangle of a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rect {
+    pub(crate) x: usize,
+    pub(crate) y: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// Predicts from one reference at a time.
+pub(crate) trait Predictor: Send + Sync {
+    /// Predicts from `reference` from now on: planar, of the stream's size.
+    fn refer(&mut self, reference: &Picture);
+
+    /// Writes the prediction of `motion` for a rectangle of at most [`WINDOW`](super::field::WINDOW) samples a side; rows
+    /// [`WINDOW`](super::field::WINDOW) apart.
+    fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]);
+
+    /// Writes the prediction of `field`, with all overlaps.
+    fn compensate(&self, field: &Field, out: &mut Picture);
+}
+
+/// Codes what a prediction leaves of a picture.
+pub(crate) trait ResidualEncoder: Send {
+    /// As [`crate::Encoder::encode`]; `prediction` is planar and of the stream's size.
+    fn encode_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<CodedFrame, EncodeError>;
+}
+
+/// Adds to a prediction what was coded besides.
+pub(crate) trait ResidualDecoder: Send {
+    /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
+    fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
+
+    /// As [`crate::Decoder::damaged_blocks`].
+    fn damaged_residuals(&self) -> u64;
+}
+
+/// Size of the plane of a channel and the side of its units.
+pub(crate) fn plane_size(chroma: Chroma, size: FrameSize, channel: usize) -> (FrameSize, usize) {
+    if channel > 0 && chroma == Chroma::C420 { (size.halved(), UNIT / 2) } else { (size, UNIT) }
+}
+
+/// The planes of a planar picture of this sampling.
+pub(crate) fn planes(chroma: Chroma, size: FrameSize, data: &[u8]) -> Vec<&[u8]> {
+    let mut rest = data;
+    let channels = 0..chroma.channels().len();
+    channels.map(|channel| rest.split_off(..plane_size(chroma, size, channel).0.pixels()).unwrap_or_default()).collect()
+}
