@@ -12,7 +12,7 @@ use super::encode_block::{self, Scratch};
 use super::plane::Plane;
 use super::tile::TilePlace;
 use super::{backend, open_planes};
-use crate::motion::{ResidualEncoder, planes};
+use crate::motion::predictor::{ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::Quantiser;
@@ -49,21 +49,34 @@ impl CpuEncoder {
     }
 }
 
-impl Encoder for CpuEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
-        check_picture(picture, self.params.size)?;
+impl CpuEncoder {
+    /// Codes what `transform` leaves in the planes.
+    fn encode_planes(
+        &mut self,
+        target: Target,
+        transform: impl FnOnce(&mut [Plane]) + Send,
+    ) -> Result<CodedFrame, EncodeError> {
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| {
             let start = Instant::now();
-            let chroma = self.params.chroma;
-            let planes = self.blocks.planes.par_iter_mut().zip(chroma.channels());
-            planes.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
+            transform(&mut self.blocks.planes);
             self.times.transform = start.elapsed();
             let start = Instant::now();
             let header = self.rate.code(&mut self.blocks, target)?;
             let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
             self.times.code = start.elapsed();
             Ok(frame)
+        })
+    }
+}
+
+impl Encoder for CpuEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let chroma = self.params.chroma;
+        self.encode_planes(target, |planes| {
+            let channels = planes.par_iter_mut().zip(chroma.channels());
+            channels.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
         })
     }
 
@@ -84,15 +97,13 @@ impl ResidualEncoder for CpuEncoder {
         target: Target,
     ) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
-        rayon::scope(|_| {
-            let chroma = self.params.chroma;
-            let predicted = planes(chroma, self.params.size, prediction.data());
-            let channels = self.blocks.planes.par_iter_mut().zip(chroma.channels()).zip(predicted);
+        let chroma = self.params.chroma;
+        let predicted = planes(chroma, self.params.size, prediction.data());
+        self.encode_planes(target, |planes| {
+            let channels = planes.par_iter_mut().zip(chroma.channels()).zip(predicted);
             channels.for_each(|((plane, &channel), predicted)| {
                 plane.forward_residual(picture, predicted, chroma, channel);
             });
-            let header = self.rate.code(&mut self.blocks, target)?;
-            Ok(CodedFrame::from_blocks(header, &self.blocks.codes))
         })
     }
 }

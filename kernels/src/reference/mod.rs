@@ -21,7 +21,7 @@ use common::frame::{BitDepth, FrameSize};
 use common::params::StreamParams;
 use common::pyramid::{Block, BlockLayout};
 
-use crate::motion::{ResidualDecoder, ResidualEncoder};
+use crate::motion::predictor::{ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
 use crate::wavelet::Wavelet;
 use crate::{
@@ -59,18 +59,29 @@ impl ReferenceEncoder {
     }
 }
 
-impl Encoder for ReferenceEncoder {
-    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+impl ReferenceEncoder {
+    /// Codes planes of samples, from -128 to 127 each or a residual of that.
+    fn encode_planes(
+        &mut self,
+        target: Target,
+        planes: impl FnOnce() -> Vec<Vec<f32>>,
+    ) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
-        check_picture(picture, self.params.size)?;
-        let planes = colour::planes(picture, self.params.chroma);
-        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
+        self.blocks.squares = forward(&planes(), &self.params, &self.blocks.layout);
         self.times.transform = start.elapsed();
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;
         let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
         self.times.code = start.elapsed();
         Ok(frame)
+    }
+}
+
+impl Encoder for ReferenceEncoder {
+    fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let chroma = self.params.chroma;
+        self.encode_planes(target, || colour::planes(picture, chroma))
     }
 
     fn times(&self) -> EncodeTimes {
@@ -90,13 +101,14 @@ impl ResidualEncoder for ReferenceEncoder {
         target: Target,
     ) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
-        let mut planes = colour::planes(picture, self.params.chroma);
-        for (sample, &predicted) in planes.iter_mut().flatten().zip(prediction.data()) {
-            *sample -= f32::from(predicted) - 128.0;
-        }
-        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
-        let header = self.rate.code(&mut self.blocks, target)?;
-        Ok(CodedFrame::from_blocks(header, &self.blocks.codes))
+        let chroma = self.params.chroma;
+        self.encode_planes(target, || {
+            let mut planes = colour::planes(picture, chroma);
+            for (sample, &predicted) in planes.iter_mut().flatten().zip(prediction.data()) {
+                *sample -= f32::from(predicted) - 128.0;
+            }
+            planes
+        })
     }
 }
 
