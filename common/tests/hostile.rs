@@ -34,7 +34,7 @@ const WAITING_MAX: usize = 160;
 /// Frames that the right peer's call has.
 const CALL: u64 = 20;
 
-/// What a peer does again and again.
+/// A kind of hostile peer: it does one thing again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Asks for the time, or answers what was not asked.
@@ -69,7 +69,7 @@ const KINDS: [Kind; 9] = [
     Kind::All,
 ];
 
-/// What a peer sends.
+/// A message or datagram of a peer.
 enum Act {
     Say(ControlMessage),
     Send(Vec<u8>),
@@ -259,7 +259,7 @@ impl Victims {
         self.receiver.on_control(message, self.now).is_ok()
     }
 
-    /// What the owners of both sessions do after every happening.
+    /// Does the part of both sessions' owners after every event.
     fn turn(&mut self, takes_messages: bool) {
         let times = FrameTimes { capture: self.now, coded: self.now };
         self.frames += 1;

@@ -1,4 +1,4 @@
-//! What can go wrong in this crate: an enum for each question, a variant for each cause.
+//! The errors of this crate: an enum for each question, a variant for each cause.
 //!
 //! Opening, encoding, decoding and transforming each have the errors that their caller can meet. What a device does in
 //! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other way
@@ -31,7 +31,7 @@ pub enum DeviceError {
         extent: &'static str,
         /// Size of all buffers or of the largest one.
         needed_bytes: u64,
-        /// What the device offers.
+        /// Bytes that the device offers.
         there_bytes: u64,
     },
     /// An OpenCL call failed.
@@ -72,7 +72,7 @@ pub enum OpenError {
     OutOfMemory {
         /// Planes, squares and working copies.
         needed_bytes: u64,
-        /// What the machine has left.
+        /// Bytes that the machine has left.
         there_bytes: u64,
     },
     /// A device was named for a back end that has none to choose from.
@@ -160,7 +160,7 @@ pub enum PictureError {
         size: FrameSize,
         /// What the format and size take.
         wanted_bytes: usize,
-        /// What was given.
+        /// The type given.
         given_bytes: usize,
     },
     /// A picture of another size than the stream's.
@@ -214,7 +214,7 @@ pub enum ValuesError {
     WrongElement {
         /// The transform's.
         wanted: Element,
-        /// What was given.
+        /// The type given.
         given: Element,
     },
     /// Coefficients or planes of another number or size than the stream's.

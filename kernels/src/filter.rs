@@ -1,4 +1,4 @@
-//! What splits rows and columns: a wavelet in lifting steps, or any filter bank.
+//! Filters that split rows and columns: a wavelet in lifting steps, or any filter bank.
 
 use std::fmt;
 use std::sync::Arc;

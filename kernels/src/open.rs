@@ -92,8 +92,8 @@ pub fn open_smaller_decoder(
     })
 }
 
-/// What a decoder of the processor allocates, about: the coefficients, and low bands of a third of their number. A plane
-/// that is not decomposed takes no more than the picture.
+/// Returns the bytes that a decoder of the processor allocates, about: the coefficients, and low bands of a third of their
+/// number. A plane that is not decomposed takes no more than the picture.
 fn decoder_bytes(layout: &BlockLayout) -> u64 {
     let squares = layout.pyramids().iter().filter(|pyramid| pyramid.levels() > 0).map(|pyramid| {
         let (columns, rows) = pyramid.transform_extent(1);
@@ -102,7 +102,7 @@ fn decoder_bytes(layout: &BlockLayout) -> u64 {
     squares.sum::<u64>() * 6
 }
 
-/// Whether this is a stream of the profile `quad`, of samples that its wavelet takes.
+/// Refuses streams that are not of the profile `quad`, or of samples that its wavelet does not take.
 fn check(params: &StreamParams) -> Result<(), OpenError> {
     let CodecParams { profile, wavelet, depth, .. } = params.codec;
     match (profile, wavelet, depth) {

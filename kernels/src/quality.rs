@@ -34,7 +34,7 @@ pub enum QualityError {
     /// A quality that is no number of decibels that a picture can have.
     #[error("a luma PSNR of {asked_db} dB is not possible: ask for more than 0 and less than {max} dB", max = MAX_DB)]
     Impossible {
-        /// What was asked for.
+        /// The quality asked for.
         asked_db: f64,
     },
     /// A quality that not even the finest step reaches.
@@ -42,9 +42,9 @@ pub enum QualityError {
         "a luma PSNR of {asked_db} dB is out of reach: the finest step gives this picture {best_db:.2} dB; only a lossless stream is better"
     )]
     OutOfReach {
-        /// What was asked for.
+        /// The quality asked for.
         asked_db: f64,
-        /// What the finest step gives.
+        /// The quality of the finest step.
         best_db: f64,
     },
     /// The picture cannot be coded.

@@ -200,7 +200,7 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &D
     }
 }
 
-/// What to open decoders with.
+/// The back end and the device that decoders are opened with.
 #[derive(Clone)]
 struct Wanted {
     choice: BackendChoice,

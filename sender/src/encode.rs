@@ -37,7 +37,7 @@ pub(crate) struct Encoded {
 /// What the encode thread works with.
 pub(crate) struct Encode {
     pub(crate) encoder: Place<Box<dyn Encoder>>,
-    /// What the encoder computes with.
+    /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
     /// Of which format a picture has been coded.
     pub(crate) known: PixelFormat,

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// Whether a thread has been left behind.
+/// True once a thread has been left behind.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// How long to wait for an answer.
@@ -142,7 +142,7 @@ pub fn once<A: Send + 'static>(
     Place::apart(name, ())?.run(patience, |()| work())
 }
 
-/// Whether a thread of this process was left behind in a driver, which then may not let the process end as usual.
+/// True if a thread of this process was left behind in a driver, which then may not let the process end as usual.
 pub(crate) fn has_left() -> bool {
     LEFT.load(Ordering::Relaxed)
 }

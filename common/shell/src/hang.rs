@@ -1,4 +1,4 @@
-//! What a daemon does when an OpenCL driver hangs.
+//! The end of a daemon, or its new start with the processor, when an OpenCL driver hangs.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;

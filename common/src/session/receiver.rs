@@ -290,7 +290,7 @@ impl ReceiverSession {
         &self.clock
     }
 
-    /// Whether the stream's decoder could take more memory, or more of the processor, than one of the largest pictures
+    /// True if the stream's decoder could take more memory, or more of the processor, than one of the largest pictures
     /// would. A picture that is long and narrow has a square like a large one, and one of a thousand a second is a flood.
     fn is_too_large(&self, params: &StreamParams) -> bool {
         self.options.size_max.is_some_and(|most| {

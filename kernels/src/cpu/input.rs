@@ -65,7 +65,7 @@ impl Input<f32> for PictureRows<'_> {
     }
 }
 
-/// What a prediction leaves of a channel of a picture, zero beyond its width and height.
+/// The residual of a channel of a picture: samples less their prediction, zero beyond its width and height.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResidualRows<'a> {
     samples: PictureRows<'a>,

@@ -18,6 +18,7 @@ mod line;
 mod merge_level;
 pub(crate) mod motion;
 mod output;
+pub(crate) mod overlap;
 pub(crate) mod pcwt_decode;
 pub(crate) mod pcwt_encode;
 mod plane;

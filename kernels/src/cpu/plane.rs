@@ -91,7 +91,7 @@ impl Plane {
         self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
     }
 
-    /// What a prediction of the plane leaves of a picture's channel to coefficients.
+    /// Transforms the residual of a picture's channel, its samples less the plane's prediction, to coefficients.
     pub(super) fn forward_residual(
         &mut self,
         picture: PictureRef<'_>,

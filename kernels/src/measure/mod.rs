@@ -31,7 +31,7 @@ pub trait Measure {
     /// were read and written each time, and how long each took.
     fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError>;
 
-    /// What computes.
+    /// Returns the back end and the device that compute.
     fn backend(&self) -> &BackendInfo;
 }
 

@@ -1,4 +1,4 @@
-//! What a frame of the profile may hold, and the error where it does not.
+//! The limits of a frame of the profile, and the error beyond them.
 
 /// Most bits of a magnitude that the coder takes. Samples of 8 bits give at most 13, those of 10 two more.
 pub(crate) const MAX_LENGTH: u8 = 20;
@@ -20,7 +20,7 @@ pub enum PcwtError {
     /// More bit planes left out than there can be.
     #[error("Qmin is {found}: it must be 0 to {QMIN_MAX}")]
     Qmin {
-        /// What was given.
+        /// The value found.
         found: u8,
     },
     /// Longer magnitudes than the coder takes.

@@ -48,7 +48,7 @@ pub fn open_pcwt_decoder(
     })
 }
 
-/// Whether this is a stream of this profile, and one that this machine's memory holds.
+/// Refuses streams of another profile, and those that this machine's memory does not hold.
 fn check(params: &StreamParams) -> Result<(), OpenError> {
     if (params.codec.profile, params.codec.wavelet) != (Profile::Pcwt, Wavelet::Cdf53) {
         return Err(OpenError::WrongProfile { wanted: "pcwt, with the CDF 5/3" });

@@ -151,7 +151,7 @@ pub(crate) struct CodingArgs {
     pub(crate) prediction: PredictionArgs,
 }
 
-/// Whether frames are predicted from others.
+/// Prediction of frames from others, on or off, and how.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PredictionArgs {
     /// Predict each frame from one before it, where that takes fewer bytes

@@ -147,7 +147,7 @@ impl Coder {
         }
     }
 
-    /// What there is to say about quality and references.
+    /// Returns the sentences about quality and references.
     fn remarks(&self) -> String {
         match self {
             Self::Predicted(_, alone) => format!(", {alone} without a reference"),

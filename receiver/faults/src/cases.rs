@@ -145,7 +145,7 @@ impl Case {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
     }
 
-    /// Whether the daemons run under a limit of memory.
+    /// True if the daemons run under a limit of memory.
     pub(crate) fn limits_memory(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
     }

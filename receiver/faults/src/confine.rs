@@ -52,7 +52,7 @@ impl Confinement {
         }
     }
 
-    /// What limits it.
+    /// Returns the name of the limit.
     pub(crate) fn kind(&self) -> &'static str {
         if self.group.is_some() { "512 MB by a control group" } else { "512 MB of data by prlimit" }
     }

@@ -167,7 +167,7 @@ struct Pictures {
     damaged: u64,
     /// Pictures whose structure was broken, in earlier rounds.
     broken: u64,
-    /// What was wrong with the last one that was damaged.
+    /// The fault of the last one that was damaged.
     why: Option<String>,
 }
 

@@ -56,7 +56,7 @@ pub trait Link {
     fn silence_max(&self) -> Duration {
         IDLE_SILENCE
     }
-    /// Whether this daemon is for one stream and ends with it: one of so many frames, or from or to a file. Any other one
+    /// True if this daemon is for one stream and ends with it: one of so many frames, or from or to a file. Any other one
     /// waits for the next call, or goes on dialling, whatever its peer does.
     fn is_for_one_stream(&self) -> bool;
     /// When to call [`Link::handle_timeout`].

@@ -61,7 +61,7 @@ const WAIT_NONE_US: i64 = 8_000;
 /// A slope and a wait that only a link much slower than the burst makes.
 const COLLAPSE_SLOPE: f64 = 0.35;
 const COLLAPSE_WAIT_US: i64 = 12_000;
-/// What arrived lately is taken over this in a collapse, while a queue empties, and otherwise.
+/// The window of the rate that arrived, microseconds: in a collapse, while a queue empties, and otherwise.
 const COLLAPSE_WINDOW_US: u64 = 8_000;
 const EMPTYING_WINDOW_US: u64 = 50_000;
 const STANDING_WINDOW_US: u64 = 100_000;

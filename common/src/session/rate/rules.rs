@@ -71,7 +71,7 @@ impl RateControl {
         }
     }
 
-    /// What may be sent, bits a second, on a line that takes `arrived` if the queue is to be empty soon.
+    /// Returns the rate, bits a second, at which the queue of a line that takes `arrived` is empty soon.
     fn emptying(&self, told: &Told<'_>, arrived: f64) -> f64 {
         // What is under way beyond what a round trip holds stands in the queue, or will.
         let under_way = 8.0 * told.in_flight_bytes as f64 / arrived.max(1.0) - told.feedback_late.as_secs_f64();

@@ -9,12 +9,12 @@ pub(super) mod x86;
 
 use crate::reference::sample::{Rounded, Sample};
 
-/// What the processor back end needs of a number besides the reference's arithmetic.
+/// A number of the processor back end: the reference's arithmetic, and that of vectors.
 pub(super) trait Element: Sample {
     /// Vectors of an instruction set.
     type Vector<I: Isa>: Vector<Element = Self>;
 
-    /// Whether it has only the reversible wavelet's steps, or all but those.
+    /// True if it has the reversible wavelet's steps only; else it has all but those.
     const REVERSIBLE: bool;
 
     /// The coefficient that takes back what `coefficient` does.

@@ -1,4 +1,4 @@
-//! What the driver answers: failures as this crate's error, texts without their padding.
+//! The driver's answers: failures as this crate's error, texts without their padding.
 
 use ocl::core as cl;
 

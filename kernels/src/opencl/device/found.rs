@@ -177,7 +177,7 @@ fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
     }
 }
 
-/// Whether queues of the platform with this version text may run kernels at once, see [`Device::queues_overlap`].
+/// True if queues of the platform with this version text may run kernels at once, see [`Device::queues_overlap`].
 fn queues_overlap(version: &str) -> bool {
     let pocl = version.split_once("PoCL ").map(|(_, pocl)| pocl.split(|c: char| !c.is_ascii_digit()).next());
     pocl.is_none_or(|major| major.and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 6))

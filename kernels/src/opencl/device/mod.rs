@@ -127,7 +127,7 @@ impl Device {
         Self { tuning, ..self.clone() }
     }
 
-    /// Whether [`Self::build`] has built this.
+    /// True once [`Self::build`] has built this.
     pub(crate) fn is_built(&self, sources: &[&str], options: &str) -> bool {
         let key = key(sources, options);
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What goes through a pipeline, and how.
+//! The data of a pipeline's run, and the order of its steps.
 
 use common::coded::StepIndex;
 use common::frame::PixelFormat;

@@ -29,7 +29,7 @@ pub(crate) struct ChannelCoder {
     pub(super) sizes_host: Pinned<u32>,
     /// Room for each block's bytes, area by area.
     pub(crate) slots: Buffer<u32>,
-    /// What the kernel refers to besides; kept so that it lives as long as it does.
+    /// Buffers that the kernel refers to besides; kept so that they live as long as it does.
     _table: Buffer<u32>,
     _steps: Buffer<f32>,
 }

@@ -66,7 +66,7 @@ impl Device {
         if self.tuning.group_size == 1 { &STRIP } else { &SLAB }
     }
 
-    /// Whether [`Self::transform_program`] has been built, and nothing else is needed.
+    /// True once [`Self::transform_program`] has been built, if nothing else is needed.
     pub(crate) fn has_transform(&self, boundary: Boundary) -> bool {
         self.tuning.scheme == Scheme::Slab && self.is_built(self.windows(), &params::defines(&self.tuning, boundary))
     }

@@ -81,7 +81,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// What the system says of this process.
+/// Returns the most memory that this process has had, as the system tells it.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

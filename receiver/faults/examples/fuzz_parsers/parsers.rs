@@ -29,14 +29,14 @@ use sender::source::{MjpegReader, SourceSpec};
 
 /// Frames or pictures of a file that are read.
 const FRAMES: usize = 4;
-/// What a session may hold of a small stream, bytes.
+/// Most that a session may hold of a small stream, bytes.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
 /// Something that reads what others wrote.
 pub(crate) struct Parser {
     /// Its name, and that of its folder in the corpus.
     pub(crate) name: &'static str,
-    /// Whether it reads text.
+    /// True if it reads text.
     pub(crate) is_text: bool,
     /// Reads any bytes.
     pub(crate) read: fn(&[u8]),

@@ -100,7 +100,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     Ok(all)
 }
 
-/// What the daemon `name` had to bear, beside the others.
+/// Adds the outcome of the daemon `name` to that of the others.
 fn add(all: &mut Outcome, name: &str, held: Result<()>, victim: &mut Victim) -> Result<()> {
     // One that ends takes a moment for it.
     victim.watch(Duration::from_millis(300));

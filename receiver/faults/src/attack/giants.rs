@@ -19,7 +19,7 @@ use crate::hostile::Line;
 const DATAGRAMS: u32 = 2_000;
 /// From one to the next.
 const PAUSE: Duration = Duration::from_millis(1);
-/// What a receiver's memory may grow by above what its decoder takes.
+/// Most that a receiver's memory may grow beyond its decoder's, megabytes.
 const GROWTH_MAX: f64 = 64.0;
 /// How long it is watched once all have been sent.
 const AFTER: Duration = Duration::from_millis(500);

@@ -22,7 +22,7 @@ const PICTURES_MAX: usize = NUMBERED_MIN / 2 + 1;
 /// Ten seconds: a number that comes again stands for another picture only if one took longer than that.
 const NUMBERED_MIN: usize = 10 * FRAMES_PER_SECOND as usize;
 
-/// What is sent.
+/// The clip that both send.
 pub(crate) struct Clip {
     size: FrameSize,
     /// The luma of each picture, which have the numbers from 0 on, there and back, again and again.

@@ -36,7 +36,7 @@ const LONG_GAP: f64 = 100.0;
 /// The clip if none is given.
 const DEMO: &str = concat!("mjpeg:", env!("CARGO_MANIFEST_DIR"), "/../examples/demo-clip/demo_720p30.mjpeg");
 
-/// What is asked for.
+/// The lines, the clip and the times asked for.
 pub(crate) struct Wanted<'a> {
     /// Names of lines; none: all.
     pub(crate) names: &'a [String],

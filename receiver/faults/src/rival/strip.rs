@@ -19,7 +19,7 @@ pub(super) const PARTS: usize = 30;
 
 const BLACK: u8 = 16;
 const WHITE: u8 = 235;
-/// What is darker is black, and what is lighter than the other is white.
+/// A cell below the first is black, one above the second is white; between them it cannot be read.
 const DARK: f64 = 96.0;
 const LIGHT: f64 = 155.0;
 

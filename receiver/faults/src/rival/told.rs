@@ -1,4 +1,4 @@
-//! What the page tells of its run.
+//! The page's report of its run.
 
 use anyhow::{Context, Result, bail};
 use common::frame::FrameSize;
