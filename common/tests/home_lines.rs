@@ -10,6 +10,7 @@ use std::time::Duration;
 use call::home::{Outcome, ROWS, Row, Stalls};
 use call::{Call, mbit, ms};
 use common::netsim::{NetConditions, Pauses, Scenario, lines};
+use common::units::Bitrate;
 
 const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
@@ -124,6 +125,23 @@ fn a_radio_that_becomes_slower_is_a_queue() {
     call.run(s(10));
     assert!(call.between(ms(5_200), s(6)).all(|seen| seen.target < mbit(6)));
     assert!(call.rates(s(7), s(10)).0 > 5.0 && call.wait_max(s(6), s(10)) < ms(60));
+}
+
+#[test]
+fn a_slow_line_that_loses_is_filled_and_left_as_soon_as_it_widens() {
+    for (rate_bps, loss) in [(300_000, 0.1), (600_000, 0.0), (600_000, 0.05), (600_000, 0.1), (1_000_000, 0.03)] {
+        for seed in 0..seeds(3) {
+            let line = |bps| NetConditions { loss, ..way().limited(Bitrate::from_bps(bps), ms(300)) };
+            let widens = Scenario::table(&[(s(0), line(rate_bps)), (s(10), line(20_000_000))]).with_seed(seed);
+            let mut call = Call::new(mbit(20), widens, NetConditions { loss, ..way() });
+            call.run(s(14));
+            let (filled, followed) = (1e6 * call.rates(s(6), s(10)).0 / rate_bps as f64, call.rates(s(12), s(14)).0);
+            assert!(
+                filled > 0.85 - 2.0 * loss && followed > 15.0,
+                "{rate_bps} bit/s, loss {loss}, seed {seed}: {filled:.2} of it, then {followed:.2} Mbit/s"
+            );
+        }
+    }
 }
 
 #[test]
