@@ -19,8 +19,9 @@ use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use crate::link::LiveRate;
 
-/// Round trip assumed before one is measured.
-pub(super) const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// Round trip assumed before one is measured. A packet of a handshake that is lost is sent again after three of them, then
+/// six, twelve; on a longer route the first of these is sent for nothing.
+pub(super) const INITIAL_RTT: Duration = Duration::from_millis(30);
 
 /// Smallest full window, bytes: room for control messages when no video is sent.
 const WINDOW_MIN_BYTES: u64 = 64 << 10;
