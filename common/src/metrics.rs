@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::stats::{Percentiles, ReceiverReport, SenderReport, StageSummary};
+use crate::stats::{CallState, Percentiles, ReceiverReport, SenderReport, StageSummary, Standing};
 
 /// Something whose values can stand on a metrics page.
 pub trait Metrics {
@@ -45,6 +45,17 @@ impl Page {
     fn info(&mut self, name: &str, help: &str, labels: &[(&str, &str)]) {
         self.family(name, "gauge", help);
         self.sample(name, labels, 1.0);
+    }
+
+    /// How the call stands: whether a peer is connected, and which state it is of all there are.
+    fn standing(&mut self, program: &str, Standing { unix_ms: _, state, connected }: &Standing) {
+        let name = format!("duet_{program}_connected");
+        self.gauge(&name, "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));
+        let name = format!("duet_{program}_state");
+        self.family(&name, "gauge", "1 for how the call stands, 0 for how it does not.");
+        for one in CallState::ALL {
+            self.sample(&name, &[("state", one.name())], f64::from(u8::from(one == *state)));
+        }
     }
 
     /// Percentiles of each stage.
@@ -91,6 +102,7 @@ impl Metrics for SenderReport {
     fn write(&self, page: &mut Page) {
         // Named one by one, so that a new statistic cannot be forgotten here.
         let Self {
+            standing,
             frames_captured,
             frames_sent,
             frames_dropped,
@@ -122,6 +134,7 @@ impl Metrics for SenderReport {
             "Times that the path ceased to carry the larger packets.",
             *black_holes,
         );
+        page.standing("sender", standing);
         page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
         page.stages("duet_sender_stage_seconds", stages_us);
     }
@@ -130,6 +143,7 @@ impl Metrics for SenderReport {
 impl Metrics for ReceiverReport {
     fn write(&self, page: &mut Page) {
         let Self {
+            standing,
             frames_complete,
             frames_partial,
             frames_lost,
@@ -204,6 +218,7 @@ impl Metrics for ReceiverReport {
             "Sender's clock minus the receiver's.",
             clock_offset_us.map(|us| us as f64 / 1e6),
         );
+        page.standing("receiver", standing);
         page.info("duet_receiver_info", "What decodes.", &[("backend", backend), ("device", device)]);
         page.stages("duet_receiver_stage_seconds", stages_us);
     }
@@ -278,6 +293,7 @@ mod tests {
             freeze_ms_max: 40.0,
             latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000, count: 4, sum: 180_000 },
             clock_offset_us: Some(-5),
+            standing: Standing { unix_ms: 7, state: CallState::Silent, connected: true },
             ..ReceiverReport::default()
         };
         let samples = check_format(&Page::of(&report));
@@ -289,6 +305,9 @@ mod tests {
             "duet_receiver_latency_seconds_sum 0.18",
             "duet_receiver_latency_seconds_count 4",
             "duet_receiver_clock_offset_seconds -0.000005",
+            "duet_receiver_connected 1",
+            r#"duet_receiver_state{state="silent"} 1"#,
+            r#"duet_receiver_state{state="streaming"} 0"#,
         ] {
             assert!(samples.iter().any(|sample| sample == wanted), "{wanted} is missing in {samples:#?}");
         }

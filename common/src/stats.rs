@@ -155,9 +155,56 @@ impl Serialize for StageSummary {
     }
 }
 
+/// A peer that has been silent for longer is not there: a receiver pings twice a second, and a sender answers.
+pub const HEARD_MAX: Duration = Duration::from_millis(700);
+
+/// How a call stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallState {
+    /// No peer is connected.
+    #[default]
+    Waiting,
+    /// A peer is connected; no video has come, or it has ended.
+    Connected,
+    /// Video flows.
+    Streaming,
+    /// Video should flow, but for most of a second nothing has come.
+    Silent,
+}
+
+impl CallState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Connected, Self::Streaming, Self::Silent];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Connected => "connected",
+            Self::Streaming => "streaming",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+/// When a line was written, and how the call stood then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// Wall clock, milliseconds since 1970-01-01 UTC.
+    pub unix_ms: u64,
+    /// How the call stands.
+    pub state: CallState,
+    /// True if a peer is connected and has been heard of a moment ago.
+    pub connected: bool,
+}
+
 /// A line of the sender's statistics file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SenderReport {
+    /// When, and how the call stood.
+    #[serde(flatten)]
+    pub standing: Standing,
     /// Pictures taken from the source.
     pub frames_captured: u64,
     /// Frames of which all datagrams left.
@@ -190,6 +237,9 @@ pub struct SenderReport {
 /// A line of the receiver's statistics file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReceiverReport {
+    /// When, and how the call stood.
+    #[serde(flatten)]
+    pub standing: Standing,
     /// Frames released with all their blocks.
     pub frames_complete: u64,
     /// Frames released at their deadline with blocks missing.
@@ -281,13 +331,14 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
-             black_holes backend device stages_us final",
+             black_holes backend device stages_us final unix_ms state connected",
         );
         check_keys(
             &ReceiverReport::default(),
             "frames_complete frames_partial frames_lost frames_shown bytes_received fec_recovered freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
-             jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max",
+             jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
+             unix_ms state connected",
         );
     }
 }

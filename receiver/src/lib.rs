@@ -13,6 +13,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod absence;
 pub mod cli;
 pub mod decode;
 pub mod doctor;
@@ -39,6 +40,7 @@ use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
 
+use crate::absence::Absence;
 use crate::decode::DecodeStage;
 use crate::link::{Command, ReceiverLink};
 use crate::picture_log::PictureLog;
@@ -157,7 +159,8 @@ pub fn run_over(
             waker.wake();
         }
     };
-    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records };
+    let absence = Absence::new(&shared.peers, &shared.mode, clock::now());
+    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records, absence };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     signals::end_within(signals::END_MAX);
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.

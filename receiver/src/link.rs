@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use common::config::Peer;
+use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::Timestamp;
 use common::wire::control::{ByeReason, ControlMessage, Role};
@@ -40,6 +40,10 @@ pub struct ReceiverLink {
     interval: Duration,
     action: Option<Action>,
     pulse: Pulse,
+    /// Who is connected, when something came last, and which stream has ended on purpose last.
+    peer: Option<PublicKey>,
+    heard: Timestamp,
+    goodbye: u64,
 }
 
 impl ReceiverLink {
@@ -55,11 +59,27 @@ impl ReceiverLink {
         pulse: Pulse,
     ) -> Self {
         let session = ReceiverSession::new(options);
-        let (serial, interval) = (0, Duration::ZERO);
-        Self { session, jobs, commands, view, dials, one_stream, serial, interval, action: None, pulse }
+        Self {
+            session,
+            jobs,
+            commands,
+            view,
+            dials,
+            one_stream,
+            serial: 0,
+            interval: Duration::ZERO,
+            action: None,
+            pulse,
+            peer: None,
+            heard: Timestamp::default(),
+            goodbye: 0,
+        }
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
+        if !matches!(event, ReceiverEvent::Start(_) | ReceiverEvent::Frame(_)) {
+            self.goodbye = self.serial;
+        }
         match event {
             ReceiverEvent::Start(params) => {
                 self.serial += 1;
@@ -108,15 +128,20 @@ impl ReceiverLink {
         // The last one known stays for the final report.
         view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
         view.snapshot.streaming = self.session.is_streaming();
+        view.snapshot.peer = self.peer;
+        view.snapshot.heard = self.heard;
+        view.snapshot.goodbye = self.goodbye;
     }
 }
 
 impl Link for ReceiverLink {
-    fn on_connected(&mut self, _peer: &Peer, _max_datagram: usize, now: Timestamp) {
+    fn on_connected(&mut self, peer: &Peer, _max_datagram: usize, now: Timestamp) {
+        (self.peer, self.heard) = (Some(peer.key), now);
         self.session.on_connected(now);
     }
 
     fn on_disconnected(&mut self, now: Timestamp) {
+        self.peer = None;
         self.session.on_disconnected(now);
     }
 
@@ -124,10 +149,12 @@ impl Link for ReceiverLink {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
             self.view.lock().unwrap_or_else(PoisonError::into_inner).last_frame = last_frame;
         }
+        self.heard = now;
         self.session.on_control(message, now)
     }
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.heard = now;
         self.session.on_datagram(bytes, now);
         // At once: many datagrams may come together, and each may bring a frame.
         self.take_events();

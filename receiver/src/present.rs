@@ -11,6 +11,7 @@ use shell::sd::Watchdog;
 use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
 
+use crate::absence::Absence;
 use crate::decode::{Decoded, STALE, Shown, Stream};
 use crate::picture_log::PictureLog;
 use crate::report::{LinkSnapshot, Presentation};
@@ -52,6 +53,8 @@ pub struct Presenter<'a, E> {
     pub frames: Option<u64>,
     /// True if the sinks only record.
     pub records: bool,
+    /// Watches whether pictures come.
+    pub absence: Absence,
 }
 
 /// The sinks that work, and why another does not.
@@ -92,7 +95,13 @@ pub fn run<E: FnMut(End)>(
     log: &mut PictureLog,
     watchdog: &mut Watchdog,
 ) -> Result<ReceiverReport, Failure> {
-    let mut show = Show { presentation: Presentation::default(), stream: None, log };
+    let mut show = Show {
+        presentation: Presentation::default(),
+        absence: presenter.absence.clone(),
+        notice: None,
+        stream: None,
+        log,
+    };
     let mut sinks = Sinks { open: sinks, failed: None };
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
     // A recording may take a while to end.
@@ -100,7 +109,7 @@ pub fn run<E: FnMut(End)>(
     let LinkView { snapshot, last_frame } = view(presenter.link);
     let is_whole = matches!(shown, Ok(false));
     let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
-    let report = show.presentation.report(&snapshot, show.stream.as_deref(), clock::now(), true);
+    let report = show.report(&snapshot, clock::now(), true);
     stats.write(&report);
     shown?;
     finished?;
@@ -110,6 +119,8 @@ pub fn run<E: FnMut(End)>(
 /// The stream as it is shown.
 struct Show<'a> {
     presentation: Presentation,
+    absence: Absence,
+    notice: Option<String>,
     stream: Option<Arc<Stream>>,
     log: &'a mut PictureLog,
 }
@@ -131,7 +142,7 @@ fn until_closed<E: FnMut(End)>(
             && !ending
             && (presenter.records || clock::now().since(decoded.passed.released) <= STALE)
         {
-            show.picture(decoded, sinks, presenter.shown)?;
+            show.picture(decoded, sinks, presenter)?;
             if presenter.frames.is_some_and(|frames| show.presentation.shown() >= frames) {
                 (presenter.end)(End::Finish);
                 ending = true;
@@ -153,22 +164,26 @@ fn until_closed<E: FnMut(End)>(
         }
         let now = clock::now();
         watchdog.alive(now);
+        let snapshot = view(presenter.link).snapshot;
+        show.say(show.absence.notice(&snapshot, now), sinks);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
-            let snapshot = view(presenter.link).snapshot;
-            stats.write(&show.presentation.report(&snapshot, show.stream.as_deref(), now, false));
-            let line = show.presentation.status_line(&snapshot, now);
-            sinks.open.iter_mut().for_each(|sink| sink.status(&line));
+            stats.write(&show.report(&snapshot, now, false));
+            let status = show.presentation.status(&snapshot, show.stream.as_deref(), now);
+            sinks.open.iter_mut().for_each(|sink| sink.status(&status));
         }
     }
 }
 
 impl Show<'_> {
-    fn picture(&mut self, decoded: Decoded, sinks: &mut Sinks, shown: &Shown) -> Result<(), Failure> {
+    fn picture<E>(&mut self, decoded: Decoded, sinks: &mut Sinks, presenter: &Presenter<'_, E>) -> Result<(), Failure> {
+        let interval = decoded.stream.params.frame_rate.interval();
         if self.stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
             sinks.each(|sink| sink.start(&decoded.stream.params))?;
-            self.presentation.on_start();
+            self.presentation.on_start(decoded.stream.serial, interval);
         }
+        self.say(None, sinks);
+        let serial = decoded.stream.serial;
         // The same stream may have got another back end.
         self.stream = Some(decoded.stream);
         let mut presented: Option<Timestamp> = None;
@@ -179,11 +194,26 @@ impl Show<'_> {
             Ok(())
         })?;
         let presented = presented.unwrap_or_else(clock::now);
-        self.presentation.on_shown(&decoded.passed, presented);
+        let snapshot = view(presenter.link).snapshot;
+        self.absence.on_picture(serial, &snapshot, interval, presented);
+        self.presentation.on_shown(&decoded.passed, &snapshot, presented);
         self.log.write(decoded.id, &decoded.passed, presented);
         // The decode thread may have ended already.
-        let _ = shown.send(decoded.picture);
+        let _ = presenter.shown.send(decoded.picture);
         Ok(())
+    }
+
+    /// Tells the sinks what there is to say while no picture comes.
+    fn say(&mut self, notice: Option<String>, sinks: &mut Sinks) {
+        if self.notice != notice {
+            self.notice = notice;
+            sinks.open.iter_mut().for_each(|sink| sink.notice(self.notice.as_deref()));
+        }
+    }
+
+    fn report(&mut self, link: &LinkSnapshot, now: Timestamp, is_final: bool) -> ReceiverReport {
+        let standing = self.absence.standing(link, clock::unix_ms(), now);
+        self.presentation.report(link, self.stream.as_deref(), standing, now, is_final)
     }
 }
 

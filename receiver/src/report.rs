@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use common::config::PublicKey;
 use common::session::ReceiverCounters;
-use common::stats::{ReceiverReport, Stage, StageHistograms, TimeHistogram};
+use common::stats::{ReceiverReport, Stage, StageHistograms, Standing, TimeHistogram};
 use common::units::Timestamp;
 
 use crate::decode::{Passed, Stream};
 
 /// Of what holds pictures up for less the window's line says nothing.
 const HELD_MIN: Duration = Duration::from_millis(20);
+/// A line that damages more of a hundred pictures is poor.
+const DAMAGED_FAIR: f64 = 5.0;
 
 /// The network thread's knowledge, copied out for the main thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,21 @@ pub struct LinkSnapshot {
     pub clock_offset_us: Option<i64>,
     /// True if a sender is streaming.
     pub streaming: bool,
+    /// Who is connected.
+    pub peer: Option<PublicKey>,
+    /// When something came last.
+    pub heard: Timestamp,
+    /// Serial number of the last stream that has ended on purpose; 0: none has.
+    pub goodbye: u64,
+}
+
+/// What a window can say about the stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// One line in plain words.
+    pub line: String,
+    /// Figures, for who wants to know.
+    pub details: Vec<String>,
 }
 
 /// Times and counts of the pictures shown.
@@ -30,11 +48,28 @@ pub struct Presentation {
     stages: StageHistograms,
     gaps: TimeHistogram,
     freeze_max: Duration,
-    last_shown: Option<Timestamp>,
+    last_shown: Option<LastShown>,
+    /// Serial number of the stream that is shown, and the time between its frames.
+    stream: u64,
+    interval: Duration,
+    /// Whether a stream has begun of which no picture is shown yet.
+    resumes: bool,
+    /// Frames that outages have cost, beyond those whose numbers tell.
+    lost_in_outages: u64,
+    /// Frames lost, as the last line has it.
+    lost: u64,
     /// The last picture's way, and when it was shown.
     last: Option<(Passed, Timestamp)>,
     held: Held,
     recent: Recent,
+}
+
+/// The last picture, and the counts when it was shown.
+#[derive(Clone, Copy, Debug)]
+struct LastShown {
+    at: Timestamp,
+    stream: u64,
+    frames_lost: u64,
 }
 
 /// How long pictures were held up longer than those before them, at most: by the line, and by a computer of either end.
@@ -67,9 +102,43 @@ impl Held {
 struct Recent {
     began: Timestamp,
     shown: u64,
-    latency: Duration,
+    way: Way,
     held: Held,
     before: ReceiverCounters,
+}
+
+/// Parts of the way from capture to present, added up over pictures.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    pictures: u32,
+    /// From capture to the last datagram at the sender's socket, from there to here, and so on to the display.
+    parts: [Duration; 5],
+}
+
+/// The parts of a [`Way`] in words.
+const PARTS: [&str; 5] = ["camera and computer there", "line", "wait for missing parts", "decoder here", "display"];
+
+impl Way {
+    fn add(&mut self, passed: &Passed, offset_us: i64, presented: Timestamp) {
+        let points = [
+            to_own(passed.capture, offset_us),
+            to_own(passed.sent, offset_us),
+            passed.received,
+            passed.released,
+            passed.decoded,
+            presented,
+        ];
+        self.pictures += 1;
+        for (sum, pair) in self.parts.iter_mut().zip(points.windows(2)) {
+            *sum += pair[1].since(pair[0]);
+        }
+    }
+
+    /// The mean of each part, milliseconds; none without a picture.
+    fn means_ms(&self) -> Option<[f64; 5]> {
+        let pictures = f64::from(self.pictures);
+        (self.pictures > 0).then(|| self.parts.map(|part| part.as_secs_f64() * 1e3 / pictures))
+    }
 }
 
 impl Presentation {
@@ -78,21 +147,28 @@ impl Presentation {
         self.shown
     }
 
-    /// A stream begins; the pause before it is no freeze.
-    pub fn on_start(&mut self) {
-        self.last_shown = None;
+    /// Stream number `serial`, with a frame every `interval`, begins.
+    pub fn on_start(&mut self, serial: u64, interval: Duration) {
+        (self.stream, self.interval) = (serial, interval);
+        self.resumes = true;
         self.last = None;
     }
 
     /// A picture was on the display at `presented`.
-    pub fn on_shown(&mut self, passed: &Passed, presented: Timestamp) {
+    pub fn on_shown(&mut self, passed: &Passed, link: &LinkSnapshot, presented: Timestamp) {
         self.shown += 1;
         self.recent.shown += 1;
-        if let Some(last) = self.last_shown.replace(presented) {
-            let gap = presented.since(last);
+        if let Some(last) = self.missed(link) {
+            let gap = presented.since(last.at);
             self.gaps.record(gap);
             self.freeze_max = self.freeze_max.max(gap);
+            if self.resumes {
+                self.lost_in_outages += self.lost_since(&last, link, presented);
+            }
         }
+        self.resumes = false;
+        let frames_lost = link.counters.frames_lost;
+        self.last_shown = Some(LastShown { at: presented, stream: self.stream, frames_lost });
         if let Some(last) = self.last.replace((*passed, presented)) {
             let held = Held::between(&last, passed, presented);
             (self.held, self.recent.held) = (self.held.longest(held), self.recent.held.longest(held));
@@ -100,7 +176,7 @@ impl Presentation {
         if let Some(offset) = passed.clock_offset_us {
             let latency = presented.since(to_own(passed.capture, offset));
             self.latency.record(latency);
-            self.recent.latency = latency;
+            self.recent.way.add(passed, offset, presented);
             self.stages.record(Stage::Network, passed.received.since(to_own(passed.sent, offset)));
         }
         let decode_and_inverse = passed.decoded.since(passed.released);
@@ -110,27 +186,46 @@ impl Presentation {
         self.stages.record(Stage::Present, presented.since(passed.decoded));
     }
 
-    /// A line of the statistics file. A stream that stands still now counts as frozen until `now`.
+    /// The last picture, unless its stream has ended on purpose: then no other is missed.
+    fn missed(&self, link: &LinkSnapshot) -> Option<LastShown> {
+        self.last_shown.filter(|last| last.stream > link.goodbye)
+    }
+
+    /// Frames that there was time for between `last` and `now`, beyond those that the session has counted as lost.
+    fn lost_since(&self, last: &LastShown, link: &LinkSnapshot, now: Timestamp) -> u64 {
+        let frames = now.since(last.at).as_secs_f64() / self.interval.max(Duration::from_millis(1)).as_secs_f64();
+        let counted = link.counters.frames_lost.saturating_sub(last.frames_lost);
+        (frames.round() as u64).saturating_sub(1).saturating_sub(counted)
+    }
+
+    /// A line of the statistics file. A picture that stands still, though nobody has said goodbye, is frozen until `now`;
+    /// without a connection its frames are lost.
     pub fn report(
-        &self,
+        &mut self,
         link: &LinkSnapshot,
         stream: Option<&Stream>,
+        standing: Standing,
         now: Timestamp,
         is_final: bool,
     ) -> ReceiverReport {
-        let standing = match self.last_shown {
-            Some(last) if link.streaming && !is_final => now.since(last),
-            _ => Duration::ZERO,
-        };
+        let mut lost = link.counters.frames_lost + self.lost_in_outages;
+        if let Some(last) = self.missed(link).filter(|_| !is_final) {
+            self.freeze_max = self.freeze_max.max(now.since(last.at));
+            if !link.streaming || self.resumes {
+                lost += self.lost_since(&last, link, now);
+            }
+        }
+        self.lost = self.lost.max(lost);
         let ms = |us: u64| us as f64 / 1e3;
         ReceiverReport {
+            standing,
             frames_complete: link.counters.frames_complete,
             frames_partial: link.counters.frames_partial,
-            frames_lost: link.counters.frames_lost,
+            frames_lost: self.lost,
             frames_shown: self.shown,
             bytes_received: link.counters.bytes_received,
             fec_recovered: link.counters.fec_recovered,
-            freeze_ms_max: self.freeze_max.max(standing).as_secs_f64() * 1e3,
+            freeze_ms_max: self.freeze_max.as_secs_f64() * 1e3,
             gap_ms_p99: ms(self.gaps.percentiles().p99),
             held_line_ms_max: self.held.line.as_secs_f64() * 1e3,
             held_computer_ms_max: self.held.computer.as_secs_f64() * 1e3,
@@ -147,35 +242,58 @@ impl Presentation {
         }
     }
 
-    /// The window's line about the time since the last call.
-    pub fn status_line(&mut self, link: &LinkSnapshot, now: Timestamp) -> String {
+    /// What the window can say about the time since the last call.
+    pub fn status(&mut self, link: &LinkSnapshot, stream: Option<&Stream>, now: Timestamp) -> Status {
         let seconds = now.since(self.recent.began).as_secs_f64().max(1e-3);
         let (then, counters) = (self.recent.before, link.counters);
         let bits = 8.0 * (counters.bytes_received - then.bytes_received.min(counters.bytes_received)) as f64;
         let whole = counters.frames_complete.saturating_sub(then.frames_complete);
         let broken =
             (counters.frames_partial + counters.frames_lost).saturating_sub(then.frames_partial + then.frames_lost);
-        let loss = broken as f64 / (whole + broken).max(1) as f64;
+        let damaged = 100.0 * broken as f64 / (whole + broken).max(1) as f64;
+        let means = self.recent.way.means_ms();
+        let behind = means.map(|parts| parts.iter().sum::<f64>());
+        let line = match behind {
+            Some(ms) => format!("Picture {ms:.0} ms behind, {}", self.line_in_words(damaged)),
+            None => format!("Picture, its delay not known yet, {}", self.line_in_words(damaged)),
+        };
+        let mut details = Vec::new();
+        if let Some(parts) = means {
+            let rows = PARTS.iter().zip(parts).map(|(name, ms)| format!("{name:26}{ms:7.1} ms"));
+            details.extend(rows);
+            details.push(format!("{:26}{:7.1} ms", "capture to display", parts.iter().sum::<f64>()));
+        }
+        if let Some(stream) = stream {
+            details.push(format!(
+                "{} at {:.1} pictures a second, {:.1} Mbit/s",
+                stream.params.size,
+                self.recent.shown as f64 / seconds,
+                bits / seconds / 1e6
+            ));
+            details.push(format!("decoded by {} on {}", stream.backend.kind, stream.backend.device));
+        }
+        details.push(format!(
+            "{damaged:.1} % of pictures damaged; {} lost since the start",
+            self.lost.max(counters.frames_lost)
+        ));
+        details.push(format!("packets: {} mended, {} late", counters.fec_recovered, counters.datagrams_late));
+        let ms = self.freeze_max.as_secs_f64() * 1e3;
+        details.push(format!("longest time without a new picture {ms:.0} ms"));
+        self.recent = Recent { began: now, before: counters, ..Recent::default() };
+        Status { line, details }
+    }
+
+    fn line_in_words(&self, damaged: f64) -> String {
         let Held { line, computer } = self.recent.held;
         let (held, by) = if computer > line { (computer, "a computer") } else { (line, "the line") };
-        let held = if held < HELD_MIN { String::new() } else { format!("  held {} ms by {by}", held.as_millis()) };
-        let line = if link.streaming {
-            format!(
-                "{:.1} fps  {:.0} ms  {:.1} Mbit/s  loss {:.1} %  recovered {}  late {}  lost {}{held}",
-                self.recent.shown as f64 / seconds,
-                self.recent.latency.as_secs_f64() * 1e3,
-                bits / seconds / 1e6,
-                100.0 * loss,
-                counters.fec_recovered,
-                counters.datagrams_late,
-                counters.frames_lost
-            )
-        } else {
-            "waiting for the sender".to_owned()
+        let held = if held < HELD_MIN { String::new() } else { format!(", held up {} ms by {by}", held.as_millis()) };
+        let line = match damaged {
+            0.0 if held.is_empty() => return "line good".to_owned(),
+            0.0 => return held.trim_start_matches(", ").to_owned(),
+            ..=DAMAGED_FAIR => "fair",
+            _ => "poor",
         };
-        self.recent =
-            Recent { began: now, shown: 0, latency: self.recent.latency, held: Held::default(), before: counters };
-        line
+        format!("line {line}: {damaged:.0} % of pictures damaged{held}")
     }
 }
 
@@ -214,8 +332,9 @@ mod tests {
             clock_offset_us: Some(5_000),
             missing: Missing::default(),
         };
-        presentation.on_shown(&passed, at(55_000));
-        let report = presentation.report(&LinkSnapshot::default(), None, at(60_000), true);
+        let link = LinkSnapshot::default();
+        presentation.on_shown(&passed, &link, at(55_000));
+        let report = presentation.report(&link, None, Standing::default(), at(60_000), true);
         assert!(near(report.latency_us, 45_000), "{:?}", report.latency_us);
         let expected = [
             (Stage::Network, 12_000),
@@ -228,32 +347,81 @@ mod tests {
         for ((stage, percentiles), (wanted, us)) in report.stages_us.0.iter().zip(expected) {
             assert!(*stage == wanted && near(*percentiles, us), "{stage:?} {percentiles:?}");
         }
+        // The page in the window has all of the way, and its parts add up.
+        let status = presentation.status(&link, None, at(60_000));
+        assert_eq!(status.line, "Picture 45 ms behind, line good");
+        let rows = [
+            "camera and computer there    20.0 ms",
+            "line                         12.0 ms",
+            "wait for missing parts        1.0 ms",
+            "decoder here                 10.0 ms",
+            "display                       2.0 ms",
+            "capture to display           45.0 ms",
+        ];
+        assert_eq!(status.details[..rows.len()], rows);
+    }
+
+    const PASSED: Passed = Passed {
+        capture: Timestamp::from_us(0),
+        sent: Timestamp::from_us(0),
+        received: Timestamp::from_us(0),
+        released: Timestamp::from_us(0),
+        decoded: Timestamp::from_us(0),
+        inverse: Duration::ZERO,
+        stalled: Duration::ZERO,
+        clock_offset_us: None,
+        missing: Missing { blocks: 0, coarse: 0 },
+    };
+    const INTERVAL: Duration = Duration::from_millis(40);
+
+    fn link(streaming: bool, goodbye: u64, frames_lost: u64) -> LinkSnapshot {
+        let counters = ReceiverCounters { frames_lost, ..ReceiverCounters::default() };
+        LinkSnapshot { counters, streaming, goodbye, ..LinkSnapshot::default() }
+    }
+
+    /// Longest freeze and frames lost in a line written at `ms`.
+    fn line(presentation: &mut Presentation, link: &LinkSnapshot, ms: u64) -> (f64, u64) {
+        let report = presentation.report(link, None, Standing::default(), at(1_000 * ms), false);
+        (report.freeze_ms_max, report.frames_lost)
     }
 
     #[test]
-    fn a_standing_picture_is_a_freeze_and_a_pause_between_streams_is_not() {
-        let passed = Passed {
-            capture: at(0),
-            sent: at(0),
-            received: at(0),
-            released: at(0),
-            decoded: at(0),
-            inverse: Duration::ZERO,
-            stalled: Duration::ZERO,
-            clock_offset_us: None,
-            missing: Missing::default(),
-        };
+    fn a_standing_picture_is_a_freeze_and_a_pause_after_a_goodbye_is_not() {
         let mut presentation = Presentation::default();
-        let streaming = LinkSnapshot { streaming: true, ..LinkSnapshot::default() };
-        presentation.on_shown(&passed, at(0));
-        presentation.on_shown(&passed, at(40_000));
-        assert_eq!(presentation.report(&streaming, None, at(50_000), false).freeze_ms_max, 40.0);
-        assert_eq!(presentation.report(&streaming, None, at(540_000), false).freeze_ms_max, 500.0);
-        presentation.on_start();
-        presentation.on_shown(&passed, at(9_000_000));
-        let report = presentation.report(&streaming, None, at(9_000_000), true);
-        assert_eq!((report.freeze_ms_max, report.frames_shown), (40.0, 3));
+        let (streaming, gone) = (link(true, 0, 0), link(false, 1, 0));
+        presentation.on_start(1, INTERVAL);
+        presentation.on_shown(&PASSED, &streaming, at(0));
+        presentation.on_shown(&PASSED, &streaming, at(40_000));
+        assert_eq!(line(&mut presentation, &streaming, 50), (40.0, 0));
+        assert_eq!(line(&mut presentation, &streaming, 540), (500.0, 0));
+        // The last picture is still on its way to the screen when the goodbye comes.
+        presentation.on_shown(&PASSED, &gone, at(540_000));
+        assert_eq!(line(&mut presentation, &gone, 5_000), (500.0, 0));
+        presentation.on_start(2, INTERVAL);
+        let back = link(true, 1, 0);
+        presentation.on_shown(&PASSED, &back, at(9_000_000));
+        let report = presentation.report(&back, None, Standing::default(), at(9_000_000), true);
+        assert_eq!((report.freeze_ms_max, report.frames_lost, report.frames_shown), (500.0, 0, 4));
         assert_eq!(report.latency_us, Percentiles::default(), "without a clock offset there is no latency");
+    }
+
+    #[test]
+    fn an_outage_is_a_freeze_and_its_frames_are_lost_also_after_the_connection_has_timed_out() {
+        let mut presentation = Presentation::default();
+        presentation.on_start(1, INTERVAL);
+        presentation.on_shown(&PASSED, &link(true, 0, 5), at(1_000_000));
+        // The connection does not know yet; then it has timed out, and two frames that were under way are lost.
+        assert_eq!(line(&mut presentation, &link(true, 0, 5), 5_000), (4_000.0, 5));
+        assert_eq!(line(&mut presentation, &link(false, 0, 7), 8_000), (7_000.0, 5 + 174));
+        assert_eq!(line(&mut presentation, &link(false, 0, 7), 9_000), (8_000.0, 5 + 199));
+        // Somebody calls; no picture yet.
+        assert_eq!(line(&mut presentation, &link(true, 0, 7), 9_010), (8_010.0, 5 + 199));
+        presentation.on_start(2, INTERVAL);
+        assert_eq!(line(&mut presentation, &link(true, 0, 7), 10_000), (9_000.0, 5 + 224));
+        presentation.on_shown(&PASSED, &link(true, 0, 7), at(10_000_000));
+        assert_eq!(line(&mut presentation, &link(true, 0, 7), 10_010), (9_000.0, 5 + 224));
+        presentation.on_shown(&PASSED, &link(true, 0, 7), at(10_040_000));
+        assert_eq!(line(&mut presentation, &link(true, 0, 7), 10_050), (9_000.0, 5 + 224));
     }
 
     #[test]
@@ -275,40 +443,32 @@ mod tests {
                     clock_offset_us: None,
                     missing: Missing::default(),
                 };
-                presentation.on_shown(&passed, at(1_000 * shown));
+                presentation.on_shown(&passed, &streaming, at(1_000 * shown));
             }
-            let report = presentation.report(&streaming, None, at(1_000_000), true);
-            let line = presentation.status_line(&streaming, at(1_000_000));
-            let words = line.split("lost 0").last().unwrap_or_default().to_owned();
+            let report = presentation.report(&streaming, None, Standing::default(), at(1_000_000), true);
+            let line = presentation.status(&streaming, None, at(1_000_000)).line;
+            let words = line.strip_prefix("Picture, its delay not known yet, ").unwrap_or(&line).to_owned();
             (report.held_line_ms_max, report.held_computer_ms_max, words)
         };
-        assert_eq!(held([17, 22, 47, 52], 0), (0.0, 0.0, String::new()));
-        assert_eq!(held([17, 22, 127, 132], 0), (80.0, 0.0, "  held 80 ms by the line".to_owned()));
-        assert_eq!(held([17, 22, 127, 132], 80), (0.0, 80.0, "  held 80 ms by a computer".to_owned()));
-        assert_eq!(held([17, 22, 47, 112], 0), (0.0, 60.0, "  held 60 ms by a computer".to_owned()));
-        assert_eq!(held([17, 92, 117, 122], 0), (0.0, 70.0, "  held 70 ms by a computer".to_owned()));
+        assert_eq!(held([17, 22, 47, 52], 0), (0.0, 0.0, "line good".to_owned()));
+        assert_eq!(held([17, 22, 127, 132], 0), (80.0, 0.0, "held up 80 ms by the line".to_owned()));
+        assert_eq!(held([17, 22, 127, 132], 80), (0.0, 80.0, "held up 80 ms by a computer".to_owned()));
+        assert_eq!(held([17, 22, 47, 112], 0), (0.0, 60.0, "held up 60 ms by a computer".to_owned()));
+        assert_eq!(held([17, 92, 117, 122], 0), (0.0, 70.0, "held up 70 ms by a computer".to_owned()));
     }
 
     #[test]
-    fn the_line_covers_the_time_since_the_last_one() {
+    fn the_status_covers_the_time_since_the_last_one() {
         let mut presentation = Presentation::default();
-        let counters = ReceiverCounters {
-            frames_complete: 27,
-            frames_lost: 3,
-            datagrams_late: 7,
-            fec_recovered: 5,
-            bytes_received: 250_000,
-            ..Default::default()
+        let mut words = |complete, lost, ms: u64| {
+            let counters =
+                ReceiverCounters { frames_complete: complete, frames_lost: lost, ..ReceiverCounters::default() };
+            let link = LinkSnapshot { counters, streaming: true, ..LinkSnapshot::default() };
+            let line = presentation.status(&link, None, at(1_000 * ms)).line;
+            line.rsplit_once("yet, ").map(|(_, words)| words.to_owned())
         };
-        let link = LinkSnapshot { counters, clock_offset_us: None, streaming: true };
-        presentation.recent.shown = 27;
-        assert_eq!(
-            presentation.status_line(&link, at(1_000_000)),
-            "27.0 fps  0 ms  2.0 Mbit/s  loss 10.0 %  recovered 5  late 7  lost 3"
-        );
-        assert_eq!(
-            presentation.status_line(&link, at(2_000_000)),
-            "0.0 fps  0 ms  0.0 Mbit/s  loss 0.0 %  recovered 5  late 7  lost 3"
-        );
+        assert_eq!(words(27, 3, 1_000).as_deref(), Some("line poor: 10 % of pictures damaged"));
+        assert_eq!(words(127, 5, 2_000).as_deref(), Some("line fair: 2 % of pictures damaged"));
+        assert_eq!(words(157, 5, 3_000).as_deref(), Some("line good"));
     }
 }

@@ -49,5 +49,6 @@ pub fn resolve(cli: &Cli, config: &SenderConfig) -> Result<Option<Resolved>, Fai
     };
     let mut resolved = receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: Vec::new(), common })?;
     resolved.config.shared.mode = config.shared.mode.clone();
+    resolved.config.shared.peers.clone_from(&config.shared.peers);
     Ok(Some(resolved))
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
-use common::stats::{SenderReport, Stage, StageHistograms};
+use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
 use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
+use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
@@ -51,6 +52,8 @@ pub(crate) struct SenderLink {
     /// Of the connections that have ended, and of this one.
     black_holes: [u64; 2],
     ticks: u32,
+    /// When something came last, while somebody is connected.
+    heard: Option<Timestamp>,
     action: Option<Action>,
     watchdog: Option<Watchdog>,
 }
@@ -66,6 +69,7 @@ impl SenderLink {
             rtt_us: None,
             black_holes: [0; 2],
             ticks: 0,
+            heard: None,
             action: None,
             watchdog: None,
         }
@@ -163,6 +167,17 @@ impl SenderLink {
         }
     }
 
+    fn standing(&self) -> Standing {
+        let connected = self.heard.is_some_and(|heard| clock::now().since(heard) < HEARD_MAX);
+        let state = match self.heard {
+            None => CallState::Waiting,
+            Some(_) if !self.parts.session.is_streaming() => CallState::Connected,
+            Some(_) if connected => CallState::Streaming,
+            Some(_) => CallState::Silent,
+        };
+        Standing { unix_ms: clock::unix_ms(), state, connected }
+    }
+
     fn report(&self, is_final: bool) -> SenderReport {
         let counters = self.parts.session.stats();
         let gate = &self.parts.gate;
@@ -172,6 +187,7 @@ impl SenderLink {
             + gate.skipped.load(Ordering::Relaxed);
         let pixels = counters.frames_sent.max(1) as f64 * self.parts.info.size.pixels() as f64;
         SenderReport {
+            standing: self.standing(),
             frames_captured: gate.captured.load(Ordering::Relaxed),
             frames_sent: counters.frames_sent,
             frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
@@ -191,10 +207,12 @@ impl SenderLink {
 
 impl Link for SenderLink {
     fn on_connected(&mut self, _: &Peer, max_datagram: usize, now: Timestamp) {
+        self.heard = Some(now);
         self.parts.session.on_connected(now, max_datagram);
     }
 
     fn on_disconnected(&mut self, now: Timestamp) {
+        self.heard = None;
         self.parts.gate.set_open(false);
         self.black_holes = [self.black_holes.iter().sum(), 0];
         self.parts.session.on_disconnected(now);
@@ -204,10 +222,12 @@ impl Link for SenderLink {
     }
 
     fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        self.heard = Some(now);
         self.parts.session.on_control(message, now)
     }
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.heard = Some(now);
         self.parts.session.on_datagram(bytes, now);
         self.follow_target();
     }

@@ -1,7 +1,7 @@
 //! The one place where the daemons read time.
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::units::Timestamp;
 
@@ -15,6 +15,11 @@ fn origin() -> Instant {
 pub fn now() -> Timestamp {
     let origin = origin();
     Timestamp::from_us(Instant::now().duration_since(origin).as_micros().try_into().unwrap_or(u64::MAX))
+}
+
+/// The wall clock, milliseconds since 1970-01-01 UTC; for people and graphs, never to measure with.
+pub fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX)
 }
 
 /// How long it is until `when`; zero if it is past.

@@ -157,7 +157,7 @@ pub struct Peer {
 pub struct Display {
     /// `window[:fullscreen]`, `headless` or `y4m:PATH`. Default `window`.
     pub sink: Option<String>,
-    /// True if the line with frame rate, latency and bit rate is shown at start (a key toggles it). Default true.
+    /// True if the line about delay and losses is shown at start (a key toggles it). Default true.
     pub status_line: Option<bool>,
     /// Longest wait for the missing parts of a frame beyond its expected arrival, ms, 0 to 1000. Default:
     /// three quarters of a frame interval.

@@ -24,6 +24,7 @@ pub(crate) mod pcwt_encode;
 mod plane;
 mod pyramid;
 mod row;
+mod scale;
 mod short;
 mod simd;
 mod split_level;
@@ -43,6 +44,7 @@ use tile::TilePlace;
 pub(crate) use decoder::CpuDecoder;
 pub(crate) use encoder::CpuEncoder;
 pub(crate) use integers::IntegerCoder;
+pub use scale::Scaler;
 pub(crate) use transform::{integer_transform, open_transform};
 
 /// The processor as a device.

@@ -4,7 +4,10 @@ pub mod colour;
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod headless;
+mod keys;
+mod overlay;
 mod recorder;
+mod snapshot;
 mod text;
 mod window;
 mod x11;
@@ -17,6 +20,8 @@ use common::params::StreamParams;
 use common::units::FrameId;
 use kernels::Picture;
 
+use crate::report::Status;
+
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 pub use self::window::Window;
@@ -24,7 +29,7 @@ pub use self::window::Window;
 /// The text of `--help` about sinks.
 pub const HELP: &str = "\
 Sinks (--sink may be given several times):
-  window[:fullscreen]  a window; i toggles the line with frame rate and latency, Esc closes
+  window[:fullscreen]  a window; H lists its keys, Esc twice closes
   headless             show nothing, count and measure everything
   y4m:PATH             a Y4M file; a frame that never came is filled by the picture before it";
 
@@ -121,8 +126,11 @@ pub trait Sink {
     /// Shows the picture of frame `id`; ids only grow within a stream.
     fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError>;
 
-    /// One line about the stream, a few times a second.
-    fn status(&mut self, _line: &str) {}
+    /// What is known about the stream, once a second.
+    fn status(&mut self, _status: &Status) {}
+
+    /// What there is to say while no picture comes; none: pictures come. Called whenever that changes.
+    fn notice(&mut self, _notice: Option<&str>) {}
 
     /// Called every few milliseconds between pictures: the place to handle keys.
     fn poll(&mut self) -> Result<Wish, SinkError> {

@@ -1,61 +1,171 @@
-//! Text on a picture, with an 8x8 bitmap font.
+//! Text on a picture, in Noto Sans Mono.
 
-use font8x8::legacy::BASIC_LEGACY;
+use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 
-const GLYPH_SIDE: usize = 8;
-const WHITE: u32 = 0x00ff_ffff;
+/// Pixels of 0x00RRGGBB, row by row.
+pub(super) struct Canvas<'a> {
+    pub(super) pixels: &'a mut [u32],
+    pub(super) width: usize,
+}
 
-/// Darkens a strip along the bottom of `pixels` (0x00RRGGBB, `width` a row) and writes `line` (ASCII) on it, cut at
-/// the right edge. A picture too small for it stays as it is.
-pub(super) fn draw_line(pixels: &mut [u32], width: usize, line: &str) {
-    let height = pixels.len() / width.max(1);
-    let scale = (height / 360).max(1);
-    let strip = (GLYPH_SIDE + 4) * scale;
-    if height < 2 * strip {
-        return;
+/// Letters of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Letters {
+    raster: RasterHeight,
+    /// Pixels of the canvas for one of the raster, each way.
+    zoom: usize,
+}
+
+impl Letters {
+    /// Letters for a canvas of that height that can be read from where its pictures are looked at.
+    pub(super) fn for_height(height: usize) -> Self {
+        let wanted = height / 26;
+        let raster = match wanted {
+            ..20 => RasterHeight::Size16,
+            20..24 => RasterHeight::Size20,
+            24..32 => RasterHeight::Size24,
+            _ => RasterHeight::Size32,
+        };
+        Self { raster, zoom: (wanted / RasterHeight::Size32.val()).max(1) }
     }
-    let top = height - strip;
-    for pixel in &mut pixels[top * width..] {
-        *pixel = *pixel >> 2 & 0x003f_3f3f;
+
+    /// Pixels from one line to the next.
+    pub(super) fn line(self) -> usize {
+        self.raster.val() * self.zoom
     }
-    for (column, character) in line.chars().enumerate() {
-        let glyph = BASIC_LEGACY.get(character as usize).unwrap_or(&BASIC_LEGACY['?' as usize]);
-        let left = (2 + column * GLYPH_SIDE) * scale;
-        for y in 0..GLYPH_SIDE * scale {
-            let start = (top + 2 * scale + y) * width;
-            for x in 0..GLYPH_SIDE * scale {
-                if left + x < width && glyph[y / scale] >> (x / scale) & 1 == 1 {
-                    pixels[start + left + x] = WHITE;
+
+    fn column(self) -> usize {
+        get_raster_width(FontWeight::Regular, self.raster) * self.zoom
+    }
+
+    /// `text` in lines that fit a canvas of `width` pixels, broken between words where there are any.
+    pub(super) fn wrap(self, text: &str, width: usize) -> Vec<String> {
+        let columns = (width / self.column()).saturating_sub(2).max(1);
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split(' ') {
+            match lines.last_mut() {
+                Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines
+    }
+}
+
+impl Canvas<'_> {
+    pub(super) fn height(&self) -> usize {
+        self.pixels.len() / self.width.max(1)
+    }
+
+    /// Darkens all of it to a quarter.
+    pub(super) fn dim(&mut self) {
+        darken(self.pixels);
+    }
+
+    /// Darkens the rows from `top` that `lines` take, and writes them there in white from the left edge or, if `centred`,
+    /// in the middle. What does not fit is cut.
+    pub(super) fn write(&mut self, lines: &[String], letters: Letters, top: usize, centred: bool) {
+        let (width, height) = (self.width, self.height());
+        let margin = letters.line() / 4;
+        let bottom = (top + lines.len() * letters.line() + 2 * margin).min(height);
+        if top >= bottom {
+            return;
+        }
+        darken(&mut self.pixels[top * width..bottom * width]);
+        for (at, line) in lines.iter().enumerate() {
+            let free = width.saturating_sub(line.chars().count() * letters.column());
+            let left = if centred { free / 2 } else { letters.column() };
+            self.line(line, letters, left, top + margin + at * letters.line());
+        }
+    }
+
+    fn line(&mut self, text: &str, letters: Letters, left: usize, top: usize) {
+        let (width, height) = (self.width, self.height());
+        for (at, letter) in text.chars().enumerate() {
+            let glyph = |letter| get_raster(letter, FontWeight::Regular, letters.raster);
+            let Some(glyph) = glyph(letter).or_else(|| glyph('?')) else { continue };
+            let left = left + at * letters.column();
+            for (y, row) in glyph.rows().enumerate() {
+                for (x, &strength) in row.iter().enumerate().filter(|&(_, &strength)| strength > 0) {
+                    for y in top + y * letters.zoom..(top + (y + 1) * letters.zoom).min(height) {
+                        for x in left + x * letters.zoom..(left + (x + 1) * letters.zoom).min(width) {
+                            let pixel = &mut self.pixels[y * width + x];
+                            *pixel = towards_white(*pixel, strength);
+                        }
+                    }
                 }
             }
         }
     }
 }
 
+fn darken(pixels: &mut [u32]) {
+    for pixel in pixels {
+        *pixel = *pixel >> 2 & 0x003f_3f3f;
+    }
+}
+
+/// `pixel` with `strength` of 255 of white.
+fn towards_white(pixel: u32, strength: u8) -> u32 {
+    let strength = u32::from(strength);
+    let [_, red, green, blue] = pixel.to_be_bytes().map(|old| {
+        let old = u32::from(old);
+        (old + (255 - old) * strength / 255) as u8
+    });
+    u32::from_be_bytes([0, red, green, blue])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const GREY: u32 = 0x0080_8080;
+    const DARK: u32 = 0x0020_2020;
+
     #[test]
-    fn the_line_stays_in_its_strip_and_is_readable() {
-        let (width, height) = (40, 30);
-        let mut pixels = vec![0x0080_8080; width * height];
-        draw_line(&mut pixels, width, "I am longer than the picture");
-        assert!(pixels[..18 * width].iter().all(|&p| p == 0x0080_8080));
-        assert!(pixels[18 * width..].iter().all(|&p| p == 0x0020_2020 || p == WHITE));
-        // The stem of the I: glyph row 3 is 00011110 mirrored (bit 0 on the left).
-        let row = &pixels[(18 + 2 + 3) * width..][..width];
-        let stem: Vec<_> = (0..8).map(|x| row[2 + x] == WHITE).collect();
-        assert_eq!(stem, [false, false, true, true, false, false, false, false]);
+    fn lines_stay_in_their_strip_and_are_readable() {
+        let (width, height) = (100, 60);
+        let mut pixels = vec![GREY; width * height];
+        let letters = Letters::for_height(height);
+        let mut canvas = Canvas { pixels: &mut pixels, width };
+        canvas.write(&["I am longer than the picture".to_owned()], letters, 20, false);
+        let strip = 20 * width..(20 + 16 + 8) * width;
+        for (at, &pixel) in pixels.iter().enumerate() {
+            assert!(strip.contains(&at) || pixel == GREY, "pixel {at} is {pixel:x}");
+        }
+        // The I has a stem from its upper to its lower serif, nearly white on dark.
+        let left = letters.column();
+        let bright = |at: &&u32| **at > 0x00c0_c0c0;
+        let rows = pixels[24 * width..40 * width].chunks(width);
+        let stem = rows.filter(|row| row[left..left + letters.column()].iter().filter(bright).count() >= 1).count();
+        assert!((8..=14).contains(&stem), "{stem} rows of the I");
+        assert!(pixels[strip].iter().filter(|&&pixel| pixel == DARK).count() > 1_500, "the strip is dark");
     }
 
     #[test]
-    fn small_pictures_stay_as_they_are() {
-        for (width, height) in [(1, 1), (2, 3), (17, 20)] {
+    fn text_is_broken_between_words() {
+        let letters = Letters::for_height(0);
+        let width = (11 + 2) * letters.column();
+        assert_eq!(letters.wrap("Clara has been missing", width), ["Clara has", "been", "missing"]);
+        assert_eq!(letters.wrap("unbreakableword", width), ["unbreakableword"]);
+    }
+
+    #[test]
+    fn letters_grow_with_the_window() {
+        let lines = [1, 360, 720, 1080, 1440, 2160].map(|height| Letters::for_height(height).line());
+        assert_eq!(lines, [16, 16, 24, 32, 32, 64]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut() {
+        for (width, height) in [(1, 1), (2, 3), (17, 20), (0, 0)] {
             let mut pixels = vec![5; width * height];
-            draw_line(&mut pixels, width, "text");
-            assert!(pixels.iter().all(|&p| p == 5));
+            let mut canvas = Canvas { pixels: &mut pixels, width };
+            canvas.write(&["text".to_owned(), "more".to_owned()], Letters::for_height(height), 1, true);
+            canvas.write(&["text".to_owned()], Letters::for_height(height), 100, false);
         }
-        draw_line(&mut [], 0, "text");
     }
 }

@@ -1,15 +1,21 @@
 //! A window on an X11 display.
 
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use common::params::StreamParams;
-use common::units::FrameId;
-use kernels::Picture;
-use minifb::{Key, KeyRepeat, ScaleMode, WindowOptions};
+use common::units::{FrameId, Timestamp};
+use kernels::{Picture, Scaler};
+use minifb::{Key, KeyRepeat, MouseMode, ScaleMode, WindowOptions};
+use shell::clock;
 
 use super::colour::Converter;
+use super::keys::{Escape, Pointer};
+use super::overlay::Overlay;
+use super::text::Canvas;
 use super::x11::Display;
-use super::{Sink, SinkError, Wish, display_loss, text};
+use super::{Sink, SinkError, Wish, display_loss, snapshot};
+use crate::report::Status;
 
 /// Size until the stream's is known, pixels.
 const WAITING_SIZE: (usize, usize) = (1280, 720);
@@ -20,17 +26,30 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 pub struct Window {
     window: minifb::Window,
     display: Display,
+    /// Full screen, and its place and size before.
     fullscreen: bool,
+    place: ((isize, isize), (usize, usize)),
     converter: Option<Converter>,
-    pixels: Vec<u32>,
+    /// The picture as it came, or its mirror image.
+    picture: Vec<u32>,
     size: (usize, usize),
-    status: String,
-    status_shown: bool,
-    drawn: Instant,
+    mirrored: bool,
+    scaler: Scaler,
+    /// What is in the window, and its size.
+    frame: Vec<u32>,
+    frame_size: (usize, usize),
+    overlay: Overlay,
+    /// Whether the frame is no longer what should be in the window.
+    is_stale: bool,
+    drawn: Timestamp,
+    escape: Escape,
+    pointer: Pointer,
+    ends: bool,
+    saved: (Sender<String>, Receiver<String>),
 }
 
 impl Window {
-    /// Opens the window with a line that says it waits. `status_line`: whether the line stays once pictures come.
+    /// Opens the window. `status_line`: whether it has a line about the stream from the start.
     pub fn open(fullscreen: bool, status_line: bool) -> Result<Self, SinkError> {
         // minifb needs libX11 and a display; asking for the display first gives the better sentence.
         let display = Display::connect().map_err(|e| SinkError::NoDisplay(e.to_string()))?;
@@ -38,27 +57,36 @@ impl Window {
         let options = WindowOptions {
             resize: true,
             borderless: fullscreen,
-            scale_mode: ScaleMode::AspectRatioStretch,
+            // The frame always has the window's size.
+            scale_mode: ScaleMode::UpperLeft,
             ..WindowOptions::default()
         };
         let window =
             minifb::Window::new("Duet", size.0, size.1, options).map_err(|e| SinkError::NoDisplay(e.to_string()))?;
         display_loss::survive(&window);
         let mut opened = Self {
+            place: (window.get_position(), size),
             window,
             display,
-            fullscreen,
+            fullscreen: false,
             converter: None,
-            pixels: vec![0; size.0 * size.1],
+            picture: vec![0; size.0 * size.1],
             size,
-            status: "waiting for the sender   (i: this line, Esc: close)".to_owned(),
-            status_shown: status_line,
-            drawn: Instant::now(),
+            mirrored: false,
+            scaler: Scaler::new(size, size),
+            frame: Vec::new(),
+            frame_size: (0, 0),
+            overlay: Overlay::new(status_line),
+            is_stale: true,
+            drawn: clock::now(),
+            escape: Escape::default(),
+            pointer: Pointer::default(),
+            ends: false,
+            saved: channel(),
         };
         if fullscreen {
-            opened.display.fullscreen(opened.id()).map_err(|e| SinkError::Window(e.to_string()))?;
+            opened.toggle_fullscreen()?;
         }
-        text::draw_line(&mut opened.pixels, opened.size.0, &opened.status);
         opened.draw()?;
         Ok(opened)
     }
@@ -69,19 +97,80 @@ impl Window {
         self.window.get_window_handle() as usize as u32
     }
 
+    fn toggle_fullscreen(&mut self) -> Result<(), SinkError> {
+        self.fullscreen = !self.fullscreen;
+        let done = if self.fullscreen {
+            self.place = (self.window.get_position(), self.window.get_size());
+            self.display.fullscreen(self.id())
+        } else {
+            self.display.leave_fullscreen(self.id(), self.place)
+        };
+        done.map_err(|e| SinkError::Window(e.to_string()))
+    }
+
+    /// Makes the frame: the picture at the window's size, bars around it, texts on it.
+    fn compose(&mut self) {
+        let (width, height) = self.window.get_size();
+        if self.frame_size != (width, height) {
+            self.frame = vec![0; width * height];
+            self.frame_size = (width, height);
+        }
+        let inner = enlarged(self.size, self.frame_size);
+        if self.scaler.sizes() != (self.size, inner) {
+            self.scaler = Scaler::new(self.size, inner);
+        }
+        let (left, top) = ((width - inner.0) / 2, (height - inner.1) / 2);
+        self.frame[..top * width].fill(0);
+        self.frame[(top + inner.1) * width..].fill(0);
+        if inner.0 < width {
+            for row in self.frame[top * width..][..inner.1 * width].chunks_exact_mut(width) {
+                row[..left].fill(0);
+                row[left + inner.0..].fill(0);
+            }
+        }
+        self.scaler.scale(&self.picture, &mut self.frame, width, (left, top));
+        self.overlay.draw(&mut Canvas { pixels: &mut self.frame, width });
+        self.is_stale = false;
+    }
+
     fn draw(&mut self) -> Result<(), SinkError> {
-        let (width, height) = self.size;
-        self.window.update_with_buffer(&self.pixels, width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+        if self.is_stale || self.frame_size != self.window.get_size() {
+            self.compose();
+        }
+        let (width, height) = self.frame_size;
+        self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))?;
         check_display()?;
-        self.drawn = Instant::now();
-        self.handle_toggle();
-        Ok(())
+        self.drawn = clock::now();
+        self.handle_keys()
     }
 
     /// Keys pressed since the last update; every update forgets the ones before.
-    fn handle_toggle(&mut self) {
-        if self.window.is_key_pressed(Key::I, KeyRepeat::No) {
-            self.status_shown = !self.status_shown;
+    fn handle_keys(&mut self) -> Result<(), SinkError> {
+        for key in self.window.get_keys_pressed(KeyRepeat::No) {
+            let now = clock::now();
+            match key {
+                Key::H => self.overlay.keys_shown = !self.overlay.keys_shown,
+                Key::I => self.overlay.line_shown = !self.overlay.line_shown,
+                Key::D => self.overlay.details_shown = !self.overlay.details_shown,
+                Key::F => self.toggle_fullscreen()?,
+                Key::M => {
+                    self.mirrored = !self.mirrored;
+                    mirror(&mut self.picture, self.size.0);
+                }
+                Key::S => snapshot::save(self.picture.clone(), self.size.0, self.saved.0.clone()),
+                Key::Escape if self.escape.press(now) => self.ends = true,
+                Key::Escape => self.overlay.say("Press Esc again to end", now),
+                _ => continue,
+            }
+            self.is_stale = true;
+        }
+        Ok(())
+    }
+
+    fn look_at_pointer(&mut self, now: Timestamp) {
+        let place = self.window.get_unscaled_mouse_pos(MouseMode::Pass);
+        if let Some(visible) = self.pointer.look(place, now) {
+            self.window.set_cursor_visibility(visible);
         }
     }
 }
@@ -89,42 +178,61 @@ impl Window {
 impl Sink for Window {
     fn start(&mut self, params: &StreamParams) -> Result<(), SinkError> {
         let size = (params.size.width(), params.size.height());
-        if !self.fullscreen && self.size != size {
-            let (width, height) = fit(size, self.display.size());
-            self.display.resize(self.id(), width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+        if self.size != size || self.converter.is_none() {
+            if !self.fullscreen {
+                let (width, height) = fit(size, self.display.size());
+                self.display.resize(self.id(), width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+            }
+            self.size = size;
+            self.picture = vec![0; size.0 * size.1];
+            self.is_stale = true;
         }
-        self.size = size;
-        self.pixels = vec![0; size.0 * size.1];
         self.converter = Some(Converter::new(params.colour, params.size));
         Ok(())
     }
 
     fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
         if let Some(converter) = &mut self.converter {
-            converter.convert(picture, &mut self.pixels);
-            if self.status_shown {
-                text::draw_line(&mut self.pixels, self.size.0, &self.status);
+            converter.convert(picture, &mut self.picture);
+            if self.mirrored {
+                mirror(&mut self.picture, self.size.0);
             }
+            self.is_stale = true;
             self.draw()?;
         }
         Ok(())
     }
 
-    fn status(&mut self, line: &str) {
-        line.clone_into(&mut self.status);
+    fn status(&mut self, status: &Status) {
+        self.overlay.set_status(status);
+    }
+
+    fn notice(&mut self, notice: Option<&str>) {
+        self.is_stale |= self.overlay.set_notice(notice);
     }
 
     fn poll(&mut self) -> Result<Wish, SinkError> {
-        if self.drawn.elapsed() >= REDRAW_INTERVAL {
+        let now = clock::now();
+        self.is_stale |= self.overlay.expire(now);
+        while let Ok(said) = self.saved.1.try_recv() {
+            self.overlay.say(said, now);
+            self.is_stale = true;
+        }
+        if self.is_stale || self.frame_size != self.window.get_size() || now.since(self.drawn) >= REDRAW_INTERVAL {
             self.draw()?;
         } else {
             self.window.update();
             check_display()?;
-            self.handle_toggle();
+            self.handle_keys()?;
         }
-        let open = self.window.is_open() && !self.window.is_key_down(Key::Escape);
-        Ok(if open { Wish::Continue } else { Wish::Close })
+        self.look_at_pointer(now);
+        Ok(if self.window.is_open() && !self.ends { Wish::Continue } else { Wish::Close })
     }
+}
+
+/// Swaps left and right.
+fn mirror(pixels: &mut [u32], width: usize) {
+    pixels.chunks_exact_mut(width.max(1)).for_each(<[u32]>::reverse);
 }
 
 /// An error once the X server has gone.
@@ -134,15 +242,38 @@ fn check_display() -> Result<(), SinkError> {
 
 /// The largest size of the shape of `size` that is neither larger than it nor than the screen.
 fn fit(size: (usize, usize), screen: (usize, usize)) -> (usize, usize) {
+    let larger = size.0 > screen.0 || size.1 > screen.1;
+    if larger { enlarged(size, screen) } else { size }
+}
+
+/// The largest size of the shape of `size` that is not larger than `room`.
+fn enlarged(size: (usize, usize), room: (usize, usize)) -> (usize, usize) {
     let (width, height) = size;
-    let scale = (screen.0 as f64 / width as f64).min(screen.1 as f64 / height as f64).min(1.0);
-    let scaled = |side: usize| ((side as f64 * scale) as usize).max(1);
-    (scaled(width), scaled(height))
+    // The side that fills the room does so exactly.
+    let is_wide = width * room.1 >= height * room.0;
+    let fitted = if is_wide { (room.0, height * room.0 / width) } else { (width * room.1 / height, room.1) };
+    (fitted.0.max(1), fitted.1.max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fit;
+    use super::{enlarged, fit, mirror};
+
+    #[test]
+    fn pictures_fill_the_window_in_shape() {
+        assert_eq!(enlarged((1280, 720), (2560, 1440)), (2560, 1440));
+        assert_eq!(enlarged((1280, 720), (1000, 1000)), (1000, 562));
+        assert_eq!(enlarged((640, 480), (1920, 1080)), (1440, 1080));
+        assert_eq!(enlarged((16384, 1), (100, 100)), (100, 1));
+        assert_eq!(enlarged((1280, 720), (1, 1)), (1, 1));
+    }
+
+    #[test]
+    fn a_mirror_swaps_left_and_right() {
+        let mut pixels = [1, 2, 3, 4, 5, 6];
+        mirror(&mut pixels, 3);
+        assert_eq!(pixels, [3, 2, 1, 6, 5, 4]);
+    }
 
     #[test]
     fn large_pictures_are_fitted_to_the_screen_in_shape() {

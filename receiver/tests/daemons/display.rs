@@ -108,6 +108,14 @@ impl Display {
         })
     }
 
+    /// Presses the key for long enough that a window looks at it meanwhile.
+    pub(crate) fn tap(&self, window: Window, keysym: u32) {
+        self.key(KEY_PRESS_EVENT, window, keysym);
+        std::thread::sleep(LOOK);
+        self.key(KEY_RELEASE_EVENT, window, keysym);
+        std::thread::sleep(LOOK);
+    }
+
     /// What the keyboard sends when the key with this symbol goes down or up over the window.
     fn key(&self, kind: u8, window: Window, keysym: u32) {
         // A window that has closed meanwhile takes no key.

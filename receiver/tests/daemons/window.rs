@@ -11,18 +11,43 @@ fn start(display: &Display, pair: &Pair, sink: &str) -> Daemon {
     Daemon::start("receiver", command.args(["--sink", sink, "--backend", "cpu"]).env("DISPLAY", &display.name))
 }
 
+fn is_white(pixel: &u32) -> bool {
+    pixel.to_be_bytes()[1..].iter().all(|&channel| channel > 0xe0)
+}
+
+/// Presses Esc and waits for the question whether that is meant.
+fn press_escape_once(display: &Display, window: u32) {
+    let before = display.screenshot(window);
+    let rows = 24 * before.width;
+    let asked = || {
+        let shot = display.screenshot(window);
+        (shot.pixels[shot.pixels.len() - rows..] != before.pixels[before.pixels.len() - rows..]).then_some(())
+    };
+    display.press(window, ESCAPE, "a question", asked);
+}
+
+/// Presses Esc until the receiver ends: twice, unless the machine is slow.
+fn escape(display: &Display, window: u32, receiver: &mut Daemon) {
+    until("the end", || {
+        display.tap(window, ESCAPE);
+        (!receiver.is_running()).then_some(())
+    });
+}
+
 #[test]
-fn escape_ends_a_waiting_receiver() {
+fn escape_pressed_twice_ends_a_waiting_receiver() {
     let (display, pair) = (Display::start(800, 600), Pair::new());
     let mut receiver = start(&display, &pair, "window");
     let window = until("a window", || display.find("Duet"));
     let shot = until("a text on black", || {
         let shot = display.screenshot(window);
-        shot.pixels.contains(&0x00ff_ffff).then_some(shot)
+        shot.pixels.iter().any(is_white).then_some(shot)
     });
     assert_eq!((shot.width, shot.height), (800, 450), "the screen's width, in shape");
-    assert!(shot.pixels[..shot.width * 300].iter().all(|&p| p == 0));
-    display.press(window, ESCAPE, "the end", || (!receiver.is_running()).then_some(()));
+    assert!(shot.pixels[..shot.width * 150].iter().all(|&p| p == 0));
+    press_escape_once(&display, window);
+    assert!(receiver.is_running(), "one Esc only asks");
+    escape(&display, window, &mut receiver);
     receiver.wait().check(0, &[]);
 }
 
@@ -91,17 +116,21 @@ fn four_colours() -> Vec<u8> {
 
 /// Whether the middles of the quarters have their colours.
 fn shows_the_quarters(shot: &Screenshot) -> bool {
+    shows_the_quarters_dimmed(shot, 0)
+}
+
+/// The same, but as dark as `shift` bits less make it.
+fn shows_the_quarters_dimmed(shot: &Screenshot, shift: u32) -> bool {
     let (x, y) = (shot.width / 4, shot.height / 4);
     let middles = [(x, y), (3 * x, y), (x, 3 * y), (3 * x, 3 * y)];
-    middles
-        .iter()
-        .zip(QUARTERS)
-        .all(|(&(x, y), (_, wanted))| shot.rgb(x, y).iter().zip(wanted).all(|(got, wanted)| got.abs_diff(wanted) <= 4))
+    middles.iter().zip(QUARTERS).all(|(&(x, y), (_, wanted))| {
+        shot.rgb(x, y).iter().zip(wanted).all(|(got, wanted)| got.abs_diff(wanted >> shift) <= 4)
+    })
 }
 
 /// Whether white letters are in the strip at the bottom.
 fn shows_the_line(shot: &Screenshot) -> bool {
-    shot.pixels[(shot.height - 12) * shot.width..].contains(&0x00ff_ffff)
+    shot.pixels[(shot.height - 24) * shot.width..].iter().any(is_white)
 }
 
 #[test]
@@ -125,9 +154,51 @@ fn the_window_shows_what_was_sent_until_escape() {
     let line = || shows_the_line(&display.screenshot(window)).then_some(());
     display.press(window, LETTER_I, "the line again", line);
 
-    display.press(window, ESCAPE, "the end", || (!receiver.is_running()).then_some(()));
+    escape(&display, window, &mut receiver);
     receiver.wait().check(0, &[]);
     assert!(sender.is_running(), "a viewer that leaves must not end the sender");
     sender.terminate();
     sender.wait().check(0, &[]);
+}
+
+#[test]
+fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let clip = pair.folder.join("four.y4m");
+    std::fs::write(&clip, four_colours()).unwrap();
+    let source = format!("y4m:{}:loop", clip.display());
+    let start_sender = || {
+        let mut command = pair.sender();
+        Daemon::start("sender", command.args(["--source", &source, "--rate", "4M", "--backend", "cpu"]))
+    };
+    let receiver = start(&display, &pair, "window");
+    let sender = start_sender();
+    let window = until("a window", || display.find("Duet"));
+    let picture = || shows_the_quarters(&display.screenshot(window)).then_some(());
+    until("the picture", picture);
+
+    sender.kill();
+    let dead = || {
+        let shot = display.screenshot(window);
+        let middle = &shot.pixels[100 * shot.width..140 * shot.width];
+        (shows_the_quarters_dimmed(&shot, 2) && middle.iter().any(is_white)).then(|| middle.to_vec())
+    };
+    let said = until("a dimmed picture and a line", dead);
+    until("the next second in the line", || dead().filter(|now| *now != said));
+
+    let sender = start_sender();
+    until("the picture again", picture);
+    for daemon in [sender, receiver] {
+        daemon.terminate();
+        daemon.wait().check(0, &[]);
+    }
+    let lines = pair.folder.stats("receiver.jsonl");
+    let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
+    for state in ["waiting", "streaming", "silent"] {
+        assert!(states.contains(&state), "no line says {state}: {states:?}");
+    }
+    assert!(lines.is_sorted_by_key(|line| line["unix_ms"].as_u64().unwrap()));
+    assert!(lines.is_sorted_by_key(|line| line["freeze_ms_max"].as_f64().unwrap() as u64), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert!(last["frames_lost"].as_u64().unwrap() > 0 && last["freeze_ms_max"].as_f64().unwrap() > 1_000.0, "{last}");
 }

@@ -1,0 +1,161 @@
+//! What the window writes on the picture.
+
+use std::time::Duration;
+
+use common::units::Timestamp;
+
+use super::text::{Canvas, Letters};
+use crate::report::Status;
+
+/// How long a message stays.
+const MESSAGE: Duration = Duration::from_secs(3);
+/// The keys, as `H` lists them.
+const KEYS: [&str; 8] = [
+    "H    this list",
+    "I    the line at the bottom",
+    "D    figures: where the time goes",
+    "F    full screen",
+    "M    mirror the picture",
+    "S    save the picture as a PNG file",
+    "Esc  end; press it twice",
+    "",
+];
+
+/// The texts, and which of them are shown.
+#[derive(Debug, Default)]
+pub(super) struct Overlay {
+    pub(super) line_shown: bool,
+    pub(super) details_shown: bool,
+    pub(super) keys_shown: bool,
+    status: Status,
+    /// What there is to say while no picture comes.
+    notice: Option<String>,
+    message: Option<(String, Timestamp)>,
+}
+
+impl Overlay {
+    /// Nothing but the line, if that is wanted.
+    pub(super) fn new(line_shown: bool) -> Self {
+        Self { line_shown, ..Self::default() }
+    }
+
+    /// What is known of the stream.
+    pub(super) fn set_status(&mut self, status: &Status) {
+        self.status.clone_from(status);
+    }
+
+    /// Says `notice` over a dimmed picture; none: the picture is alive. True if that is new.
+    pub(super) fn set_notice(&mut self, notice: Option<&str>) -> bool {
+        let is_new = self.notice.as_deref() != notice;
+        if is_new {
+            self.notice = notice.map(str::to_owned);
+        }
+        is_new
+    }
+
+    /// Says `text` for a moment.
+    pub(super) fn say(&mut self, text: impl Into<String>, now: Timestamp) {
+        self.message = Some((text.into(), now + MESSAGE));
+    }
+
+    /// Forgets the message when its time is over; true if it did.
+    pub(super) fn expire(&mut self, now: Timestamp) -> bool {
+        self.message.take_if(|(_, until)| *until <= now).is_some()
+    }
+
+    /// Draws everything that is shown.
+    pub(super) fn draw(&self, canvas: &mut Canvas<'_>) {
+        let (width, height) = (canvas.width, canvas.height());
+        let letters = Letters::for_height(height);
+        let strip = letters.line() + letters.line() / 2;
+        if let Some(notice) = &self.notice {
+            canvas.dim();
+            let large = Letters::for_height(2 * height);
+            let lines = large.wrap(notice, width);
+            let top = (height / 2).saturating_sub(lines.len() * large.line() / 2);
+            canvas.write(&lines, large, top, true);
+        }
+        let mut page: Vec<String> = Vec::new();
+        if self.keys_shown {
+            page.extend(KEYS.map(str::to_owned));
+        }
+        if self.details_shown {
+            page.extend(self.status.details.iter().cloned());
+        }
+        if !page.is_empty() {
+            canvas.write(&page, letters, 0, false);
+        }
+        let bottom = height.saturating_sub(strip);
+        match (&self.message, &self.notice) {
+            (Some((message, _)), _) => canvas.write(std::slice::from_ref(message), letters, bottom, false),
+            // The figures of a stream that stands still are no news.
+            (None, Some(_)) => canvas.write(&["H lists the keys".to_owned()], letters, bottom, false),
+            (None, None) if self.line_shown && !self.status.line.is_empty() => {
+                canvas.write(std::slice::from_ref(&self.status.line), letters, bottom, false);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH: usize = 640;
+    const HEIGHT: usize = 360;
+    const GREY: u32 = 0x0080_8080;
+
+    fn drawn(overlay: &Overlay) -> Vec<u32> {
+        let mut pixels = vec![GREY; WIDTH * HEIGHT];
+        overlay.draw(&mut Canvas { pixels: &mut pixels, width: WIDTH });
+        pixels
+    }
+
+    fn white(pixels: &[u32]) -> usize {
+        pixels.iter().filter(|&&pixel| pixel > 0x00e0_e0e0).count()
+    }
+
+    #[test]
+    fn a_notice_dims_the_picture_and_stands_in_its_middle_until_it_is_taken_back() {
+        let mut overlay = Overlay::new(true);
+        overlay.set_status(&Status { line: "Picture 43 ms behind, line good".to_owned(), details: Vec::new() });
+        let before = drawn(&overlay);
+        assert!(before[..WIDTH * 300].iter().all(|&pixel| pixel == GREY), "the picture is as it was");
+
+        assert!(overlay.set_notice(Some("Clara has been missing for 3 s; calling again")));
+        assert!(!overlay.set_notice(Some("Clara has been missing for 3 s; calling again")));
+        let pixels = drawn(&overlay);
+        assert!(pixels[..WIDTH * 130].iter().all(|&pixel| pixel == 0x0020_2020), "dimmed");
+        assert!(white(&pixels[WIDTH * 150..WIDTH * 210]) > 200, "a text in the middle");
+        assert!(overlay.set_notice(Some("Clara has been missing for 4 s; calling again")));
+        assert!(drawn(&overlay) != pixels, "the seconds count");
+
+        assert!(overlay.set_notice(None));
+        assert!(drawn(&overlay) == before);
+    }
+
+    #[test]
+    fn a_message_takes_the_place_of_the_line_for_a_moment() {
+        let mut overlay = Overlay::new(false);
+        assert_eq!(white(&drawn(&overlay)), 0);
+        let at = Timestamp::from_us(5_000_000);
+        overlay.say("Press Esc again to end", at);
+        assert!(white(&drawn(&overlay)[WIDTH * 330..]) > 100);
+        assert!(!overlay.expire(at + Duration::from_secs(2)));
+        assert!(overlay.expire(at + MESSAGE));
+        assert_eq!(white(&drawn(&overlay)), 0);
+    }
+
+    #[test]
+    fn pages_of_keys_and_figures_stand_at_the_top() {
+        let mut overlay = Overlay::new(false);
+        overlay.set_status(&Status { line: String::new(), details: vec!["line    12.0 ms".to_owned(); 3] });
+        overlay.details_shown = true;
+        let details = white(&drawn(&overlay));
+        overlay.keys_shown = true;
+        let pixels = drawn(&overlay);
+        assert!(details > 100 && white(&pixels) > details + 500);
+        assert!(pixels[WIDTH * 300..].iter().all(|&pixel| pixel == GREY));
+    }
+}
