@@ -7,6 +7,7 @@ mod congestion;
 mod error;
 mod probing;
 mod socket;
+mod twice;
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use common::config::{Controller, Peer, PublicKey};
 use common::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac::HMAC_SHA256;
@@ -28,6 +29,7 @@ use self::congestion::{Demand, INITIAL_RTT};
 pub(crate) use self::error::QuicError;
 pub(crate) use self::probing::Probing;
 pub(crate) use self::socket::buffer_sizes;
+use self::twice::Twice;
 use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
@@ -109,8 +111,13 @@ impl Endpoint {
         };
         let mut endpoint_config = EndpointConfig::new(Arc::new(stable.reset));
         endpoint_config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(stable.connection_ids)));
+        let runtime = Arc::new(quinn::TokioRuntime);
+        let mut socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
+        if !listens {
+            socket = Arc::new(Twice(socket));
+        }
         let mut inner =
-            quinn::Endpoint::new(endpoint_config, server, socket, Arc::new(quinn::TokioRuntime)).map_err(failed)?;
+            quinn::Endpoint::new_with_abstract_socket(endpoint_config, server, socket, runtime).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
             .map_err(|e| setup(&e))?;
         let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
