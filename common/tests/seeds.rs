@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use call::Call;
-use common::netsim::{Bottleneck, Bursts, NetConditions, Pauses, Random, Scenario};
+use common::netsim::{Bottleneck, Bursts, HEADERS_BYTES, NetConditions, Pauses, Random, Scenario};
 use common::protection::Protection;
 use common::session::ReceiverOptions;
 use common::units::Bitrate;
@@ -59,7 +59,8 @@ fn conditions(random: &mut Random) -> NetConditions {
     }
     if random.chance(0.2) {
         let rate = Bitrate::from_bps(1_000_000 + random.below(8_000_000));
-        conditions.bottleneck = Some(Bottleneck { rate, queue: ms(10 + random.below(200)), overhead_bytes: 28 });
+        conditions.bottleneck =
+            Some(Bottleneck { rate, queue: ms(10 + random.below(200)), overhead_bytes: HEADERS_BYTES });
     }
     if random.chance(0.1) {
         conditions.datagram_max = 600 + random.below(700) as usize;

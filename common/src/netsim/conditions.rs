@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::pauses::Pauses;
 use crate::units::Bitrate;
 
+/// Bytes of IPv4 and UDP around a datagram, which take their time on a line, too.
+pub const HEADERS_BYTES: usize = 28;
+
 /// How bad one direction of a network is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetConditions {
@@ -78,12 +81,12 @@ impl NetConditions {
 
     /// The same network behind a line of `rate` whose queue holds what takes `queue` to send.
     pub const fn limited(self, rate: Bitrate, queue: Duration) -> Self {
-        Self { bottleneck: Some(Bottleneck { rate, queue, overhead_bytes: 28 }), ..self }
+        Self { bottleneck: Some(Bottleneck { rate, queue, overhead_bytes: HEADERS_BYTES }), ..self }
     }
 
     /// The same network behind a policer of `rate` that lets through at once what takes `burst` at that rate.
     pub const fn policed(self, rate: Bitrate, burst: Duration) -> Self {
-        Self { policer: Some(Bottleneck { rate, queue: burst, overhead_bytes: 28 }), ..self }
+        Self { policer: Some(Bottleneck { rate, queue: burst, overhead_bytes: HEADERS_BYTES }), ..self }
     }
 
     /// The longest that a datagram can take if no other holds it up behind the bottleneck.

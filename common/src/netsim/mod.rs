@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use self::conditions::{Bottleneck, Bursts, NetConditions, Scenario};
+pub use self::conditions::{Bottleneck, Bursts, HEADERS_BYTES, NetConditions, Scenario};
 pub use self::pauses::Pauses;
 pub use self::random::Random;
 use crate::units::Timestamp;
@@ -129,6 +129,11 @@ impl Network {
             }
             self.deliver(datagram, &conditions, left);
         }
+    }
+
+    /// Returns how long what has entered by `now` takes to leave the bottleneck.
+    pub fn queue(&self, now: Timestamp) -> Duration {
+        self.free_at.saturating_sub(now.since(self.start))
     }
 
     /// The next datagram that has arrived by `now`.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::netsim::{Bursts, NetConditions, Pauses, Scenario, lines};
+use common::netsim::{Bursts, HEADERS_BYTES, NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
 use crate::measured::Measured;
@@ -210,7 +210,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
     let narrowing =
         Scenario::table(&[(ms(0), line(50_000_000)), (third, line(5_000_000)), (two_thirds, line(50_000_000))]);
     // 1500 and 1280 bytes of IPv4.
-    let of_size = |bytes: usize| NetConditions { datagram_max: bytes - 28, ..FAR };
+    let of_size = |bytes: usize| NetConditions { datagram_max: bytes - HEADERS_BYTES, ..FAR };
     let smaller = Scenario::table(&[(ms(0), of_size(1_500)), (length / 2, of_size(1_280))]);
     let back = ms(checks::CABLE_BACK as u64);
     let cut = |path: NetConditions, span| {

@@ -37,6 +37,8 @@ pub(crate) struct Measured {
     pub(crate) capacity: f64,
     /// Bits a second that came from the sender, by seconds since the scenario's begin.
     pub(crate) rates: Vec<f64>,
+    /// Queueing delay of each datagram on the line from the sender, ms.
+    pub(crate) queueing_ms: Vec<f64>,
     /// Largest growth of the daemons' memory since the scenario's begin, bytes: sender and receiver.
     pub(crate) growth: [u64; 2],
     /// Largest memory of the daemons, bytes: sender and receiver.

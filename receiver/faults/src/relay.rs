@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use common::netsim::{NetConditions, NetCounters, Network, Scenario};
+use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenario};
 use common::units::Timestamp;
 use socket2::SockRef;
 
@@ -49,8 +49,10 @@ pub struct Passed {
     pub there: NetCounters,
     /// And of those back.
     pub back: NetCounters,
-    /// Bytes that came from who dials in each [`SLICE`] since the start.
+    /// Bytes that came from who dials in each [`SLICE`] since the start, with the headers of IP and UDP.
     pub bytes: Vec<u64>,
+    /// When each datagram from who dials came, and how long it takes through the queue of the line.
+    pub(crate) queueing: Vec<(Timestamp, Duration)>,
 }
 
 impl Passed {
@@ -60,6 +62,13 @@ impl Passed {
         let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
         let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
         seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect()
+    }
+
+    /// Queueing delay, ms, of each datagram that came from who dials in the time given, which begins `from` after the relay.
+    pub(crate) fn queueing_ms(&self, from: Duration, length: Duration) -> Vec<f64> {
+        let begin = Timestamp::default() + from;
+        let within = |at: &Timestamp| *at >= begin && at.since(begin) < length;
+        self.queueing.iter().filter(|(at, _)| within(at)).map(|(_, delay)| 1e3 * delay.as_secs_f64()).collect()
     }
 }
 
@@ -168,6 +177,7 @@ impl Relay {
             target,
             tap,
             bytes: Vec::new(),
+            queueing: Vec::new(),
         };
         relay.forwarder = Some(std::thread::spawn(move || forwarder.run(&queue)));
         Ok(relay)
@@ -262,6 +272,7 @@ struct Forwarder {
     target: SocketAddr,
     tap: Tap,
     bytes: Vec<u64>,
+    queueing: Vec<(Timestamp, Duration)>,
 }
 
 impl Forwarder {
@@ -277,7 +288,7 @@ impl Forwarder {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let [there, back] = self.networks.map(|network| network.counters());
-                    return Passed { there, back, bytes: self.bytes };
+                    return Passed { there, back, bytes: self.bytes, queueing: self.queueing };
                 }
             }
             let now = since(self.began);
@@ -302,9 +313,13 @@ impl Forwarder {
                 if way == Way::There {
                     let slice = (at.as_us() / SLICE.as_micros() as u64) as usize;
                     self.bytes.resize(self.bytes.len().max(slice + 1), 0);
-                    self.bytes[slice] += bytes.len() as u64;
+                    self.bytes[slice] += (bytes.len() + HEADERS_BYTES) as u64;
                 }
-                self.networks[way as usize].push(bytes, at);
+                let network = &mut self.networks[way as usize];
+                network.push(bytes, at);
+                if way == Way::There {
+                    self.queueing.push((at, network.queue(at)));
+                }
             }
             Event::Rebind(socket, number) => (self.back, self.back_number) = (socket, number),
             Event::Begin(scenarios) => {

@@ -140,6 +140,14 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     }
     if case.route == Route::Relay {
         run.rates = passed.rates(scene_began, length);
+        run.queueing_ms = passed.queueing_ms(scene_began, length);
+        if run.capacity < run.rate_told {
+            run.notes.push(format!(
+                "{:.0} % of the line, queueing delay p95 {:.0} ms",
+                1e2 * run.rate(1, run.rates.len()) / run.capacity,
+                measured::percentile(&run.queueing_ms, 0.95)
+            ));
+        }
     }
     run.black_holes = measured::black_holes(&setup.file("sender-0.jsonl"));
     run.queues_p99 = measured::queues_p99(&setup.file("sender-0.jsonl"), &setup.file("receiver-0.jsonl"));
