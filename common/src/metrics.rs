@@ -106,6 +106,7 @@ impl Metrics for SenderReport {
             frames_captured,
             frames_sent,
             frames_dropped,
+            frames_damaged,
             bytes_sent,
             bits_per_pixel,
             rate_target_bps,
@@ -120,6 +121,11 @@ impl Metrics for SenderReport {
         page.counter("duet_sender_frames_captured_total", "Pictures taken from the source.", *frames_captured);
         page.counter("duet_sender_frames_sent_total", "Frames of which all datagrams left.", *frames_sent);
         page.counter("duet_sender_frames_dropped_total", "Pictures not coded or not sent whole.", *frames_dropped);
+        page.counter(
+            "duet_sender_frames_damaged_total",
+            "Pictures of the source that could not be used.",
+            *frames_damaged,
+        );
         page.counter("duet_sender_bytes_sent_total", "Bytes of all datagrams.", *bytes_sent);
         page.gauge("duet_sender_bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
         page.gauge(

@@ -211,6 +211,8 @@ pub struct SenderReport {
     pub frames_sent: u64,
     /// Pictures not coded, or frames not sent whole, because newer ones came or nobody listened.
     pub frames_dropped: u64,
+    /// Pictures of the source that could not be used, such as damaged JPEGs; among those dropped.
+    pub frames_damaged: u64,
     /// Bytes of all datagrams.
     pub bytes_sent: u64,
     /// Coded bits per pixel of the frames sent.
@@ -331,7 +333,7 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
-             black_holes backend device stages_us final unix_ms state connected",
+             black_holes frames_damaged backend device stages_us final unix_ms state connected",
         );
         check_keys(
             &ReceiverReport::default(),

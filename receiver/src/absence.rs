@@ -35,7 +35,7 @@ struct Last {
 impl Absence {
     /// Nobody is there yet. `peers` may call, or are called; see `mode`.
     pub fn new(peers: &[Peer], mode: &LinkMode, now: Timestamp) -> Self {
-        Self { peers: peers.to_vec(), dials: matches!(mode, LinkMode::Dial(_)), began: now, last: None }
+        Self { peers: peers.to_vec(), dials: mode.dials(), began: now, last: None }
     }
 
     /// A picture of stream number `stream`, with a frame every `interval`, is shown.

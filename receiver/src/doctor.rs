@@ -3,11 +3,9 @@
 use common::config::ReceiverConfig;
 use kernels::DeviceInfo;
 use serde_json::{Value, json};
-use shell::doctor::{Check, Status};
+use shell::doctor::{self, Check};
 use shell::exit::Failure;
-use shell::identity::Identity;
 
-use crate::decode;
 use crate::sink::{self, SinkSpec};
 
 /// Lists the devices that can decode, one a line or as a JSON array.
@@ -38,57 +36,33 @@ fn device_json(device: &DeviceInfo) -> Value {
 
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.
 pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
-    let results = [
-        ("identity", identity(config)),
-        ("peers", peers(config)),
-        ("backend", backend(config)),
-        ("sink", sinks_open(sinks)),
-    ];
-    let mut checks: Vec<_> = results.iter().map(|(name, result)| check(name, result)).collect();
-    checks.push(shell::doctor::tuning(&config.shared));
-    if as_json {
-        println!("{}", json!(checks));
-    } else {
-        for Check { name, status, detail, advice } in &checks {
-            println!("{:4} {name}: {detail}", format!("{status:?}").to_lowercase());
-            if let Some(advice) = advice {
-                println!("       {advice}");
-            }
-        }
+    let mut checks = doctor::shared(&config.shared);
+    checks.push(Check::of("sink", sinks_open(sinks)));
+    doctor::print(&checks, as_json)
+}
+
+/// Fails if a run would end at once whatever network and devices do.
+pub fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
+    if config.shared.peers.is_empty() {
+        return Err(Failure::usage(crate::NO_PEER));
     }
-    results.into_iter().find_map(|(_, result)| result.err()).map_or(Ok(()), Err)
+    doctor::configured(&config.shared)?;
+    files(config, sinks)
 }
 
-fn check(name: &'static str, result: &Result<String, Failure>) -> Check {
-    let (status, detail) = match result {
-        Ok(detail) => (Status::Ok, detail.clone()),
-        Err(failure) => (Status::Fail, failure.message.clone()),
-    };
-    Check { name, status, detail, advice: None }
-}
-
-fn identity(config: &ReceiverConfig) -> Result<String, Failure> {
-    let path = shell::cli::identity_path(&config.shared)?;
-    let identity = Identity::load(&path)?;
-    Ok(format!("{} ({})", identity.public_key(), path.display()))
-}
-
-fn peers(config: &ReceiverConfig) -> Result<String, Failure> {
-    match config.shared.peers.as_slice() {
-        [] => Err(Failure::usage(crate::NO_PEER)),
-        peers => Ok(format!("{} may send", peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>().join(", "))),
-    }
-}
-
-fn backend(config: &ReceiverConfig) -> Result<String, Failure> {
-    let backend = decode::probe(config.shared.backend, config.shared.device.as_deref())?;
-    Ok(format!("{} on {}: {}", backend.kind, backend.device, backend.reason))
+/// Fails if a file that receiving writes cannot be written.
+pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
+    let sinks = sinks.iter().filter_map(SinkSpec::file);
+    sinks.chain(config.pictures_file.as_deref()).try_for_each(doctor::writable)
 }
 
 /// Only a window is opened: opening a file would empty it.
 fn sinks_open(sinks: &[SinkSpec]) -> Result<String, Failure> {
-    for spec in sinks.iter().filter(|spec| matches!(spec, SinkSpec::Window { .. })) {
-        drop(sink::open(spec, false, true).map_err(Failure::device)?);
+    for spec in sinks {
+        match spec.file() {
+            Some(path) => doctor::writable(path)?,
+            None => drop(sink::open(spec, false, true).map_err(Failure::device)?),
+        }
     }
     Ok(format!("{} in use", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))
 }

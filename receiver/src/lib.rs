@@ -33,7 +33,7 @@ use common::units::Bitrate;
 use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
-use shell::link::{HangUp, LinkOptions, LiveRate, Waker};
+use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -62,6 +62,9 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     let shared = &config.shared;
     if shared.peers.is_empty() {
         return Err(Failure::usage(NO_PEER));
+    }
+    if shared.mode == LinkMode::DialNobody {
+        return Err(Failure::usage(NOBODY));
     }
     let options = LinkOptions {
         mode: shared.mode.clone(),
@@ -119,7 +122,7 @@ pub fn run_over(
     let (shown, shown_queue) = mpsc::channel();
     let view = Arc::new(Mutex::new(LinkView::default()));
 
-    let dials = matches!(shared.mode, LinkMode::Dial(_));
+    let dials = shared.mode.dials();
     let session =
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let network = {

@@ -32,8 +32,11 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         }
         Command::Identity => shell::cli::print_identity(&resolved.config.shared),
         Command::Devices { json } => doctor::print_devices(json),
+        Command::Doctor { .. } if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),
+        Command::Check if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Check => {
+            doctor::configured(&resolved.config, &resolved.sinks)?;
             println!("the configuration is right");
             Ok(())
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
 
-use crate::source::{SourceSpec, cameras};
+use crate::source::{self, SourceSpec, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
 pub fn print_devices(as_json: bool) {
@@ -58,8 +58,30 @@ fn device_json(device: &DeviceInfo) -> Value {
 /// Checks what sending needs, prints each outcome and what to do about it; a failed check decides the exit code.
 pub fn examine(config: &SenderConfig, spec: &SourceSpec, as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
-    checks.push(camera(spec));
+    checks.push(match spec {
+        SourceSpec::File { .. } => Check::of("source", file(config, spec)),
+        _ => camera(spec),
+    });
     doctor::print(&checks, as_json)
+}
+
+/// Fails if a run would end at once whatever network and devices do.
+pub fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(), Failure> {
+    if config.shared.peers.is_empty() {
+        return Err(Failure::usage(crate::run::NO_PEER));
+    }
+    doctor::configured(&config.shared)?;
+    file(config, spec).map(drop)
+}
+
+/// Reads the beginning of the file that `spec` names, if it names one. Standard input is left for a run.
+fn file(config: &SenderConfig, spec: &SourceSpec) -> Result<String, Failure> {
+    let SourceSpec::File { path, .. } = spec else { return Ok(String::new()) };
+    if path.as_os_str() == "-" {
+        return Ok("standard input".to_owned());
+    }
+    let info = source::open(spec, config)?.info();
+    Ok(format!("{}: {} at {} frames a second", path.display(), info.size, info.frame_rate.as_f64()))
 }
 
 fn camera(spec: &SourceSpec) -> Check {

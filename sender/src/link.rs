@@ -83,6 +83,9 @@ impl SenderLink {
     /// Writes the last line of statistics.
     pub(crate) fn report_final(&mut self) {
         let report = self.report(true);
+        if report.frames_damaged > 0 {
+            tracing::warn!("{} damaged pictures of the source were skipped", report.frames_damaged);
+        }
         self.parts.stats.write(&report);
     }
 
@@ -181,16 +184,18 @@ impl SenderLink {
     fn report(&self, is_final: bool) -> SenderReport {
         let counters = self.parts.session.stats();
         let gate = &self.parts.gate;
+        let damaged = gate.skipped.load(Ordering::Relaxed);
         let dropped_early = self.parts.pictures.dropped()
             + self.parts.coded.dropped()
             + gate.unwanted.load(Ordering::Relaxed)
-            + gate.skipped.load(Ordering::Relaxed);
+            + damaged;
         let pixels = counters.frames_sent.max(1) as f64 * self.parts.info.size.pixels() as f64;
         SenderReport {
             standing: self.standing(),
             frames_captured: gate.captured.load(Ordering::Relaxed),
             frames_sent: counters.frames_sent,
             frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
+            frames_damaged: damaged,
             bytes_sent: counters.bytes_sent,
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.parts.session.rate_target().as_bps(),

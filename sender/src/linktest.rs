@@ -1,6 +1,6 @@
 //! `--link-test`: what a line carries, and what pictures to expect of it, in words.
 
-use common::config::{DEFAULT_PORT, SenderConfig};
+use common::config::{SenderConfig, with_port};
 use common::frame::FrameSize;
 use common::linktest::{Measured, RateChoice, choices, recommended};
 use common::units::{Bitrate, FrameRate};
@@ -14,7 +14,9 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
     if config.shared.peers.is_empty() {
         return Err(Failure::usage(NO_PEER));
     }
-    let address = with_port(target)?;
+    let address = with_port(target).ok_or_else(|| {
+        Failure::usage(format!("`{target}` is not an address to test: write HOST or HOST:PORT, such as home.example"))
+    })?;
     println!("testing the line to {address}, up to 20 seconds");
     let (peer, measured) = shell::linktest::run(&config.shared, &address)?;
     let (size, frame_rate) = asked(config, spec)?;
@@ -37,27 +39,6 @@ fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRa
     let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
     let rate = rate.or(config.frame_rate).or(FrameRate::new(30, 1));
     Ok((size, rate.ok_or_else(|| Failure::usage("no frame rate"))?))
-}
-
-/// `HOST:PORT` from `HOST[:PORT]`; an IPv6 address with a port is in brackets.
-fn with_port(target: &str) -> Result<String, Failure> {
-    let wrong = || {
-        Failure::usage(format!("`{target}` is not an address to test: write HOST or HOST:PORT, such as home.example"))
-    };
-    if target.is_empty() || target.contains(char::is_whitespace) {
-        return Err(wrong());
-    }
-    if target.parse::<std::net::Ipv6Addr>().is_ok() {
-        return Ok(format!("[{target}]:{DEFAULT_PORT}"));
-    }
-    match target.rsplit_once(':') {
-        None => Ok(format!("{target}:{DEFAULT_PORT}")),
-        Some((_, rest)) if rest.ends_with(']') => Ok(format!("{target}:{DEFAULT_PORT}")),
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
-            Ok(target.to_owned())
-        }
-        Some(_) => Err(wrong()),
-    }
 }
 
 fn report(peer: &str, measured: &Measured, size: FrameSize, frame_rate: FrameRate) -> String {
@@ -134,24 +115,6 @@ mod tests {
     use common::stats::Percentiles;
 
     use super::*;
-
-    #[test]
-    fn a_target_has_a_port_of_its_own_or_the_usual_one() {
-        for (target, address) in [
-            ("home.example", "home.example:4820"),
-            ("home.example:5000", "home.example:5000"),
-            ("192.0.2.7", "192.0.2.7:4820"),
-            ("2001:db8::7", "[2001:db8::7]:4820"),
-            ("[2001:db8::7]", "[2001:db8::7]:4820"),
-            ("[2001:db8::7]:5000", "[2001:db8::7]:5000"),
-        ] {
-            assert_eq!(with_port(target).unwrap(), address);
-        }
-        for wrong in ["", "a b", "home:", "home:0", "home:99999", ":4820"] {
-            let failure = with_port(wrong).unwrap_err();
-            assert!(failure.code() == 2 && failure.message.contains("HOST:PORT"), "{failure}");
-        }
-    }
 
     #[test]
     fn the_report_says_what_to_set() {

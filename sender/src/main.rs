@@ -4,6 +4,8 @@
 
 use std::process::ExitCode;
 
+use common::config::SenderConfig;
+use receiver::cli::Resolved;
 use sender::cli::{Cli, resolve};
 use sender::devices;
 use shell::cli::Command;
@@ -28,9 +30,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
                 return sender::linktest::run(&config, &spec, target);
             }
             signals::serve();
-            match sender::both::resolve(cli, &config)? {
+            match receiving(cli, &config)? {
                 Some(receiving) => sender::both::run(&config, &spec, &receiving, cli.common.frames),
-                None if config.shared.share_port => Err(Failure::usage(ONE_PORT)),
                 None => sender::run(&config, &spec, cli.common.frames),
             }
         }
@@ -39,11 +40,27 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             devices::print_devices(json);
             Ok(())
         }
-        Command::Doctor { json } => devices::examine(&config, &spec, json),
+        Command::Doctor { json } => {
+            if let Some(receiving) = receiving(cli, &config)? {
+                receiver::doctor::files(&receiving.config, &receiving.sinks)?;
+            }
+            devices::examine(&config, &spec, json)
+        }
         Command::Check => {
-            sender::both::resolve(cli, &config)?;
+            devices::configured(&config, &spec)?;
+            if let Some(receiving) = receiving(cli, &config)? {
+                receiver::doctor::files(&receiving.config, &receiving.sinks)?;
+            }
             println!("the configuration is right");
             Ok(())
         }
+    }
+}
+
+/// What is received over the same connection, if anything is.
+fn receiving(cli: &Cli, config: &SenderConfig) -> Result<Option<Resolved>, Failure> {
+    match sender::both::resolve(cli, config)? {
+        None if config.shared.share_port => Err(Failure::usage(ONE_PORT)),
+        receiving => Ok(receiving),
     }
 }

@@ -12,7 +12,7 @@ use kernels::{EncodeError, Encoder, PictureRef, Target, open_encoder};
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
-use shell::link::{LinkOptions, LiveRate, Waker};
+use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -73,6 +73,9 @@ impl Sending {
         let shared = &config.shared;
         if shared.peers.is_empty() {
             return Err(Failure::usage(NO_PEER));
+        }
+        if shared.mode == LinkMode::DialNobody {
+            return Err(Failure::usage(NOBODY));
         }
         // Before anything is opened: a daemon without a key ends at once.
         Identity::load(&shell::cli::identity_path(shared)?)?;
@@ -145,7 +148,7 @@ impl Sending {
             rate: rate.clone(),
             backend,
             stats,
-            dials: matches!(shared.mode, LinkMode::Dial(_)),
+            dials: shared.mode.dials(),
             one_stream: frames_max.is_some() || spec.is_finite(),
         });
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })

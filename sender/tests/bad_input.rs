@@ -88,7 +88,9 @@ fn check(arguments: &[&str], output: &Output, code: i32, says: &str) {
 }
 
 fn with_peer<'a>(source: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["--peer", PEER, "--source", source, "--backend", "cpu"], more].concat()
+    // Somebody to call, where nothing else is said.
+    let to: &[&str] = if more.contains(&"--listen") { &[] } else { &["--to", "127.0.0.1"] };
+    [&["--peer", PEER, "--source", source, "--backend", "cpu"], to, more].concat()
 }
 
 #[test]
@@ -100,7 +102,8 @@ fn flags() {
     home.check(&["--frames", "0"], 2, "--frames");
     home.check(&["--frames", "many"], 2, "--frames");
     home.check(&["--rate", "fast"], 2, "20M");
-    home.check(&["--to", "nowhere"], 2, "HOST:PORT");
+    home.check(&["--to", "no where"], 2, "HOST:PORT");
+    home.check(&["--peer", PEER, "--source", "pattern"], 2, "there is nobody to call: give --to HOST");
     home.check(&["--listen", "home:4820"], 2, "IP:PORT");
     home.check(&["--backend", "cuda"], 2, "`opencl`");
     home.check(&["--peer", "secret"], 2, "44 characters");
@@ -121,8 +124,39 @@ fn configuration() {
     let path = home.write("sender.toml", b"[video\n");
     home.check(&["check", "--config", &path], 2, "line 1");
     let path = home.write("sender.toml", b"[codec]\nrate = \"20M\"\n");
-    assert_eq!(home.run(&["check", "--config", &path]).status.code(), Some(0));
+    let right = ["check", "--config", &path, "--peer", PEER, "--to", "home.example"];
+    assert_eq!(home.run(&right).status.code(), Some(0));
     home.check(&["check", "--config", &path, "--rate", "x"], 2, "codec.rate");
+}
+
+#[test]
+fn check_and_doctor_say_what_a_run_would_fail_with() {
+    let home = Home::new();
+    let own = String::from_utf8(home.run(&["identity"]).stdout).unwrap();
+    let own = own.trim();
+    let shared = home.write("shared.toml", b"[network]\nshare_port = true\n");
+    for command in ["check", "doctor"] {
+        home.check(&[command, "--to", "127.0.0.1", "--source", "pattern"], 2, "no machine may");
+        home.check(&[command, "--to", "127.0.0.1", "--source", "pattern", "--peer", own], 2, "this machine's own");
+        home.check(&[command, "--source", "pattern", "--peer", PEER], 2, "there is nobody to call");
+        let with = |source, more: &[&str]| {
+            let arguments = [&[command], with_peer(source, more).as_slice()].concat();
+            arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>()
+        };
+        let fails = |arguments: Vec<String>, code, says| {
+            home.check(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), code, says);
+        };
+        fails(with("y4m:/nowhere.y4m", &[]), 2, "/nowhere.y4m: No such file");
+        fails(with("pattern", &["--stats", "/nowhere/stats"]), 2, "/nowhere/stats");
+        fails(with("pattern", &["--config", &shared]), 2, "--also-receive");
+    }
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let doctor = |more: &[&str], says: &str| {
+        home.check(&[&["doctor", "--peer", PEER, "--source", "pattern"], more].concat(), 4, says)
+    };
+    doctor(&["--listen", &address], "in use");
+    doctor(&["--to", "nowhere.invalid"], "the address of nowhere.invalid:4820 cannot be found");
 }
 
 #[test]
@@ -176,7 +210,7 @@ fn devices() {
     let empty = home.path("vendors");
     std::fs::create_dir(&empty).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_sender"))
-        .args(["--peer", PEER, "--source", "pattern:size=64x64", "--backend", "opencl"])
+        .args(["--peer", PEER, "--to", "127.0.0.1", "--source", "pattern:size=64x64", "--backend", "opencl"])
         .env("HOME", &home.0)
         .env("DUET_LOG", "off")
         .env("OCL_ICD_VENDORS", &empty)

@@ -16,8 +16,8 @@ pub struct CommonFlags {
     /// Configuration file (TOML)
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Dial this address
-    #[arg(long, global = true, value_name = "HOST:PORT", conflicts_with = "listen")]
+    /// Dial this address; without a port, 4820
+    #[arg(long, global = true, value_name = "HOST[:PORT]", conflicts_with = "listen")]
     pub to: Option<String>,
     /// Wait for the other side at this address
     #[arg(long, global = true, value_name = "IP:PORT")]

@@ -1,12 +1,17 @@
 //! `doctor`: is everything here that streaming needs?
 
-use common::config::SharedConfig;
+use std::fs::File;
+use std::net::{TcpListener, ToSocketAddrs};
+use std::path::Path;
+
+use common::config::{LinkMode, SharedConfig};
 use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
 use crate::exit::Failure;
 use crate::identity::Identity;
-use crate::{cli, quic};
+use crate::link::NOBODY;
+use crate::{cli, outlet, quic};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,18 +36,94 @@ pub struct Check {
     pub detail: String,
     /// Advice, if there is any.
     pub advice: Option<String>,
+    /// What a run would end with.
+    #[serde(skip)]
+    pub failure: Option<Failure>,
 }
 
 impl Check {
     /// The outcome of one check.
     pub fn new(name: &'static str, status: Status, detail: impl Into<String>, advice: Option<String>) -> Self {
-        Self { name, status, detail: detail.into(), advice }
+        Self { name, status, detail: detail.into(), advice, failure: None }
+    }
+
+    /// The outcome of something that a run does, too.
+    pub fn of(name: &'static str, result: Result<String, Failure>) -> Self {
+        match result {
+            Ok(detail) => Self::new(name, Status::Ok, detail, None),
+            Err(failure) => {
+                let detail = failure.message.clone();
+                Self { failure: Some(failure), ..Self::new(name, Status::Fail, detail, None) }
+            }
+        }
     }
 }
 
-/// Examines what both daemons need: identity, peers, socket buffers, a back end and its settings.
+/// Examines what both daemons need: identity, peers, an address, socket buffers, files, a back end and its settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
-    vec![identity(config), peers(config), buffers(config.socket_buffer_bytes), backend(config), tuning(config)]
+    let mut checks = vec![identity(config), peers(config), address(config), buffers(config.socket_buffer_bytes)];
+    if let Some(path) = &config.stats_file {
+        checks.push(Check::of("statistics", writable(path).map(|()| path.display().to_string())));
+    }
+    if let Some(metrics) = config.metrics {
+        let bound = TcpListener::bind(metrics).map(|_| format!("{metrics} is free"));
+        checks.push(Check::of("metrics", bound.map_err(|error| Failure::network(format!("{metrics}: {error}")))));
+    }
+    checks.extend([backend(config), tuning(config)]);
+    checks
+}
+
+/// Fails if a run with this configuration would end at once whatever the network and the devices do: it lacks somebody to call,
+/// lists this machine itself, or names a file that cannot be written. That nobody may connect is told by the caller.
+pub fn configured(config: &SharedConfig) -> Result<(), Failure> {
+    not_itself(config)?;
+    if config.mode == LinkMode::DialNobody {
+        return Err(Failure::usage(NOBODY));
+    }
+    config.stats_file.as_deref().map_or(Ok(()), writable)
+}
+
+/// Fails if this machine's own key is among those that may connect. Without a key there is nothing to compare.
+fn not_itself(config: &SharedConfig) -> Result<(), Failure> {
+    let Ok(own) = cli::identity_path(config).and_then(|path| Ok(Identity::load(&path)?.public_key())) else {
+        return Ok(());
+    };
+    match config.peers.iter().find(|peer| peer.key == own) {
+        None => Ok(()),
+        Some(peer) => Err(Failure::usage(format!(
+            "the key of the peer {} is this machine's own: put the one there that `identity` prints on the other machine",
+            peer.name
+        ))),
+    }
+}
+
+/// Fails if the file at `path` cannot be written; what it has stays. `-` is standard output.
+pub fn writable(path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    let opened = match path.exists() {
+        true => outlet::append(path).map(drop),
+        false => File::create_new(path).and_then(|_| std::fs::remove_file(path)),
+    };
+    opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+}
+
+/// The name to dial has an address, or the address to listen at is free.
+fn address(config: &SharedConfig) -> Check {
+    let result = match &config.mode {
+        LinkMode::DialNobody => Err(Failure::usage(NOBODY)),
+        LinkMode::Dial(target) => match target.to_socket_addrs().map(|mut found| found.next()) {
+            Ok(Some(found)) => Ok(format!("calls {target}, which is {}", found.ip())),
+            Ok(None) => Err(Failure::network(format!("{target} has no address"))),
+            Err(error) => Err(Failure::network(format!("the address of {target} cannot be found: {error}"))),
+        },
+        LinkMode::Listen(at) => match quic::is_free(*at) {
+            Ok(()) => Ok(format!("waits for calls at {at}")),
+            Err(error) => Err(Failure::network(error)),
+        },
+    };
+    Check::of("address", result)
 }
 
 fn identity(config: &SharedConfig) -> Check {
@@ -63,7 +144,7 @@ fn peers(config: &SharedConfig) -> Check {
             "run `identity` on the other machine and give what it prints as --peer KEY or in a [[peer]] section";
         return Check::new("peers", Status::Fail, "no machine may connect", Some(advice.to_owned()));
     }
-    Check::new("peers", Status::Ok, names.join(", "), None)
+    Check::of("peers", not_itself(config).map(|()| names.join(", ")))
 }
 
 fn buffers(bytes: usize) -> Check {
@@ -129,13 +210,13 @@ fn smallest_stream() -> Option<common::params::StreamParams> {
     })
 }
 
-/// Prints the checks, one a line with its advice below it or as a JSON array. A failed one is a failure: of the
-/// network kind for identity and sockets, of usage for peers, of a device otherwise.
+/// Prints the checks, one a line with its advice below it or as a JSON array. The first that failed is a failure: of the kind
+/// that a run would end with, or else of the network kind for identity and sockets, of usage for peers, of a device otherwise.
 pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
     if as_json {
         println!("{}", serde_json::to_string(checks).map_err(Failure::usage)?);
     } else {
-        for Check { name, status, detail, advice } in checks {
+        for Check { name, status, detail, advice, .. } in checks {
             println!("{:4} {name}: {detail}", format!("{status:?}").to_lowercase());
             if let Some(advice) = advice {
                 println!("       {advice}");
@@ -144,6 +225,9 @@ pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
     }
     let Some(failed) = checks.iter().find(|check| check.status == Status::Fail) else { return Ok(()) };
     let message = format!("{}: {}", failed.name, failed.detail);
+    if let Some(Failure { kind, .. }) = failed.failure {
+        return Err(Failure { kind, message });
+    }
     Err(match failed.name {
         "identity" | "socket buffers" => Failure::network(message),
         "peers" => Failure::usage(message),

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -157,11 +157,34 @@ fn write(out: &mut impl Write, mut bytes: &[u8]) -> io::Result<()> {
 
 /// Creates the file at `path`, emptying an old one. A pipe with a name is opened whether or not somebody reads it.
 pub fn create(path: &Path) -> io::Result<File> {
-    if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
-        // Opened for writing alone, it would wait for a reader.
-        return OpenOptions::new().read(true).write(true).open(path);
+    pipe(path).unwrap_or_else(|| File::create(path))
+}
+
+/// Opens the file at `path` to go on where it ends, and creates it where there is none. A last line that a killed program has
+/// left unended is ended. A pipe with a name is opened whether or not somebody reads it.
+pub fn append(path: &Path) -> io::Result<File> {
+    if let Some(pipe) = pipe(path) {
+        return pipe;
     }
-    File::create(path)
+    let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    let metadata = file.metadata()?;
+    // A device or terminal has no such line.
+    if metadata.is_file() && metadata.len() > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+/// The pipe with this name, if it is one.
+fn pipe(path: &Path) -> Option<io::Result<File>> {
+    let is_pipe = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
+    // Opened for writing alone, it would wait for a reader.
+    is_pipe.then(|| OpenOptions::new().read(true).write(true).open(path))
 }
 
 #[cfg(test)]
@@ -219,6 +242,20 @@ mod tests {
         let notes: Vec<u64> = read.iter().filter_map(|line| line.strip_suffix(" left out")?.parse().ok()).collect();
         assert_eq!(notes.iter().sum::<u64>(), left_out);
         assert_eq!((read.len() - notes.len()) as u64, 2_000 - left_out);
+    }
+
+    #[test]
+    fn what_a_file_has_is_kept_and_each_line_is_one_of_its_own() {
+        let path = std::env::temp_dir().join(format!("duet-append-{}", std::process::id()));
+        for (line, wanted) in [("1", "1"), ("2\n", "1\n2\n"), ("3\n", "1\n2\n3\n")] {
+            append(&path).unwrap().write_all(line.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
+        }
+        create(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
+        std::fs::remove_file(&path).unwrap();
+        append(Path::new("/dev/null")).unwrap();
+        append(Path::new("/dev/full")).unwrap();
     }
 
     #[test]

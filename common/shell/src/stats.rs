@@ -1,5 +1,6 @@
 //! Where statistics go: a file of JSON lines, one object a second and a last one, and the metrics page.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -20,9 +21,9 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Creates the file and begins to serve the page, as far as they are asked for.
+    /// Opens the file, which goes on where it ended, and begins to serve the page, as far as they are asked for.
     pub fn open(config: &SharedConfig) -> Result<Self, Failure> {
-        let file = StatsFile::create(config.stats_file.as_deref())?;
+        let file = StatsFile::append(config.stats_file.as_deref())?;
         Ok(Self { file, page: config.metrics.map(MetricsPage::serve).transpose()? })
     }
 
@@ -53,11 +54,20 @@ struct Open {
 impl StatsFile {
     /// Creates the file at `path`, emptying an old one; without a path, lines go nowhere. `-` is standard output.
     pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
+        Self::open(path, outlet::create)
+    }
+
+    /// The same, but goes on where the file ends.
+    pub fn append(path: Option<&Path>) -> Result<Self, Failure> {
+        Self::open(path, outlet::append)
+    }
+
+    fn open(path: Option<&Path>, opened: fn(&Path) -> io::Result<File>) -> Result<Self, Failure> {
         let open = |path: &Path| {
             let file = if path.as_os_str() == "-" {
                 io::stdout().as_fd().try_clone_to_owned().map(Into::into)
             } else {
-                outlet::create(path)
+                opened(path)
             };
             let outlet = file
                 .and_then(|file| Outlet::start("statistics", file, None))

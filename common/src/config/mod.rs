@@ -14,5 +14,5 @@ pub use parse::{parse_receiver, parse_sender};
 pub use public_key::{InvalidPublicKey, PublicKey};
 pub use resolve::{
     BackendChoice, Controller, DEFAULT_PORT, LinkMode, Peer, ReceiverConfig, SenderConfig, SharedConfig,
-    parse_frame_rate, parse_size, resolve_receiver, resolve_sender,
+    parse_frame_rate, parse_size, resolve_receiver, resolve_sender, with_port,
 };

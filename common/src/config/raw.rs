@@ -109,8 +109,8 @@ pub struct Network {
     /// `dial` (connect to `address`) or `listen` (wait at `address`). Default: the sender dials, the receiver
     /// listens.
     pub mode: Option<String>,
-    /// `HOST:PORT` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling, else
-    /// `127.0.0.1:4820`; `0.0.0.0:4820` when listening.
+    /// `HOST[:PORT]` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling; `[::]:4820`, which
+    /// hears IPv4 and IPv6, when listening.
     pub address: Option<String>,
     /// Never send video faster than this, whatever `[codec] rate` or `--rate` ask (sender only). Default: no limit.
     pub rate_max: Option<String>,
@@ -147,7 +147,7 @@ pub struct Peer {
     pub name: Option<String>,
     /// The 44 characters that `identity` prints on that machine. Required.
     pub public_key: Option<String>,
-    /// Its `HOST:PORT`, dialled in `dial` mode unless `[network] address` is set.
+    /// Its `HOST[:PORT]`, dialled in `dial` mode unless `[network] address` is set.
     pub address: Option<String>,
 }
 

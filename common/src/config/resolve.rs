@@ -1,7 +1,7 @@
 //! Raw structs to checked values.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -108,8 +108,17 @@ pub enum BackendChoice {
 pub enum LinkMode {
     /// Connect to this `HOST:PORT`.
     Dial(String),
+    /// Connect, but nobody has said whom to.
+    DialNobody,
     /// Wait at this address.
     Listen(SocketAddr),
+}
+
+impl LinkMode {
+    /// Returns true if this side makes the connection.
+    pub const fn dials(&self) -> bool {
+        matches!(self, Self::Dial(_) | Self::DialNobody)
+    }
 }
 
 /// A machine that may connect.
@@ -223,20 +232,38 @@ fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool
         if dials_by_default { [("dial", true), ("listen", false)] } else { [("listen", false), ("dial", true)] };
     if choice("network.mode", &network.mode, &modes)? {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
-        let address = network.address.as_ref().or_else(of_peer).cloned();
-        let address = address.unwrap_or_else(|| format!("127.0.0.1:{DEFAULT_PORT}"));
-        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-        if port.is_none_or(|(_, port)| port.parse::<u16>().is_err() || port == "0") {
-            let message = format!("`{address}` is not an address to dial: write HOST:PORT, such as home.example:4820");
-            return Err(value("network.address", message));
-        }
-        return Ok(LinkMode::Dial(address));
+        let Some(address) = network.address.as_ref().or_else(of_peer) else { return Ok(LinkMode::DialNobody) };
+        return with_port(address).map(LinkMode::Dial).ok_or_else(|| {
+            let message =
+                format!("`{address}` is not an address to dial: write HOST or HOST:PORT, such as home.example:4820");
+            value("network.address", message)
+        });
     }
-    let address = network.address.clone().unwrap_or_else(|| format!("0.0.0.0:{DEFAULT_PORT}"));
+    let address = network.address.clone().unwrap_or_else(|| format!("[::]:{DEFAULT_PORT}"));
     address.parse().map(LinkMode::Listen).map_err(|_| {
-        let message = format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820");
+        let message =
+            format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820 or [::]:4820");
         value("network.address", message)
     })
+}
+
+/// Returns `HOST:PORT` for `HOST[:PORT]`, with [`DEFAULT_PORT`] where there is none and an IPv6 address in brackets; nothing
+/// for a text that is no such address.
+pub fn with_port(address: &str) -> Option<String> {
+    if address.is_empty() || address.contains(char::is_whitespace) {
+        return None;
+    }
+    if address.parse::<Ipv6Addr>().is_ok() {
+        return Some(format!("[{address}]:{DEFAULT_PORT}"));
+    }
+    match address.rsplit_once(':') {
+        None => Some(format!("{address}:{DEFAULT_PORT}")),
+        Some((_, rest)) if rest.ends_with(']') => Some(format!("{address}:{DEFAULT_PORT}")),
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
+            Some(address.to_owned())
+        }
+        Some(_) => None,
+    }
 }
 
 fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {

@@ -18,10 +18,10 @@ fn empty_files_give_the_defaults() {
     let config = sender("").unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(20_000_000));
     assert_eq!((config.chroma, config.codec), (Chroma::C420, CodecParams::default()));
-    assert_eq!(config.shared.mode, LinkMode::Dial("127.0.0.1:4820".to_owned()));
+    assert_eq!(config.shared.mode, LinkMode::DialNobody);
     let config = receiver("").unwrap();
     assert_eq!((config.latency_max, config.status_line), (None, true));
-    assert_eq!(config.shared.mode, LinkMode::Listen("0.0.0.0:4820".parse().unwrap()));
+    assert_eq!(config.shared.mode, LinkMode::Listen("[::]:4820".parse().unwrap()));
 }
 
 #[test]
@@ -55,6 +55,25 @@ fn every_key_is_read() {
     assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
 }
 
+#[test]
+fn an_address_to_dial_has_a_port_of_its_own_or_the_usual_one() {
+    for (target, address) in [
+        ("home.example", "home.example:4820"),
+        ("home.example:5000", "home.example:5000"),
+        ("192.0.2.7", "192.0.2.7:4820"),
+        ("2001:db8::7", "[2001:db8::7]:4820"),
+        ("[2001:db8::7]", "[2001:db8::7]:4820"),
+        ("[2001:db8::7]:5000", "[2001:db8::7]:5000"),
+    ] {
+        assert_eq!(with_port(target).as_deref(), Some(address));
+        let mode = sender(&format!("[network]\naddress = \"{target}\"")).unwrap().shared.mode;
+        assert_eq!(mode, LinkMode::Dial(address.to_owned()));
+    }
+    for wrong in ["", "a b", "home:", "home:0", "home:99999", ":4820"] {
+        assert_eq!(with_port(wrong), None, "{wrong}");
+    }
+}
+
 #[track_caller]
 fn check_refused(result: Result<impl std::fmt::Debug, ConfigError>, key: &str, says: &str) {
     let text = result.unwrap_err().to_string();
@@ -73,7 +92,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[compute]\nbackend = \"gpu\""), "compute.backend", "`opencl`");
     check_refused(sender("[compute]\ntune = \"always\""), "compute.tune", "`auto`, `off`");
     check_refused(sender("[network]\nmode = \"both\""), "network.mode", "`dial`, `listen`");
-    check_refused(sender("[network]\naddress = \"home\""), "network.address", "HOST:PORT");
+    check_refused(sender("[network]\naddress = \"my home\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`auto`, `off`");
     check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");

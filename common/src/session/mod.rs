@@ -32,10 +32,18 @@ pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, Sende
 use crate::wire::PROTOCOL_VERSION;
 use crate::wire::control::{ControlMessage, Role};
 
-/// The peer broke the protocol. The session has queued a Bye that says so; send it, then close the connection.
+/// The peer broke the protocol, or wants what this end does not give; the text is a sentence about it. The session has queued a
+/// Bye that says so; send it, then close the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the peer broke the protocol: {0}")]
+#[error("{0}")]
 pub struct ProtocolViolation(pub String);
+
+impl ProtocolViolation {
+    /// The peer broke the protocol in this way.
+    fn of(text: &str) -> Self {
+        Self(format!("the peer broke the protocol: {text}"))
+    }
+}
 
 fn hello(role: Role) -> ControlMessage {
     ControlMessage::Hello { version: PROTOCOL_VERSION, role }

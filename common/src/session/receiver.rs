@@ -168,11 +168,14 @@ impl ReceiverSession {
             (Phase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(&params) => {
-                self.violation(format!(
-                    "pictures of {} at {} a second are more than display.size_max there allows",
-                    params.size,
-                    params.frame_rate.as_f64()
-                ))?;
+                let stream = format!("pictures of {} at {} a second", params.size, params.frame_rate.as_f64());
+                let most = self.options.size_max.map(|size| size.to_string()).unwrap_or_default();
+                let text =
+                    format!("{stream} are more than size_max in [display] there takes, {most}: send smaller ones");
+                self.bye(ByeReason::Protocol(text));
+                return Err(ProtocolViolation(format!(
+                    "{stream} are more than size_max in [display] takes, {most}: raise it, or have smaller ones sent"
+                )));
             }
             (Phase::AwaitingWelcome, ControlMessage::Welcome { params, start_frame }) => {
                 self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
@@ -352,8 +355,9 @@ impl ReceiverSession {
     }
 
     fn violation(&mut self, text: String) -> Result<(), ProtocolViolation> {
-        self.bye(ByeReason::Protocol(text.clone()));
-        Err(ProtocolViolation(text))
+        let violation = ProtocolViolation::of(&text);
+        self.bye(ByeReason::Protocol(text));
+        Err(violation)
     }
 
     fn bye(&mut self, reason: ByeReason) {

@@ -431,8 +431,9 @@ impl SenderSession {
     }
 
     fn violation(&mut self, text: String) -> Result<(), ProtocolViolation> {
-        self.bye(ByeReason::Protocol(text.clone()));
-        Err(ProtocolViolation(text))
+        let violation = ProtocolViolation::of(&text);
+        self.bye(ByeReason::Protocol(text));
+        Err(violation)
     }
 
     fn bye(&mut self, reason: ByeReason) {

@@ -35,17 +35,21 @@ pub enum Y4mError {
 pub struct Y4mReader<R> {
     input: R,
     header: Y4mHeader,
+    /// Whether the file has 4:2:2, which is read as 4:4:4.
+    is_422: bool,
     frames: u64,
 }
 
 impl<R: BufRead> Y4mReader<R> {
-    /// Reads the header: 4:2:0, 4:4:4 or grey pictures of 8 or 10 bits of 1x1 to 16384x16384.
+    /// Reads the header: 4:2:0, 4:4:4 or grey pictures of 8 or 10 bits of 1x1 to 16384x16384; 4:2:2 of 8 bits, too, which are
+    /// read as 4:4:4, each sample of chroma twice.
     pub fn new(mut input: R) -> Result<Self, Y4mError> {
         let line = match read_line(&mut input)? {
             Line::Whole(line) => String::from_utf8(line).map_err(|_| Y4mError::NoHeader)?,
             Line::Cut(_) | Line::End => return Err(Y4mError::NoHeader),
         };
-        Ok(Self { input, header: parse(&line)?, frames: 0 })
+        let (header, is_422) = parse(&line)?;
+        Ok(Self { input, header, is_422, frames: 0 })
     }
 
     /// Returns what all pictures have in common.
@@ -68,20 +72,37 @@ impl<R: BufRead> Y4mReader<R> {
             }
             Line::Whole(_) | Line::Cut(_) => return Err(Y4mError::NoFrame(number)),
         }
-        let bytes = self.header.picture_bytes();
+        let (size, chroma_width) = (self.header.size, self.header.size.halved().width());
+        let bytes = match self.is_422 {
+            true => size.pixels() + 2 * chroma_width * size.height(),
+            false => self.header.picture_bytes(),
+        };
         data.clear();
         // Grows as bytes come, so that a header alone cannot ask for memory.
         let read = self.input.by_ref().take(bytes as u64).read_to_end(data)?;
         if read < bytes {
             return Err(Y4mError::Truncated(number));
         }
+        if self.is_422 {
+            widen_chroma(data, size);
+        }
         self.frames = number;
         Ok(true)
     }
 }
 
-/// What a header line says.
-fn parse(line: &str) -> Result<Y4mHeader, Y4mError> {
+/// Makes 4:4:4 planes of 4:2:2 ones.
+fn widen_chroma(data: &mut Vec<u8>, size: FrameSize) {
+    let (width, half) = (size.width(), size.halved().width());
+    let narrow = data.split_off(size.pixels());
+    for row in narrow.chunks_exact(half) {
+        let wide = row.iter().flat_map(|&sample| [sample; 2]);
+        data.extend(wide.take(width));
+    }
+}
+
+/// What a header line says, and whether its pictures are 4:2:2.
+fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     if words.next() != Some(MAGIC) {
         return Err(Y4mError::NoHeader);
@@ -110,19 +131,20 @@ fn parse(line: &str) -> Result<Y4mHeader, Y4mError> {
     let size = FrameSize::new(width, height).map_err(|error| Y4mError::Header(error.to_string()))?;
     let (chroma, depth) = match sampling {
         "420" | "420jpeg" | "420mpeg2" | "420paldv" => (Chroma::C420, BitDepth::Eight),
-        "444" => (Chroma::C444, BitDepth::Eight),
+        "444" | "422" => (Chroma::C444, BitDepth::Eight),
         "mono" => (Chroma::Grey, BitDepth::Eight),
         "420p10" => (Chroma::C420, BitDepth::Ten),
         "444p10" => (Chroma::C444, BitDepth::Ten),
         "mono10" => (Chroma::Grey, BitDepth::Ten),
         other => {
-            let message =
-                format!("its colour space is `C{other}`: only C420, C444 and Cmono with 8 or 10 bits can be used");
+            let message = format!(
+                "its colour space is `C{other}`: only C420, C444 and Cmono with 8 or 10 bits and C422 with 8 can be used"
+            );
             return Err(Y4mError::Header(message));
         }
     };
     let colour = ColourSpace { matrix: matrix.unwrap_or(default_matrix(size)), range };
-    Ok(Y4mHeader { size, rate, chroma, depth, colour })
+    Ok((Y4mHeader { size, rate, chroma, depth, colour }, sampling == "422"))
 }
 
 /// Width or height; a number beyond `u32` counts as its largest.
@@ -189,6 +211,18 @@ mod tests {
     }
 
     #[test]
+    fn samples_of_422_stand_twice() {
+        let bytes = b"YUV4MPEG2 W3 H2 F25:1 C422\nFRAME\nabcdefABCDwxyzFRAME\nabcdefABCDwxy".as_slice();
+        let mut reader = Y4mReader::new(bytes).unwrap();
+        assert_eq!(reader.header().chroma, Chroma::C444);
+        let mut data = Vec::new();
+        assert!(reader.read(&mut data).unwrap());
+        assert_eq!(data, b"abcdefAABCCDwwxyyz");
+        assert_eq!(data.len(), reader.header().picture_bytes());
+        assert!(matches!(reader.read(&mut data), Err(Y4mError::Truncated(2))));
+    }
+
+    #[test]
     fn a_truncated_file_names_the_frame() {
         let whole = b"YUV4MPEG2 W2 H2 C444\nFRAME\n123456789abcFRAME\n123456789abc";
         for cut in 21..whole.len() {
@@ -223,7 +257,7 @@ mod tests {
             ("YUV4MPEG2 W-4 H4\n", "width and height"),
             ("YUV4MPEG2 W H4\n", "width and height"),
             ("YUV4MPEG2 W4 H4 C420p12\n", "`C420p12`"),
-            ("YUV4MPEG2 W4 H4 C422\n", "`C422`"),
+            ("YUV4MPEG2 W4 H4 C422p10\n", "`C422p10`"),
             ("YUV4MPEG2 W4 H4 C444alpha\n", "`C444alpha`"),
             ("YUV4MPEG2 W4 H4 F0:1\n", "`0:1`"),
             ("YUV4MPEG2 W4 H4 F25\n", "`25`"),

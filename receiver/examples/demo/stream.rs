@@ -73,6 +73,9 @@ impl Run<'_> {
     pub(crate) fn stream(&self, programs: &Programs) -> Result<Streamed> {
         let file = |name: &str| self.out.join(format!("{}-{name}", self.backend));
         let (sender_stats, receiver_stats) = (file("sender.jsonl"), file("receiver.jsonl"));
+        for stats in [&sender_stats, &receiver_stats].into_iter().filter(|stats| stats.exists()) {
+            std::fs::remove_file(stats)?;
+        }
         let picture_file = file("received.y4m");
         let (sender_key, sender_identity) = fresh_identity(&file("sender.pem"))?;
         let (receiver_key, receiver_identity) = fresh_identity(&file("receiver.pem"))?;

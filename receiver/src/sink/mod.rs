@@ -13,7 +13,7 @@ mod window;
 mod x11;
 mod y4m;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use common::params::StreamParams;
@@ -59,6 +59,16 @@ impl SinkSpec {
             Self::Window { .. } => "window",
             Self::Headless => "headless",
             Self::Y4m(_) => "y4m",
+        }
+    }
+}
+
+impl SinkSpec {
+    /// The file that it writes, if it writes one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Y4m(path) => Some(path),
+            Self::Window { .. } | Self::Headless => None,
         }
     }
 }

@@ -55,6 +55,30 @@ fn no_peer() {
 }
 
 #[test]
+fn check_and_doctor_say_what_a_run_would_fail_with() {
+    let pair = Pair::new();
+    let (identity, own) = pair.folder.identity("receiver.pem");
+    let shared = pair.folder.join("shared.toml");
+    std::fs::write(&shared, "[network]\nshare_port = true\n").unwrap();
+    for command in ["check", "doctor"] {
+        let command = || {
+            let mut program = pair.receiver();
+            program.args([command, "--backend", "cpu"]);
+            program
+        };
+        run(command().args(["--sink", "headless"])).check(0, &[]);
+        run(command().args(["--sink", "y4m:/nonexistent/out.y4m"])).check(2, &["/nonexistent/out.y4m"]);
+        run(command().args(["--sink", "headless", "--peer", &own])).check(2, &["this machine's own"]);
+        run(command().args(["--sink", "headless", "--config"]).arg(&shared)).check(2, &["--also-receive"]);
+        let mut alone = receiver();
+        alone.args(["--listen", &pair.address, "--identity", &identity, "--sink", "headless", "check"]);
+        run(&mut alone).check(2, &["--peer KEY"]);
+    }
+    let _taken = UdpSocket::bind(&pair.address).unwrap();
+    run(pair.receiver().args(["doctor", "--sink", "headless", "--backend", "cpu"])).check(4, &["in use"]);
+}
+
+#[test]
 fn a_key_that_anybody_could_sign_for() {
     let pair = Pair::new();
     let zeros = format!("{}=", "A".repeat(43));

@@ -60,6 +60,19 @@ fn both_daemons_serve_their_statistics() {
 }
 
 #[test]
+fn a_start_keeps_the_statistics_of_the_one_before() {
+    let pair = Pair::new();
+    for starts in 1..=2 {
+        let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
+        receiving.says(&["listening"]);
+        receiving.terminate();
+        receiving.wait().check(0, &[]);
+        let finals = pair.folder.read("receiver.jsonl").matches("\"final\":true").count();
+        assert_eq!(finals, starts);
+    }
+}
+
+#[test]
 fn an_address_in_use_ends_the_daemon_with_a_sentence() {
     let pair = Pair::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

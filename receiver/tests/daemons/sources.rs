@@ -94,7 +94,7 @@ fn broken() -> Result<(), String> {
     // Also the last one, after which no picture comes that could count it.
     std::fs::write(&input, mjpeg(9, &[3, 4, 8])).unwrap();
     stream(&pair, &format!("mjpeg:{}", input.display())).check(0, &[]);
-    has(&last(&pair, "sender.jsonl"), &[("frames_sent", 6), ("frames_dropped", 3)])?;
+    has(&last(&pair, "sender.jsonl"), &[("frames_sent", 6), ("frames_dropped", 3), ("frames_damaged", 3)])?;
     has(&last(&pair, "receiver.jsonl"), &[("frames_complete", 6), ("frames_shown", 6)])?;
     assert_eq!(numbers(&pair.folder.join("out.y4m")), [0, 1, 2, 5, 6, 7]);
     Ok(())

@@ -176,6 +176,9 @@ fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
     let window = until("a window", || display.find("Duet"));
     let picture = || shows_the_quarters(&display.screenshot(window)).then_some(());
     until("the picture", picture);
+    let streams =
+        || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok()?.contains("streaming").then_some(());
+    until("a line of statistics about it", streams);
 
     sender.kill();
     let dead = || {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::dial::{Patience, accept_for_ever, dial_for_ever};
-use super::{Action, Link, LinkOptions, LinkState, TICK, Waker};
+use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
 use crate::limited;
@@ -60,6 +60,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
     let patience = Arc::new(Patience::new(link.silence_max()));
     let mut listener = None;
     match options.mode {
+        LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
             tokio::spawn(dial_for_ever(endpoint_options, address, sender.clone(), Arc::clone(&patience)));
         }

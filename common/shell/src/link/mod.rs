@@ -90,6 +90,10 @@ pub struct LinkState {
 /// Time between two calls of [`Link::on_tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
+/// What a program that shall dial says when nobody has told it whom.
+pub const NOBODY: &str = "there is nobody to call: give --to HOST, or an address in [network] or [[peer]]; to wait for a \
+                          call instead, give --listen IP:PORT";
+
 /// A rate that its owner changes while others read it.
 #[derive(Clone, Debug)]
 pub struct LiveRate(Arc<AtomicU64>);

@@ -51,6 +51,8 @@ pub(crate) enum QuicError {
     Closed(String),
     #[error("the other side has restarted")]
     Reset,
+    #[error("this side has closed it")]
+    ClosedHere,
     #[error("the address {address} cannot be reached: {message}")]
     Unreachable { address: String, message: String },
     #[error("the connection failed: {0}")]
@@ -77,9 +79,15 @@ impl QuicError {
             | Self::TimedOut
             | Self::Closed(_)
             | Self::Reset
+            | Self::ClosedHere
             | Self::Unreachable { .. }
             | Self::Other(_) => false,
         }
+    }
+
+    /// Returns true if this is what happens to everybody who is called now and then: a caller that gave up or began anew.
+    pub(crate) fn is_mishap(&self) -> bool {
+        matches!(self, Self::TimedOut | Self::Reset | Self::ClosedHere)
     }
 
     /// Returns true if this is what a person must mend, should it be true.

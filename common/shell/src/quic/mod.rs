@@ -89,10 +89,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// A socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::AddrInUse => QuicError::AddressInUse(address),
-            _ => QuicError::Socket { address, message: error.to_string() },
-        };
+        let failed = |error: io::Error| of_socket(address, &error);
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
         let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
         let stable = StableKeys::new(options, socket.local_addr().map_err(failed)?, listens)?;
@@ -227,7 +224,7 @@ impl Endpoint {
             }
             ConnectionError::Reset => QuicError::Reset,
             ConnectionError::TimedOut => QuicError::TimedOut,
-            ConnectionError::LocallyClosed => QuicError::Other("this side has closed it".to_owned()),
+            ConnectionError::LocallyClosed => QuicError::ClosedHere,
             ConnectionError::VersionMismatch => QuicError::NoCommonProtocol,
             ConnectionError::CidsExhausted => QuicError::Other(error.to_string()),
         }
@@ -243,6 +240,24 @@ fn alert(code: u64) -> Option<u8> {
     code.checked_sub(0x100).and_then(|alert| alert.try_into().ok())
 }
 
+/// Fails, with what a run would say, if a listener cannot have `address`. For `doctor`.
+pub(crate) fn is_free(address: SocketAddr) -> Result<(), QuicError> {
+    socket::bind(address).map(drop).map_err(|error| of_socket(address, &error))
+}
+
+/// Why there is no socket at `address`.
+fn of_socket(address: SocketAddr, error: &io::Error) -> QuicError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => QuicError::AddressInUse(address),
+        _ => QuicError::Socket { address, message: error.to_string() },
+    }
+}
+
+/// The address as people write it: a socket for both families has IPv4 addresses in IPv6's clothes.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
 /// A handshake that someone has begun.
 #[derive(Debug)]
 pub(crate) struct Incoming {
@@ -253,7 +268,7 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Who knocks.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.inner.remote_address()
+        canonical(self.inner.remote_address())
     }
 
     /// Returns true if the other side has proved that it receives at its address.
@@ -326,7 +341,7 @@ impl Connection {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.inner.remote_address()
+        canonical(self.inner.remote_address())
     }
 
     pub(crate) fn rtt(&self) -> Duration {

@@ -1,20 +1,16 @@
 //! UDP sockets with buffers for a frame's burst.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// A bound socket with buffers as large as the system gives, up to `bytes`.
+/// A bound socket with buffers as large as the system gives, up to `bytes`; see [`bind`].
 pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
+    let socket = bind(address)?;
     // A refusal shows in the sizes read back.
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
-    socket.bind(&address.into())?;
     let given = [("receive", "rmem", socket.recv_buffer_size()?), ("send", "wmem", socket.send_buffer_size()?)];
     for (name, limit, size) in given {
         if size < bytes {
@@ -27,10 +23,53 @@ pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
+/// A bound socket. At `[::]` it hears IPv4, too, and nothing else on a machine without IPv6.
+pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
+    match bind_at(address) {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && error.kind() != io::ErrorKind::AddrInUse => {
+            bind_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
+        }
+        result => result,
+    }
+}
+
+fn bind_at(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
 /// Sizes that the system gives a socket asked for `bytes`: receive and send. For `doctor`.
 pub(crate) fn buffer_sizes(bytes: usize) -> io::Result<(usize, usize)> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     let _ = socket.set_recv_buffer_size(bytes);
     let _ = socket.set_send_buffer_size(bytes);
     Ok((socket.recv_buffer_size()?, socket.send_buffer_size()?))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_listener_at_every_address_hears_both_families() {
+        let socket = open("[::]:0".parse().unwrap(), 1 << 16).unwrap();
+        let port = socket.local_addr().unwrap().port();
+        let hear = |from: &str, to: &str| {
+            let caller = UdpSocket::bind(from).unwrap();
+            caller.send_to(b"hello", format!("{to}:{port}")).unwrap();
+            let mut buffer = [0; 8];
+            assert_eq!(socket.recv_from(&mut buffer).unwrap().0, 5, "{to}");
+        };
+        hear("127.0.0.1:0", "127.0.0.1");
+        // A machine without IPv6 has heard what there is.
+        if UdpSocket::bind("[::1]:0").is_ok() {
+            hear("[::1]:0", "[::1]");
+        }
+    }
 }

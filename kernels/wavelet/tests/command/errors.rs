@@ -69,7 +69,7 @@ fn unusable_clips_are_named() {
     encode_fails(&folder, "head.y4m", &y4m(8, 8, "420jpeg", 0), &["no picture"]);
     encode_fails(&folder, "frame.y4m", &[&y4m(8, 8, "mono", 1)[..], b"FRAMF\n"].concat(), &["frame 2"]);
     for (header, words) in [
-        ("W8 H8 F30:1 C422", "C422"),
+        ("W8 H8 F30:1 C422p10", "C422p10"),
         ("W8 H8 F30:1 C420p12", "C420p12"),
         ("W8 H8 F30:1 C411", "colour space"),
         ("W8 H8 F0:1 C420", "frame rate"),
