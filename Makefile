@@ -44,6 +44,10 @@ protection: ## table of what parity is worth against random and bursty loss
 home-lines: ## table of the rate on lines and computers of homes, in virtual time (SEEDS=10 TRACES=FOLDER of mahimahi recordings)
 	cargo run --release --locked -p common --example home_lines
 
+.PHONY: prediction
+prediction: ## pictures and delay with prediction and without, over the same simulated lines; a table (FRAMES=240 RATE=3000000 SEED=1)
+	cargo run --release --locked -p receiver --example prediction
+
 .PHONY: agreement
 agreement: ## the codec on every OpenCL implementation here against the processor, Intel's from PyPI included; a table
 	@.ci/setup agreement

@@ -74,7 +74,7 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
     // Coded bytes that leave room for headers and parity.
     let (mut coded, mut frame) = (gross, make_frame(&layout, gross));
     for _ in 0..20 {
-        let protected = protector.protect(packets(&frame), loss, usize::MAX, usize::MAX, OVERHEAD);
+        let protected = protector.protect(packets(&frame), 0, loss, usize::MAX, usize::MAX, OVERHEAD);
         let sent: usize = protected.packets.iter().map(|packet| packet.bytes() + OVERHEAD).sum();
         coded = coded * gross / sent;
         frame = make_frame(&layout, coded);
@@ -90,7 +90,7 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
         let coarse: Vec<_> =
             packets.iter().filter(is_coarse).map(|packet| datagram(packet, &frame, FrameId(id))).collect();
         let began = Instant::now();
-        let protected = protector.protect(packets, loss, gross, usize::MAX, OVERHEAD);
+        let protected = protector.protect(packets, 0, loss, gross, usize::MAX, OVERHEAD);
         protecting.push(began.elapsed());
         tally.parity_share += protected.parity_wanted as f64 / gross as f64 / f64::from(frames);
         let count = protected.packets.len() as u32;
@@ -130,6 +130,7 @@ fn datagram(packet: &Packet, frame: &CodedFrame, id: FrameId) -> Vec<u8> {
         sequence: SequenceNumber(0),
         frame: id,
         steps: frame.header,
+        reference: 0,
         capture: Timestamp::from_us(0),
         sent_offset_us: 0,
         is_last: false,

@@ -195,6 +195,15 @@ impl ReceivedFrame {
         true
     }
 
+    /// Takes the blocks `range` away, as if they had not come.
+    pub fn forget(&mut self, range: Range<usize>) {
+        for slot in self.slots.get_mut(range).into_iter().flatten() {
+            if std::mem::replace(slot, Slot::Missing) != Slot::Missing {
+                self.missing += 1;
+            }
+        }
+    }
+
     /// Returns what is known of block `index`; `Missing` beyond the frame.
     pub fn block(&self, index: usize) -> BlockState<'_> {
         match self.slots.get(index) {

@@ -12,12 +12,14 @@ pub mod coded;
 pub mod config;
 pub mod container;
 pub mod frame;
+pub mod gaps;
 pub mod linktest;
 pub mod metrics;
 #[cfg(feature = "netsim")]
 pub mod netsim;
 pub mod packetise;
 pub mod params;
+pub mod prediction;
 pub mod protection;
 pub mod pyramid;
 pub mod reassemble;

@@ -113,6 +113,9 @@ impl Metrics for SenderReport {
             rtt_us,
             loss,
             black_holes,
+            frames_predicted,
+            frames_replayed,
+            state_mismatches,
             backend,
             device,
             stages_us,
@@ -141,6 +144,21 @@ impl Metrics for SenderReport {
             *black_holes,
         );
         page.standing("sender", standing);
+        page.counter(
+            "duet_sender_frames_predicted_total",
+            "Frames coded from a state of the receiver.",
+            *frames_predicted,
+        );
+        page.counter(
+            "duet_sender_frames_replayed_total",
+            "Frames decoded again because the receiver lacked a part of them.",
+            *frames_replayed,
+        );
+        page.counter(
+            "duet_sender_state_mismatches_total",
+            "States of the receiver whose hash was not that of the sender's.",
+            *state_mismatches,
+        );
         page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
         page.stages("duet_sender_stage_seconds", stages_us);
     }
@@ -153,6 +171,7 @@ impl Metrics for ReceiverReport {
             frames_complete,
             frames_partial,
             frames_lost,
+            frames_lacking_reference,
             frames_shown,
             bytes_received,
             fec_recovered,
@@ -174,6 +193,11 @@ impl Metrics for ReceiverReport {
         page.counter("duet_receiver_frames_complete_total", "Frames with all their blocks.", *frames_complete);
         page.counter("duet_receiver_frames_partial_total", "Frames with blocks missing.", *frames_partial);
         page.counter("duet_receiver_frames_lost_total", "Frames never given to the decoder.", *frames_lost);
+        page.counter(
+            "duet_receiver_frames_lacking_reference_total",
+            "Frames not decoded because the state that they refer to was not there.",
+            *frames_lacking_reference,
+        );
         page.counter("duet_receiver_frames_shown_total", "Pictures given to the sink.", *frames_shown);
         page.counter("duet_receiver_bytes_received_total", "Bytes of all datagrams.", *bytes_received);
         page.counter("duet_receiver_fec_recovered_total", "Datagrams rebuilt from parity.", *fec_recovered);

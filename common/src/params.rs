@@ -64,6 +64,16 @@ pub enum Profile {
     Predicted(u8),
 }
 
+impl Profile {
+    /// States that a decoder keeps: a frame may refer to one so many frames before it. 0 without prediction.
+    pub const fn states(self) -> u8 {
+        match self {
+            Self::Predicted(states) => states,
+            Self::Quad | Self::Pcwt => 0,
+        }
+    }
+}
+
 /// Most frames that a decoder of [`Profile::Predicted`] keeps: half a second at 60 frames a second.
 pub const STATES_MAX: u8 = 32;
 

@@ -12,6 +12,7 @@ use crate::params::StreamParams;
 use crate::protection::prepare;
 use crate::pyramid::BlockLayout;
 use crate::units::{FrameId, Timestamp};
+use crate::vectors::VectorLayout;
 use crate::wire::PacketError;
 use crate::wire::media::MediaHeader;
 
@@ -53,6 +54,8 @@ pub enum DatagramOutcome {
 pub struct AssembledFrame {
     /// Its number.
     pub id: FrameId,
+    /// How many frames before it its reference is; 0: it has none. With one, the slices of vectors come before the blocks.
+    pub reference: u8,
     /// Its blocks.
     pub frame: ReceivedFrame,
     /// When it was captured, sender's clock.
@@ -85,6 +88,9 @@ impl AssembledFrame {
 #[derive(Debug)]
 pub struct Reassembler {
     blocks: usize,
+    /// Of a frame with a reference.
+    slices: usize,
+    reference_max: u8,
     interval: Duration,
     /// Bytes that the frames held may have together.
     bytes_max: usize,
@@ -118,6 +124,8 @@ impl Reassembler {
         let at_once = (DEAD_LINE.as_micros() / interval.as_micros().max(1)) as u32;
         Self {
             blocks: BlockLayout::new(params).blocks().len(),
+            slices: VectorLayout::new(params.size).slices(),
+            reference_max: params.codec.profile.states(),
             interval,
             bytes_max: params.chroma.picture_format().bytes(params.size).max(HELD_BYTES_MIN),
             begins: Allowance::new(at_once.max(AHEAD_FRAMES_MIN as u32), interval / SPEED_MAX as u32, now),
@@ -181,7 +189,11 @@ impl Reassembler {
         if header.steps.fine_blocks as usize > self.blocks {
             return Err(PacketError::FineBlocks);
         }
-        let piece = Piece::check(header, payload, self.blocks)?;
+        if header.reference > self.reference_max {
+            return Err(PacketError::UnknownReference);
+        }
+        let blocks = self.blocks + if header.reference > 0 { self.slices } else { 0 };
+        let piece = Piece::check(header, payload, blocks)?;
         if !header.frame.is_newer_than(self.released) {
             let known = self.complete.contains(&header.frame);
             return Ok(if known { DatagramOutcome::Duplicate } else { DatagramOutcome::Late });
@@ -190,13 +202,14 @@ impl Reassembler {
         if i128::from(header.frame.ahead_of(self.newest)) > elapsed as i128 * SPEED_MAX + AHEAD_FRAMES_MIN {
             return Ok(DatagramOutcome::TooFarAhead);
         }
-        let at = match self.find_or_open(header, now) {
+        let at = match self.find_or_open(header, blocks, now) {
             Ok(at) => at,
             Err(outcome) => return Ok(outcome),
         };
         let room = self.bytes_max.saturating_sub(self.held.iter().map(Assembly::bytes).sum());
         let assembly = &mut self.held[at];
-        if assembly.frame.frame.header != header.steps || assembly.frame.capture != header.capture {
+        let known = (assembly.frame.frame.header, assembly.frame.reference, assembly.frame.capture);
+        if known != (header.steps, header.reference, header.capture) {
             return Err(PacketError::Contradiction);
         }
         match assembly.take(piece, header, payload, room, &mut self.recovered)? {
@@ -221,7 +234,7 @@ impl Reassembler {
     }
 
     /// Where the frame is held, or what becomes of the datagram: it is late if three newer ones are held.
-    fn find_or_open(&mut self, header: &MediaHeader, now: Timestamp) -> Result<usize, DatagramOutcome> {
+    fn find_or_open(&mut self, header: &MediaHeader, blocks: usize, now: Timestamp) -> Result<usize, DatagramOutcome> {
         let older = |assembly: &Assembly| header.frame.is_newer_than(assembly.frame.id);
         let mut at = self.held.iter().take_while(|assembly| older(assembly)).count();
         if self.held.get(at).is_some_and(|assembly| assembly.frame.id == header.frame) {
@@ -239,7 +252,7 @@ impl Reassembler {
             self.ready.extend(oldest);
             at -= 1;
         }
-        self.held.insert(at, Assembly::new(header, self.blocks, now));
+        self.held.insert(at, Assembly::new(header, blocks, now));
         Ok(at)
     }
 }

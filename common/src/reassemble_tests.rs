@@ -54,6 +54,7 @@ fn datagram(frame: u32, content: Content, payload: &[u8]) -> Vec<u8> {
         sequence: SequenceNumber(0),
         frame: FrameId(frame),
         steps: STEPS,
+        reference: 0,
         capture: t(u64::from(frame) * 20_000),
         sent_offset_us: 7,
         is_last: false,
@@ -256,4 +257,34 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_frame_with_a_reference_has_its_slices_first_and_only_where_the_stream_has_references() {
+    let media = |reference, first, count, payload: &[u8]| {
+        let header = MediaHeader {
+            sequence: SequenceNumber(0),
+            frame: FrameId(0),
+            steps: STEPS,
+            reference,
+            capture: t(0),
+            sent_offset_us: 0,
+            is_last: false,
+            place: None,
+            content: Content::Blocks { first, count },
+        };
+        header.datagram(payload)
+    };
+    let malformed = |reason| DatagramOutcome::Malformed(reason);
+    assert_eq!(reassembler(0).on_datagram(&media(1, 0, 4, &[0]), t(0)), malformed(PacketError::UnknownReference));
+
+    let codec = CodecParams { profile: crate::params::Profile::Predicted(9), ..CodecParams::default() };
+    let mut reassembler = Reassembler::new(&StreamParams { codec, ..params() }, FrameId(0), t(0));
+    assert_eq!(reassembler.on_datagram(&media(10, 0, 5, &[0]), t(0)), malformed(PacketError::UnknownReference));
+    assert_eq!(reassembler.on_datagram(&media(0, 0, 5, &[0]), t(0)), malformed(PacketError::BeyondLastBlock));
+    assert_eq!(reassembler.on_datagram(&media(9, 0, 4, &[0]), t(0)), ACCEPTED);
+    assert_eq!(reassembler.on_datagram(&media(8, 4, 1, &[0]), t(0)), malformed(PacketError::Contradiction));
+    assert_eq!(reassembler.on_datagram(&media(9, 4, 1, &[0]), t(0)), ACCEPTED);
+    let frame = reassembler.poll_frame().unwrap();
+    assert_eq!((frame.reference, frame.frame.block_count()), (9, 5));
 }

@@ -225,6 +225,12 @@ pub struct SenderReport {
     pub loss: f64,
     /// Times that the path ceased to carry the larger packets.
     pub black_holes: u64,
+    /// Frames coded from a state of the receiver.
+    pub frames_predicted: u64,
+    /// Frames decoded again because the receiver lacked a part of them.
+    pub frames_replayed: u64,
+    /// States of the receiver whose hash was not that of the sender's.
+    pub state_mismatches: u64,
     /// Back end: opencl, cpu or reference.
     pub backend: String,
     /// Device.
@@ -248,6 +254,8 @@ pub struct ReceiverReport {
     pub frames_partial: u64,
     /// Frames never released.
     pub frames_lost: u64,
+    /// Frames not decoded because the state that they refer to was not there.
+    pub frames_lacking_reference: u64,
     /// Pictures given to the sink.
     pub frames_shown: u64,
     /// Bytes of all datagrams.
@@ -333,11 +341,13 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
-             black_holes frames_damaged backend device stages_us final unix_ms state connected",
+             black_holes frames_damaged frames_predicted frames_replayed state_mismatches backend device
+             stages_us final unix_ms state connected",
         );
         check_keys(
             &ReceiverReport::default(),
-            "frames_complete frames_partial frames_lost frames_shown bytes_received fec_recovered freeze_ms_max
+            "frames_complete frames_partial frames_lost frames_lacking_reference frames_shown bytes_received fec_recovered
+             freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
              unix_ms state connected",

@@ -137,7 +137,7 @@ fn a_slow_line_that_loses_is_filled_and_left_as_soon_as_it_widens() {
             call.run(s(14));
             let (filled, followed) = (1e6 * call.rates(s(6), s(10)).0 / rate_bps as f64, call.rates(s(12), s(14)).0);
             assert!(
-                filled > 0.85 - 2.0 * loss && followed > 15.0,
+                filled > 0.85 - 2.0 * loss && followed > 14.0,
                 "{rate_bps} bit/s, loss {loss}, seed {seed}: {filled:.2} of it, then {followed:.2} Mbit/s"
             );
         }

@@ -118,6 +118,7 @@ fn media(random: &mut Random, frame: u64, content: Content, payload: usize) -> A
         sequence: SequenceNumber(random.bits() as u32),
         frame: FrameId(frame as u32),
         steps: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
+        reference: 0,
         capture: Timestamp::from_us(frame.wrapping_mul(33_000) % (1 << 47)),
         sent_offset_us: random.below(1 << 24) as u32,
         is_last: random.chance(0.1),

@@ -34,6 +34,7 @@ fn header(content: Content) -> MediaHeader {
         sequence: SequenceNumber(0x0403_0201),
         frame: FrameId(0x0807_0605),
         steps: FrameHeader { step: StepIndex::new(0x20).unwrap(), fine_blocks: 0x0b_0a09 },
+        reference: 0x1a,
         capture: Timestamp::from_us(0x1615_1413_1211),
         sent_offset_us: 0x19_1817,
         is_last: false,
@@ -62,10 +63,10 @@ fn golden_stream_parameters() {
 fn golden_media_headers() {
     let mut bytes = Vec::new();
     header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e }).write(&mut bytes);
-    assert_eq!(hex(&bytes), "10200000010203040506070809 0a0b1112131415161718191b1c1d1e1f".replace(' ', ""));
+    assert_eq!(hex(&bytes), "20200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f".replace(' ', ""));
     bytes.clear();
     header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
-    assert_eq!(hex(&bytes), "11200000010203040506070809 0a0b1112131415161718191b1c1d1e1f2021".replace(' ', ""));
+    assert_eq!(hex(&bytes), "21200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f2021".replace(' ', ""));
     bytes.clear();
     let leaving = MediaHeader {
         sequence: SequenceNumber(0xaabb_ccdd),
@@ -75,11 +76,11 @@ fn golden_media_headers() {
         ..header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 })
     };
     leaving.write(&mut bytes);
-    assert_eq!(hex(&bytes), "19200f41ddccbbaa05060708090a0b111213141516ffffff1b1c1d1e1f2021");
+    assert_eq!(hex(&bytes), "29200f41ddccbbaa05060708090a0b111213141516ffffff1a1b1c1d1e1f2021");
     bytes.clear();
     let place = Some(ShardPlace { group: 1, index: 0x22 });
     MediaHeader { place, ..header(Content::Parity { data: 0x21, parity: 0x22 }) }.write(&mut bytes);
-    assert_eq!(hex(&bytes), "12200122010203040506070809 0a0b1112131415161718192122".replace(' ', ""));
+    assert_eq!(hex(&bytes), "22200122010203040506070809 0a0b1112131415161718191a2122".replace(' ', ""));
 }
 
 fn feedback() -> FeedbackHeader {
@@ -97,11 +98,11 @@ fn feedback() -> FeedbackHeader {
 fn golden_feedback() {
     let ago = |us| Some(Timestamp::from_us(feedback().time.as_us() - us));
     let bytes = feedback().encode([ago(0), None, ago(8 * 0x0201), ago(1 << 40)].into_iter());
-    assert_eq!(hex(&bytes), "1f2a03040506070809 0a0b0c0d0e0f10 111213141516 0000 ffff 0102 feff".replace(' ', ""));
+    assert_eq!(hex(&bytes), "2f2a03040506070809 0a0b0c0d0e0f10 111213141516 0000 ffff 0102 feff".replace(' ', ""));
     assert_eq!(feedback().encode((0..2_000).map(|_| None)).len(), FEEDBACK_BYTES_MAX);
     let mut long = feedback().encode((0..2_000).map(|_| None));
     long.extend([0, 0]);
-    for wrong in [&bytes[..21], &bytes[..23], &long, &[0x10; 30]] {
+    for wrong in [&bytes[..21], &bytes[..23], &long, &[0x20; 30]] {
         assert!(FeedbackHeader::parse(wrong).is_err(), "{}", hex(wrong));
     }
 }
@@ -154,7 +155,7 @@ fn golden_container_head() {
     let mut bytes = Vec::new();
     write_header(&params(), &mut bytes).unwrap();
     assert_eq!(hex(&bytes[..6]), "445545540200");
-    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 3));
+    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 4));
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
@@ -248,16 +249,20 @@ fn any_header() -> impl Strategy<Value = MediaHeader> {
         any::<(u8, u8)>().prop_map(|(data, parity)| Content::Parity { data, parity }),
     ];
     let place = prop::option::of((1..=GROUPS_MAX, any::<u8>()).prop_map(|(group, index)| ShardPlace { group, index }));
-    (any::<u32>(), any::<u32>(), 0..=208u8, U24, 0..1u64 << 48, (U24, any::<bool>()), place, content).prop_map(
-        |(sequence, frame, step, fine_blocks, capture, (sent_offset_us, is_last), place, content)| MediaHeader {
-            sequence: SequenceNumber(sequence),
-            frame: FrameId(frame),
-            steps: FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks },
-            capture: Timestamp::from_us(capture),
-            sent_offset_us,
-            is_last,
-            place,
-            content,
+    let times = (0..1u64 << 48, U24);
+    (any::<u32>(), any::<u32>(), 0..=208u8, U24, any::<u8>(), times, any::<bool>(), place, content).prop_map(
+        |(sequence, frame, step, fine_blocks, reference, (capture, sent_offset_us), is_last, place, content)| {
+            MediaHeader {
+                sequence: SequenceNumber(sequence),
+                frame: FrameId(frame),
+                steps: FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks },
+                reference,
+                capture: Timestamp::from_us(capture),
+                sent_offset_us,
+                is_last,
+                place,
+                content,
+            }
         },
     )
 }

@@ -63,6 +63,11 @@ impl<'a> PictureRef<'a> {
     }
 }
 
+/// A step of [`Picture::hash`].
+fn mixed(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
 /// A picture that owns its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
@@ -129,6 +134,19 @@ impl Picture {
         self.data
     }
 
+    /// A hash of the samples, by which two ends find that their states differ; BITSTREAM.md, section 8.
+    pub fn hash(&self) -> u32 {
+        let mut lanes = [1, 2, 3, 4_u64];
+        for bytes in self.data.chunks(8 * lanes.len()) {
+            let mut padded = [0; 32];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            for (lane, word) in lanes.iter_mut().zip(padded.as_chunks().0) {
+                *lane = mixed(*lane, u64::from_le_bytes(*word));
+            }
+        }
+        (lanes.into_iter().fold(0, mixed) >> 32) as u32
+    }
+
     /// A borrowed view.
     pub fn as_ref(&self) -> PictureRef<'_> {
         PictureRef { format: self.format, depth: self.depth, size: self.size, data: &self.data }
@@ -140,6 +158,21 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    #[test]
+    fn a_hash_shows_every_bit() {
+        let size = FrameSize::new(9, 5).unwrap();
+        let mut picture = Picture::new(PixelFormat::I420, size);
+        assert_eq!(picture.hash(), 1_660_556_144, "golden");
+        let mut hashes = std::collections::BTreeSet::from([picture.hash()]);
+        for at in 0..picture.data().len() {
+            for bit in 0..8 {
+                picture.data_mut()[at] ^= 1 << bit;
+                assert!(hashes.insert(picture.hash()), "bit {bit} of byte {at}");
+                picture.data_mut()[at] ^= 1 << bit;
+            }
+        }
+    }
 
     #[test]
     fn a_picture_has_exactly_its_bytes() {

@@ -11,6 +11,7 @@ use common::pyramid::BlockLayout;
 use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
 use common::units::{FrameId, FrameRate, Timestamp};
+use common::vectors::VectorLayout;
 use kernels::Picture;
 use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead, open_decoder};
 use shell::apart::{self, Patience, Place};
@@ -18,6 +19,9 @@ use shell::exit::Failure;
 use shell::limited;
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
+
+use crate::link::Command;
+use crate::predicted::Predicted;
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
@@ -121,8 +125,8 @@ pub struct DecodeStage<R> {
     pub records: bool,
     /// Pictures that the sinks have shown.
     pub shown: Receiver<Picture>,
-    /// Tells the network thread that a decoder is there.
-    pub opened: R,
+    /// Tells the network thread what it must know.
+    pub tell: R,
     /// Reads the clock.
     pub now: fn() -> Timestamp,
     /// Shows that the thread turns.
@@ -158,7 +162,7 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.
-pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &DecodeStage<R>) -> Result<(), Failure> {
+pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &DecodeStage<R>) -> Result<(), Failure> {
     // Also on a failure and on a panic: the other threads must not wait for ever.
     let _closing = Closing(&stage.jobs, &stage.pictures);
     let mut opened: Option<Open> = None;
@@ -175,7 +179,7 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &D
                     other => {
                         // The old decoder's device memory goes first.
                         if let Some(open) = other {
-                            open.decoder.end(Patience::WORK);
+                            open.end();
                         }
                         Open::new(params, serial, &mut wanted)
                     }
@@ -186,7 +190,7 @@ pub fn run<R: Fn(Opened)>(choice: BackendChoice, device: Option<&str>, stage: &D
                     probe(choice, device)?;
                 }
                 opened = open.ok();
-                (stage.opened)(Opened { serial, refused });
+                (stage.tell)(Command::Opened(Opened { serial, refused }));
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && (stage.now)().since(arrived.released) > STALE;
@@ -230,11 +234,21 @@ impl Wanted {
     }
 }
 
+/// The decoder of a stream.
+enum Engine {
+    /// Of frames that are coded alone.
+    Alone(Place<Box<dyn Decoder>>),
+    /// Of frames that refer to others.
+    Predicted(Box<Predicted>),
+}
+
 /// An open decoder and its pictures.
 struct Open {
     stream: Arc<Stream>,
     coarse_blocks: usize,
-    decoder: Place<Box<dyn Decoder>>,
+    /// Of vectors, in a frame with a reference.
+    slices: usize,
+    engine: Engine,
     spare: Vec<Picture>,
     /// What decoding took of late: an average in which the last frame counts an eighth.
     took: Duration,
@@ -242,13 +256,26 @@ struct Open {
 
 impl Open {
     fn new(params: StreamParams, serial: u64, wanted: &mut Wanted) -> Result<Self, Failure> {
-        let asked = wanted.clone();
-        let opened = apart::once("open", Patience::OPEN, move || asked.open(&params)).unwrap_or_else(|lost| {
-            wanted.given_up = Some(format!("the device was given up: {lost}"));
-            wanted.open(&params)
-        });
-        let (decoder, spare) = opened?;
-        let backend = decoder.backend().clone();
+        let (engine, backend, spare) = if params.codec.profile.states() > 0 {
+            let predicted = Predicted::open(&params, wanted.choice).map_err(|error| Failure::codec(&error))?;
+            let backend = predicted.backend().clone();
+            (Engine::Predicted(Box::new(predicted)), backend, Vec::new())
+        } else {
+            let asked = wanted.clone();
+            let opened = apart::once("open", Patience::OPEN, move || asked.open(&params)).unwrap_or_else(|lost| {
+                wanted.given_up = Some(format!("the device was given up: {lost}"));
+                wanted.open(&params)
+            });
+            let (decoder, spare) = opened?;
+            let backend = decoder.backend().clone();
+            // A driver may hold a thread for ever: not the one that watches the slots.
+            let decoder = if backend.is_device() {
+                Place::apart("device", decoder).map_err(Failure::device)?
+            } else {
+                Place::Here(decoder)
+            };
+            (Engine::Alone(decoder), backend, spare)
+        };
         limited!(
             info,
             "decoder ready: {} at {} frames a second, {} on {}: {}",
@@ -258,17 +285,12 @@ impl Open {
             backend.device,
             backend.reason
         );
-        // A driver may hold a thread for ever: not the one that watches the slots.
-        let decoder = if backend.is_device() {
-            Place::apart("device", decoder).map_err(Failure::device)?
-        } else {
-            Place::Here(decoder)
-        };
         let stream = Arc::new(Stream { serial, params, backend });
         Ok(Self {
             stream,
             coarse_blocks: BlockLayout::new(&params).coarse_blocks(),
-            decoder,
+            slices: VectorLayout::new(params.size).slices(),
+            engine,
             spare,
             took: Duration::ZERO,
         })
@@ -277,7 +299,17 @@ impl Open {
     /// The same decoder for a sender that came back with the same stream.
     fn keep_for(mut self, serial: u64) -> Self {
         self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
+        if let Engine::Predicted(predicted) = &mut self.engine {
+            predicted.restart();
+        }
         self
+    }
+
+    /// Gives back what the decoder has.
+    fn end(self) {
+        if let Engine::Alone(decoder) = self.engine {
+            decoder.end(Patience::WORK);
+        }
     }
 
     /// Another back end has taken over.
@@ -291,7 +323,7 @@ impl Open {
         2 * self.took > self.stream.params.frame_rate.interval()
     }
 
-    fn decode<R>(
+    fn decode<R: Fn(Command)>(
         &mut self,
         arrived: ArrivedFrame,
         clock_offset_us: Option<i64>,
@@ -302,36 +334,54 @@ impl Open {
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
         let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
-        let coarse =
-            (0..self.coarse_blocks).filter(|&index| arrived.assembled.frame.block(index) == BlockState::Missing);
+        let slices = if arrived.assembled.reference > 0 { self.slices } else { 0 };
+        let coarse = (slices..slices + self.coarse_blocks)
+            .filter(|&index| arrived.assembled.frame.block(index) == BlockState::Missing);
         let missing = Missing { blocks: arrived.assembled.frame.missing(), coarse: coarse.count() };
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
-        let AssembledFrame { id, frame, capture, sent, last_received, .. } = assembled;
-        let before = Arc::clone(&self.stream);
-        let work = move |decoder: &mut Box<dyn Decoder>| {
-            decoder.decode(&frame, &mut picture)?;
-            let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
-            Ok((picture, decoder.times().inverse, backend))
-        };
-        // From a processor that took over from a device that failed there is nothing else to go on with.
-        let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
-        let (picture, inverse) = match self.decoder.run(patience, work) {
-            Ok(result) => {
-                let (picture, inverse, backend) = result.map_err(|error: DecodeError| Failure::codec(&error))?;
-                if let Some(backend) = backend {
-                    self.go_on_with(backend);
+        let AssembledFrame { id, reference, mut frame, capture, sent, last_received, .. } = assembled;
+        let (picture, inverse) = match &mut self.engine {
+            Engine::Predicted(predicted) => {
+                let is_decoded = predicted.decode(id, reference, &mut frame, &mut picture);
+                let is_decoded = is_decoded.map_err(|error| Failure::codec(&error))?;
+                if let Some(report) = predicted.report() {
+                    (stage.tell)(Command::States { serial: self.stream.serial, report });
                 }
-                (picture, inverse)
+                if !is_decoded {
+                    self.spare.push(picture);
+                    return Ok(());
+                }
+                (picture, Duration::ZERO)
             }
-            Err(lost) => {
-                // The frame and the picture that the driver keeps are lost with it.
-                let reason = self.stream.backend.given_up(&lost);
-                let decoder = decoder_instead(&params, reason.clone());
-                wanted.given_up = Some(reason);
-                self.go_on_with(decoder.backend().clone());
-                self.decoder = Place::Here(decoder);
-                return Ok(());
+            Engine::Alone(decoder) => {
+                let before = Arc::clone(&self.stream);
+                let work = move |decoder: &mut Box<dyn Decoder>| {
+                    decoder.decode(&frame, &mut picture)?;
+                    let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
+                    Ok((picture, decoder.times().inverse, backend))
+                };
+                // From a processor that took over from a device that failed there is nothing else to go on with.
+                let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
+                match decoder.run(patience, work) {
+                    Ok(result) => {
+                        let (picture, inverse, backend) =
+                            result.map_err(|error: DecodeError| Failure::codec(&error))?;
+                        if let Some(backend) = backend {
+                            self.go_on_with(backend);
+                        }
+                        (picture, inverse)
+                    }
+                    Err(lost) => {
+                        // The frame and the picture that the driver keeps are lost with it.
+                        let reason = self.stream.backend.given_up(&lost);
+                        let decoder = decoder_instead(&params, reason.clone());
+                        wanted.given_up = Some(reason);
+                        self.go_on_with(decoder.backend().clone());
+                        self.engine = Engine::Alone(Place::Here(decoder));
+                        return Ok(());
+                    }
+                }
             }
         };
         self.took = (7 * self.took + (stage.now)().since(began)) / 8;
@@ -393,20 +443,14 @@ mod tests {
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
         let (_back, shown) = mpsc::channel();
         let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
-        let stage = DecodeStage {
-            jobs,
-            pictures,
-            records: false,
-            shown,
-            opened: |_| (),
-            now: ticking,
-            pulse: Pulse::default(),
-        };
+        let stage =
+            DecodeStage { jobs, pictures, records: false, shown, tell: |_| (), now: ticking, pulse: Pulse::default() };
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for id in 0..3 {
             let now = ticking();
             let assembled = AssembledFrame {
                 id: FrameId(id),
+                reference: 0,
                 frame: nothing.clone(),
                 capture: now,
                 sent: now,

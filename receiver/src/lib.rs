@@ -19,6 +19,7 @@ pub mod decode;
 pub mod doctor;
 pub mod link;
 pub mod picture_log;
+pub mod predicted;
 pub mod present;
 pub mod report;
 pub mod sink;
@@ -136,8 +137,8 @@ pub fn run_over(
     };
     let decoding = {
         let (commands, waker) = (commands.clone(), waker.clone());
-        let tell_opened = move |opened| {
-            if commands.send(Command::Opened(opened)).is_ok() {
+        let tell = move |command| {
+            if commands.send(command).is_ok() {
                 waker.wake();
             }
         };
@@ -146,7 +147,7 @@ pub fn run_over(
             pictures: pictures.clone(),
             records,
             shown: shown_queue,
-            opened: tell_opened,
+            tell,
             now: clock::now,
             pulse: decode_pulse,
         };

@@ -8,6 +8,7 @@ use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::Timestamp;
 use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::states::StatesReport;
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, streaming_silence};
@@ -23,6 +24,13 @@ use crate::present::{End, LinkView};
 pub enum Command {
     /// The decoder is there, or cannot be.
     Opened(Opened),
+    /// Of a stream with prediction: what became of the last frames at the decoder.
+    States {
+        /// From [`Job::Open`].
+        serial: u64,
+        /// For the sender.
+        report: StatesReport,
+    },
     /// End the connection and the thread.
     End(End),
 }
@@ -170,6 +178,8 @@ impl Link for ReceiverLink {
                 }
                 // The stream that this decoder was for has gone.
                 Command::Opened(_) => {}
+                Command::States { serial, report } if serial == self.serial => self.session.report_states(&report),
+                Command::States { .. } => {}
                 Command::End(End::Finish) => {
                     self.session.finish();
                     self.action = Some(Action::End);

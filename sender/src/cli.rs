@@ -23,6 +23,9 @@ pub struct Cli {
     /// Video bit rate, such as 20M
     #[arg(long, global = true, value_name = "RATE")]
     pub rate: Option<String>,
+    /// Code frames from the picture that the receiver holds
+    #[arg(long, global = true, value_name = "on|off")]
+    pub prediction: Option<String>,
     /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
     pub link_test: Option<String>,
@@ -42,6 +45,7 @@ pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
     let SenderFile { video, codec, compute, network, identity, peers, stats } = &mut file;
     replace(&mut video.source, cli.source.clone());
     replace(&mut codec.rate, cli.rate.clone());
+    replace(&mut codec.prediction, cli.prediction.clone());
     cli.common.apply(compute, network, identity, peers, stats);
     let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {

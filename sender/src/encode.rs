@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use common::coded::CodedFrame;
-use common::frame::PixelFormat;
+use common::coded::PredictedFrame;
+use common::frame::{FrameSize, PixelFormat};
 use common::params::StreamParams;
 use common::session::FrameTimes;
-use common::units::Timestamp;
+use common::units::{FrameId, Timestamp};
+use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
 use shell::apart::{Patience, Place};
 use shell::clock;
@@ -20,12 +21,15 @@ use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
 use crate::gate::Gate;
+use crate::predict::Predicting;
 use crate::source::{SourceFrame, SourceInfo};
 
 /// A coded frame on its way to the network thread.
 #[derive(Debug)]
 pub(crate) struct Encoded {
-    pub(crate) frame: CodedFrame,
+    /// From an encoder that predicts.
+    pub(crate) id: Option<FrameId>,
+    pub(crate) frame: PredictedFrame,
     pub(crate) times: FrameTimes,
     /// From the capture to the start of the coding.
     pub(crate) waited: Duration,
@@ -34,9 +38,17 @@ pub(crate) struct Encoded {
     pub(crate) backend: Arc<BackendInfo>,
 }
 
+/// The encoder of a stream.
+pub(crate) enum Coder {
+    /// Of frames that are coded alone.
+    Alone(Place<Box<dyn Encoder>>),
+    /// Of frames that are predicted.
+    Predicting(Box<Predicting>),
+}
+
 /// What the encode thread works with.
 pub(crate) struct Encode {
-    pub(crate) encoder: Place<Box<dyn Encoder>>,
+    pub(crate) coder: Coder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
     /// Of which format a picture has been coded.
@@ -107,10 +119,10 @@ impl Encode {
             let began = clock::now();
             let capture = picture.capture;
             // The picture that a driver keeps is lost with it.
-            let Some(Coded { frame, stages, data }) = self.code(picture)? else { continue };
+            let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };
             let waited = began.since(capture);
-            let encoded = Encoded { frame, times, waited, stages, backend: Arc::clone(&self.backend) };
+            let encoded = Encoded { id, frame, times, waited, stages, backend: Arc::clone(&self.backend) };
             // Without a capture thread there is nobody to use the memory again.
             let _ = self.used.send(data);
             count += 1;
@@ -130,6 +142,12 @@ impl Encode {
     /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
     fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
         let target = Target::Bytes(self.gate.budget_bytes());
+        let encoder = match &mut self.coder {
+            Coder::Alone(encoder) => encoder,
+            Coder::Predicting(predicting) => {
+                return predict(predicting, &self.gate, picture, self.info.size, target).map(Some);
+            }
+        };
         let patience = if !self.backend.is_device() {
             // A processor that took over from a device that failed: there is nothing else to go on with.
             Patience::OPEN
@@ -144,9 +162,10 @@ impl Encode {
         let work = move |encoder: &mut Box<dyn Encoder>| {
             let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
             let backend = (*before != *encoder.backend()).then(|| encoder.backend().clone());
-            Ok((Coded { frame, stages: encoder.times(), data: picture.data }, backend))
+            let frame = PredictedFrame { reference: 0, frame };
+            Ok((Coded { id: None, frame, stages: encoder.times(), data: picture.data }, backend))
         };
-        let (coded, backend) = match self.encoder.run(patience, work) {
+        let (coded, backend) = match encoder.run(patience, work) {
             Ok(result) => {
                 let (coded, backend) = result.map_err(|error: EncodeError| failure(&error))?;
                 (Some(coded), backend)
@@ -154,7 +173,7 @@ impl Encode {
             Err(lost) => {
                 let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
                 let backend = encoder.backend().clone();
-                self.encoder = Place::Here(encoder);
+                self.coder = Coder::Alone(Place::Here(encoder));
                 (None, Some(backend))
             }
         };
@@ -166,9 +185,32 @@ impl Encode {
     }
 }
 
+/// Codes a picture from what the receiver holds.
+fn predict(
+    predicting: &mut Predicting,
+    gate: &Gate,
+    picture: SourceFrame,
+    size: FrameSize,
+    target: Target,
+) -> Result<Coded, Failure> {
+    let began = clock::now();
+    gate.take_told().into_iter().for_each(|told| predicting.on_told(told));
+    let reference = PictureRef::new(picture.format, size, &picture.data).map_err(|error| failure(&error.into()))?;
+    let (id, frame) = predicting.code(reference, target, began).map_err(|error| match error {
+        PredictError::Encode(error) => failure(&error),
+        PredictError::Decode(error) => Failure::codec(&error),
+    })?;
+    let code = clock::now().since(began);
+    predicting.on_took(code);
+    gate.set_prediction(predicting.counters());
+    let stages = EncodeTimes { code, ..EncodeTimes::default() };
+    Ok(Coded { id: Some(id), frame, stages, data: picture.data })
+}
+
 /// A picture that has been coded.
 struct Coded {
-    frame: CodedFrame,
+    id: Option<FrameId>,
+    frame: PredictedFrame,
     stages: EncodeTimes,
     /// The memory of the picture.
     data: Vec<u8>,

@@ -3,6 +3,13 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use common::prediction::PredictionCounters;
+
+use crate::predict::Told;
+
+/// Reports of states that wait for the encoder, at most: each repeats what the ones before said.
+const TOLD_MAX: usize = 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Shut,
@@ -16,6 +23,9 @@ pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
     budget_bytes: AtomicUsize,
+    /// For an encoder that predicts.
+    told: Mutex<Vec<Told>>,
+    prediction: Mutex<PredictionCounters>,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
@@ -31,6 +41,8 @@ impl Gate {
             state: Mutex::new(State::Shut),
             changed: Condvar::new(),
             budget_bytes: AtomicUsize::new(budget_bytes),
+            told: Mutex::default(),
+            prediction: Mutex::default(),
             captured: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             unwanted: AtomicU64::new(0),
@@ -62,6 +74,35 @@ impl Gate {
     /// Whether it is open now.
     pub(crate) fn is_open(&self) -> bool {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) == State::Open
+    }
+
+    /// Tells an encoder that predicts about the receiver. Nothing that was told before a restart counts after it.
+    pub(crate) fn tell(&self, news: Told) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match news {
+            Told::Restart => told.clear(),
+            Told::Report(..) if told.len() == TOLD_MAX => {
+                let oldest = usize::from(told[0] == Told::Restart);
+                told.remove(oldest);
+            }
+            Told::Report(..) => {}
+        }
+        told.push(news);
+    }
+
+    /// What has been told since the last call.
+    pub(crate) fn take_told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Sets what an encoder that predicts has counted.
+    pub(crate) fn set_prediction(&self, counters: PredictionCounters) {
+        *self.prediction.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+    }
+
+    /// What an encoder that predicts has counted.
+    pub(crate) fn prediction(&self) -> PredictionCounters {
+        *self.prediction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets what the next frame may have.

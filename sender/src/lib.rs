@@ -12,6 +12,7 @@ mod encode;
 mod gate;
 mod link;
 pub mod linktest;
+pub mod predict;
 mod run;
 pub mod source;
 

@@ -21,6 +21,7 @@ use shell::stats::Statistics;
 
 use crate::encode::Encoded;
 use crate::gate::Gate;
+use crate::predict::Told;
 use crate::source::{SourceFrame, SourceInfo};
 
 /// Ticks of the link from one line of statistics to the next.
@@ -117,7 +118,10 @@ impl SenderLink {
             self.stages.record(stage, time);
         }
         self.parts.backend = encoded.backend;
-        session.on_frame(encoded.frame, encoded.times, now);
+        match encoded.id {
+            Some(id) => session.on_predicted_frame(id, encoded.frame, encoded.times, now),
+            None => session.on_frame(encoded.frame.frame, encoded.times, now),
+        }
         self.given += 1;
         self.follow_target();
         true
@@ -129,7 +133,7 @@ impl SenderLink {
         self.parts.rate.set(self.parts.session.rate_target());
     }
 
-    fn on_event(&mut self, event: SenderEvent) {
+    fn on_event(&mut self, event: SenderEvent, now: Timestamp) {
         match event {
             SenderEvent::Streaming => {
                 limited!(
@@ -139,8 +143,10 @@ impl SenderLink {
                     self.parts.session.rate_target()
                 );
                 self.follow_target();
+                self.parts.gate.tell(Told::Restart);
                 self.parts.gate.set_open(true);
             }
+            SenderEvent::States(report) => self.parts.gate.tell(Told::Report(report, now)),
             SenderEvent::Finished => self.action = Some(Action::End),
             SenderEvent::PeerFinished if self.parts.one_stream => self.action = Some(Action::End),
             SenderEvent::PeerFinished => {
@@ -185,6 +191,7 @@ impl SenderLink {
         let counters = self.parts.session.stats();
         let gate = &self.parts.gate;
         let damaged = gate.skipped.load(Ordering::Relaxed);
+        let prediction = gate.prediction();
         let dropped_early = self.parts.pictures.dropped()
             + self.parts.coded.dropped()
             + gate.unwanted.load(Ordering::Relaxed)
@@ -202,6 +209,9 @@ impl SenderLink {
             rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: counters.loss(),
             black_holes: self.black_holes.iter().sum(),
+            frames_predicted: prediction.predicted,
+            frames_replayed: prediction.replays,
+            state_mismatches: prediction.mismatches,
             backend: self.parts.backend.kind.to_string(),
             device: self.parts.backend.device.clone(),
             stages_us: self.stages.summary(),
@@ -305,9 +315,9 @@ impl Link for SenderLink {
         self.parts.session.poll_timeout()
     }
 
-    fn poll_action(&mut self, _: Timestamp) -> Option<Action> {
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
         while let Some(event) = self.parts.session.poll_event() {
-            self.on_event(event);
+            self.on_event(event, now);
         }
         self.action.take()
     }

@@ -6,9 +6,10 @@ use std::thread::{self, JoinHandle};
 
 use common::config::{LinkMode, SenderConfig};
 use common::frame::PixelFormat;
-use common::params::StreamParams;
+use common::params::{CodecParams, Profile, StreamParams};
+use common::prediction::states_of;
 use common::session::SenderSession;
-use kernels::{EncodeError, Encoder, PictureRef, Target, open_encoder};
+use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -20,11 +21,12 @@ use shell::stats::Statistics;
 use shell::tls::Protocol;
 
 use crate::capture::Capture;
-use crate::encode::{self, Encode, Encoded};
+use crate::encode::{self, Coder, Encode, Encoded};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
+use crate::predict::Predicting;
 use crate::source::pattern::Pattern;
-use crate::source::{SourceFrame, SourceInfo, SourceSpec};
+use crate::source::{SourceFrame, SourceSpec};
 
 /// What a sender without a peer says.
 pub(crate) const NO_PEER: &str =
@@ -95,36 +97,29 @@ impl Sending {
         let capture = spawn("capture", move || capture.run(&opened))?;
         let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
 
+        let profile =
+            if config.prediction { Profile::Predicted(states_of(info.frame_rate)) } else { config.codec.profile };
         let params = StreamParams {
             size: info.size,
             frame_rate: info.frame_rate,
             chroma: config.chroma,
             colour: info.colour,
-            codec: config.codec,
+            codec: CodecParams { profile, ..config.codec },
         };
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
-        let (choice, device) = (shared.backend, shared.device.clone());
         let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
-        let open = move || {
-            let encoder = open_encoder(&params, choice, device.as_deref());
-            let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
-            warm_up(encoder.as_mut(), &info, frame_bytes).map(|()| encoder)
+        let (coder, backend) = if config.prediction {
+            predicting(config, &params, frame_bytes)?
+        } else {
+            alone(config, &params, frame_bytes)?
         };
-        let opened = apart::once("open", Patience::OPEN, open);
-        let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
-        let backend = Arc::new(encoder.backend().clone());
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
+        let backend = Arc::new(backend);
 
         let pulse = Pulse::default();
-        // A driver may hold a thread for ever: not the one that watches the source and the link.
-        let encoder = if backend.is_device() {
-            Place::apart("device", encoder).map_err(Failure::device)?
-        } else {
-            Place::Here(encoder)
-        };
         let encode = Encode {
-            encoder,
+            coder,
             backend: Arc::clone(&backend),
             known: WARM_UP,
             params,
@@ -184,16 +179,47 @@ impl Threads {
     }
 }
 
-/// Codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
-/// frame finds everything in its place.
-fn warm_up(encoder: &mut dyn Encoder, info: &SourceInfo, budget_bytes: usize) -> Result<(), Failure> {
+/// An encoder of frames that are coded alone.
+///
+/// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real frame
+/// finds everything in its place.
+fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<(Coder, BackendInfo), Failure> {
+    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
+    let open = move || {
+        let encoder = open_encoder(&params, choice, device.as_deref());
+        let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+        warm_up(&params, |picture| encoder.encode(picture, Target::Bytes(frame_bytes)).map(drop)).map(|()| encoder)
+    };
+    let opened = apart::once("open", Patience::OPEN, open);
+    let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
+    let backend = encoder.backend().clone();
+    // A driver may hold a thread for ever: not the one that watches the source and the link.
+    let encoder = if backend.is_device() {
+        Place::apart("device", encoder).map_err(Failure::device)?
+    } else {
+        Place::Here(encoder)
+    };
+    Ok((Coder::Alone(encoder), backend))
+}
+
+/// An encoder of frames that are predicted, which has coded a picture, too.
+fn predicting(
+    config: &SenderConfig,
+    params: &StreamParams,
+    frame_bytes: usize,
+) -> Result<(Coder, BackendInfo), Failure> {
+    let encoder = Predicting::open(params, config.shared.backend, config.shared.device.as_deref());
+    let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+    warm_up(params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
+    let backend = encoder.backend().clone();
+    Ok((Coder::Predicting(Box::new(encoder)), backend))
+}
+
+fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<(), EncodeError>) -> Result<(), Failure> {
     let mut data = Vec::new();
-    Pattern::new(info.size, info.frame_rate).draw(0, 0, &mut data);
-    PictureRef::new(WARM_UP, info.size, &data)
-        .map_err(EncodeError::from)
-        .and_then(|picture| encoder.encode(picture, Target::Bytes(budget_bytes)))
-        .map(drop)
-        .map_err(|error| encode::failure(&error))
+    Pattern::new(params.size, params.frame_rate).draw(0, 0, &mut data);
+    let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
+    picture.and_then(code).map_err(|error| encode::failure(&error))
 }
 
 /// Format of the picture that an encoder codes first.

@@ -75,6 +75,8 @@ pub struct Codec {
     pub boundary: Option<String>,
     /// How coarsely each band is quantised: `psnr` or `visual`. Default `psnr`.
     pub weights: Option<String>,
+    /// Frames coded from what the receiver holds: `on` or `off`. Default `off`.
+    pub prediction: Option<String>,
     /// Highest video bit rate, such as `20M` (bits a second). Default `20M`.
     pub rate: Option<String>,
 }

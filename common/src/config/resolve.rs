@@ -29,6 +29,8 @@ pub struct SenderConfig {
     pub chroma: Chroma,
     /// Transform and coefficient code.
     pub codec: CodecParams,
+    /// True if frames are coded from what the receiver holds.
+    pub prediction: bool,
     /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,
     /// True if frames are protected against loss.
@@ -137,8 +139,15 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     if file.stats.pictures.is_some() {
         return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
     }
+    let prediction = choice("codec.prediction", &file.codec.prediction, &[("off", false), ("on", true)])?;
+    let shared = shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?;
+    if prediction && (shared.backend == BackendChoice::Opencl || shared.device.is_some()) {
+        let message =
+            "predicted frames are coded on the processor: set compute.backend to `auto` or `cpu` and no device";
+        return Err(value("codec.prediction", message));
+    }
     Ok(SenderConfig {
-        shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?,
+        shared,
         size: file.video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
         frame_rate: file.video.fps.map(|fps| checked("video.fps", parse_frame_rate(&fps.to_string()))).transpose()?,
         chroma: choice(
@@ -147,6 +156,7 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
             &[("420", Chroma::C420), ("444", Chroma::C444), ("grey", Chroma::Grey)],
         )?,
         codec: codec(&file.codec)?,
+        prediction,
         rate: rate_max.map_or(rate, |max| rate.min(max)),
         protection: choice("network.fec", &file.network.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
         controller: choice(

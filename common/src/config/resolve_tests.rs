@@ -29,7 +29,7 @@ fn every_key_is_read() {
     let config = sender(&format!(
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
          [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
-         boundary = \"periodic\"\nweights = \"visual\"\nrate = \"50M\"\n\
+         boundary = \"periodic\"\nweights = \"visual\"\nprediction = \"off\"\nrate = \"50M\"\n\
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
          [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
@@ -42,6 +42,7 @@ fn every_key_is_read() {
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
     assert_eq!(config.codec.weights, Weights::Visual);
+    assert!(!config.prediction && sender("[codec]\nprediction = \"on\"").unwrap().prediction);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
     assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");
@@ -86,6 +87,14 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[codec]\nlevels = 15"), "codec.levels", "1 to 14");
     check_refused(sender("[codec]\nlevels = \"deep\""), "codec.levels", "full");
     check_refused(sender("[codec]\nchroma = \"422\""), "codec.chroma", "`420`, `444`, `grey`");
+    check_refused(sender("[codec]\nprediction = \"maybe\""), "codec.prediction", "`off`, `on`");
+    let on_device = "[codec]\nprediction = \"on\"\n[compute]\nbackend = \"opencl\"";
+    check_refused(sender(on_device), "codec.prediction", "compute.backend");
+    check_refused(
+        sender(&on_device.replace("backend = \"opencl\"", "device = \"H200\"")),
+        "codec.prediction",
+        "device",
+    );
     check_refused(sender("[video]\nsize = \"16385x1\""), "video.size", "16384");
     check_refused(sender("[video]\nsize = \"1280\""), "video.size", "1280x720");
     check_refused(sender("[video]\nfps = 0"), "video.fps", "above 0");

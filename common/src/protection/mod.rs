@@ -10,7 +10,7 @@
 //! ```text
 //! 0 u8   kind of datagram
 //! 1 u16  bytes that follow, padding not counted
-//! 3      the datagram from byte 24 on
+//! 3      the datagram behind the fields of all kinds
 //! ```
 //!
 //! The rest of the header is the frame's, so a parity shard's header completes a data shard. A group of one data shard

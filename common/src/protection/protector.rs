@@ -51,19 +51,20 @@ impl Protector {
         Self { protection, coarse_blocks: layout.coarse_blocks(), finest_start: layout.finest_start() }
     }
 
-    /// Protects a frame's `packets`, which are in coding order, with at most `room` bytes of parity, each datagram
+    /// Protects a frame's `packets`, which are in coding order and begin with `slices` of vectors, with at most `room` bytes of parity, each datagram
     /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room. A frame
     /// that leaves room for it may give it `most` bytes.
     pub fn protect(
         &self,
         mut packets: Vec<Packet>,
+        slices: usize,
         loss: LossEstimate,
         room: usize,
         most: usize,
         overhead: usize,
     ) -> Protected {
         let before = |block| packets.iter().take_while(|packet: &&Packet| packet.begins_before(block)).count();
-        let (coarse_end, middle_end) = (before(self.coarse_blocks), before(self.finest_start));
+        let (coarse_end, middle_end) = (before(slices + self.coarse_blocks), before(slices + self.finest_start));
         let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
         let mut parity_wanted = 0;
         if self.protection == Protection::Auto {

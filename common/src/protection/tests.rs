@@ -52,6 +52,7 @@ fn of_frame() -> MediaHeader {
         sequence: SequenceNumber(0),
         frame: FrameId(0),
         steps: frame().header,
+        reference: 0,
         capture: Timestamp::from_us(9),
         sent_offset_us: 0,
         is_last: false,
@@ -65,7 +66,7 @@ fn datagram(packet: &Packet) -> Vec<u8> {
 }
 
 fn protect(loss: LossEstimate, room: usize) -> Protected {
-    Protector::new(Protection::Auto, &layout()).protect(packets(), loss, room, usize::MAX, OVERHEAD)
+    Protector::new(Protection::Auto, &layout()).protect(packets(), 0, loss, room, usize::MAX, OVERHEAD)
 }
 
 /// By group: (data, parity) datagrams; group 0 are those without one.
@@ -102,7 +103,7 @@ fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
     assert_eq!((lossy.len(), lossy[0]), (3, (finest, 0)));
     assert_eq!(lossy.iter().map(|group| group.0).sum::<usize>(), unprotected);
 
-    let off = Protector::new(Protection::Off, &layout()).protect(packets(), LOSS, usize::MAX, usize::MAX, OVERHEAD);
+    let off = Protector::new(Protection::Off, &layout()).protect(packets(), 0, LOSS, usize::MAX, usize::MAX, OVERHEAD);
     assert_eq!((groups(&off), off.parity_wanted), (vec![(unprotected, 0)], 0));
 }
 
@@ -123,10 +124,10 @@ fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
 fn as_much_is_wanted_as_goes_if_there_is_room() {
     let protector = Protector::new(Protection::Auto, &layout());
     for most in [0, 900, 1_300, 3_000, 10_000, usize::MAX] {
-        let protected = protector.protect(packets(), LOSS, most, most, OVERHEAD);
+        let protected = protector.protect(packets(), 0, LOSS, most, most, OVERHEAD);
         let parity = protected.packets.iter().filter(|packet| packet.is_parity());
         assert_eq!(protected.parity_wanted, parity.map(|parity| parity.bytes() + OVERHEAD).sum::<usize>());
-        assert_eq!(protector.protect(packets(), LOSS, 0, most, OVERHEAD).parity_wanted, protected.parity_wanted);
+        assert_eq!(protector.protect(packets(), 0, LOSS, 0, most, OVERHEAD).parity_wanted, protected.parity_wanted);
     }
 }
 
@@ -161,7 +162,7 @@ fn many_datagrams_make_groups_of_few() {
         })
         .collect();
     let protected =
-        Protector::new(Protection::Auto, &layout()).protect(packets, LOSS, usize::MAX, usize::MAX, OVERHEAD);
+        Protector::new(Protection::Auto, &layout()).protect(packets, 0, LOSS, usize::MAX, usize::MAX, OVERHEAD);
     let groups = groups(&protected);
     assert_eq!(groups.len(), 16);
     assert!(groups[1..].iter().all(|group| (1..=128).contains(&group.0) && group.0 + group.1 <= SHARDS_MAX));
@@ -215,9 +216,9 @@ fn lies_in_a_parity_header_are_malformed_and_open_no_frame() {
         ("no group", changed(&[(2, 0), (3, 0)], len)),
         ("an index without a group", changed(&[(2, 0)], len)),
         ("a group beyond the last", changed(&[(2, 16)], len)),
-        ("no data", changed(&[(24, 0)], len)),
-        ("no parity", changed(&[(25, 0)], len)),
-        ("too many shards", changed(&[(24, 200), (25, 57), (3, 201)], len)),
+        ("no data", changed(&[(25, 0)], len)),
+        ("no parity", changed(&[(26, 0)], len)),
+        ("too many shards", changed(&[(25, 200), (26, 57), (3, 201)], len)),
         ("index of data", changed(&[(3, 0)], len)),
         ("index beyond the parity", changed(&[(3, 255)], len)),
         ("an odd size", changed(&[], len - 1)),
@@ -232,7 +233,7 @@ fn lies_in_a_parity_header_are_malformed_and_open_no_frame() {
     }
     let mut reassembler = Reassembler::new(&params(), FrameId(0), Timestamp::default());
     assert_eq!(reassembler.on_datagram(parity, Timestamp::default()), DatagramOutcome::Accepted);
-    let other_counts = reassembler.on_datagram(&changed(&[(25, parity[25] + 1)], len), Timestamp::default());
+    let other_counts = reassembler.on_datagram(&changed(&[(26, parity[26] + 1)], len), Timestamp::default());
     let other_size = reassembler.on_datagram(&changed(&[], len + 2), Timestamp::default());
     assert!(matches!([other_counts, other_size], [DatagramOutcome::Malformed(_), DatagramOutcome::Malformed(_)]));
     assert_eq!(reassembler.on_datagram(parity, Timestamp::default()), DatagramOutcome::Duplicate);

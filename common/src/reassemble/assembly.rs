@@ -90,6 +90,7 @@ impl Assembly {
     pub(super) fn new(header: &MediaHeader, blocks: usize, now: Timestamp) -> Self {
         let frame = AssembledFrame {
             id: header.frame,
+            reference: header.reference,
             frame: ReceivedFrame::empty(header.steps, blocks),
             capture: header.capture,
             sent: header.capture,

@@ -78,6 +78,7 @@ mod tests {
         let received = Timestamp::from_us(first_received);
         let frame = AssembledFrame {
             id: FrameId(0),
+            reference: 0,
             frame: ReceivedFrame::empty(FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, 1),
             capture: Timestamp::from_us(capture),
             sent: Timestamp::from_us(capture),

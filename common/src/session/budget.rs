@@ -93,11 +93,11 @@ mod tests {
         let mut budget = Budget::new(Bitrate::from_bps(24_000_000), Duration::from_millis(40), 0);
         budget.set_max_datagram(1_200);
         assert_eq!(budget.gross(), 120_000);
-        // 100 datagrams of 1000 coded bytes and one of parity: 1090 each. The last one's rounding is not foreseen.
-        budget.on_frame(100_000, 100, 1_090);
+        // 100 datagrams of 1000 coded bytes and one of parity: 1091 each. The last one's rounding is not foreseen.
+        budget.on_frame(100_000, 100, 1_091);
         let coded = budget.coded();
-        let wire = coded + coded.div_ceil(1_000) * 90 + 1_090;
-        assert!((119_900..=120_090).contains(&wire), "{wire}");
+        let wire = coded + coded.div_ceil(1_000) * 91 + 1_091;
+        assert!((119_900..=120_091).contains(&wire), "{wire}");
     }
 
     #[test]

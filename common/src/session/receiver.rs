@@ -13,6 +13,7 @@ use crate::pyramid::squares;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
+use crate::wire::states::{Fate, StatesReport};
 
 /// The first pings come fast, so that the clocks are known before the first frame.
 const FIRST_PINGS: u32 = 8;
@@ -64,6 +65,8 @@ pub struct ReceiverCounters {
     pub frames_partial: u64,
     /// Frames sent (as far as their numbers tell) but never released.
     pub frames_lost: u64,
+    /// Frames not decoded because the state that they refer to was not there.
+    pub frames_lacking_reference: u64,
     /// Bytes of all datagrams.
     pub bytes_received: u64,
     /// Datagrams that brought something new.
@@ -113,6 +116,8 @@ pub struct ReceiverSession {
     pings: VecDeque<(u32, Timestamp)>,
     clock: ClockOffset,
     control: Outbox,
+    /// The newest report of states, until it leaves.
+    states: Option<Vec<u8>>,
     events: VecDeque<ReceiverEvent>,
     counters: ReceiverCounters,
 }
@@ -129,6 +134,7 @@ impl ReceiverSession {
             pings: VecDeque::new(),
             clock: ClockOffset::default(),
             control: Outbox::default(),
+            states: None,
             events: VecDeque::new(),
             counters: ReceiverCounters::default(),
         }
@@ -148,6 +154,7 @@ impl ReceiverSession {
             self.drive(now);
         }
         self.drop_stream();
+        self.states = None;
         self.control.clear();
         self.pings.clear();
         self.next_ping_id = 0;
@@ -241,9 +248,17 @@ impl ReceiverSession {
         self.control.pop()
     }
 
-    /// The next datagram for the peer: feedback, when it is due.
+    /// Takes what the decoder says of the last frames of this stream, for the sender. A newer report replaces one that has not
+    /// left.
+    pub fn report_states(&mut self, report: &StatesReport) {
+        self.counters.frames_lacking_reference += u64::from(report.fates.first() == Some(&Fate::LacksReference));
+        self.states = Some(report.to_bytes());
+    }
+
+    /// The next datagram for the peer: a report of states at once, feedback when it is due.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?.poll_feedback(now)
+        let inbound = self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?;
+        self.states.take().or_else(|| inbound.poll_feedback(now))
     }
 
     /// When to poll for datagrams and call [`Self::handle_timeout`] next.

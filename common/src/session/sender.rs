@@ -14,16 +14,18 @@ use super::rate::{RateControl, Told};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
-use crate::coded::{CodedFrame, FrameHeader};
+use crate::coded::{CodedFrame, FrameHeader, PredictedFrame};
 use crate::packetise::{Packet, packetise};
 use crate::params::StreamParams;
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
+use crate::vectors::VectorLayout;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::MediaHeader;
 use crate::wire::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
+use crate::wire::states::{StatesReport, is_states};
 use crate::wire::{LOWER_LAYERS_BYTES, PacketError, on_wire};
 
 /// Pings that may come: for long as many as in a receiver's first moments, 20 a second; at once as many as pile up while
@@ -67,6 +69,8 @@ enum Finishing {
 pub struct SenderSession {
     params: StreamParams,
     coarse_blocks: usize,
+    /// Of vectors, of a frame with a reference.
+    slices: usize,
     protector: Protector,
     loss: LossEstimate,
     budget: Budget,
@@ -97,6 +101,7 @@ pub struct SenderSession {
 struct CurrentFrame {
     id: FrameId,
     steps: FrameHeader,
+    reference: u8,
     times: FrameTimes,
     coded_bytes: usize,
     /// Whether detail was left out because the target has fallen since the frame was coded.
@@ -108,10 +113,12 @@ impl SenderSession {
     /// and otherwise what the network bears.
     pub fn new(params: StreamParams, rate_max: Bitrate, protection: Protection) -> Self {
         let layout = BlockLayout::new(&params);
-        let smallest = FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
+        let reference = usize::from(params.codec.profile.states() > 0);
+        let smallest = reference + FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
         Self {
             params,
             coarse_blocks: layout.coarse_blocks(),
+            slices: VectorLayout::new(params.size).slices(),
             protector: Protector::new(protection, &layout),
             loss: LossEstimate::default(),
             // What is coded before a stream begins is its first frame.
@@ -200,7 +207,9 @@ impl SenderSession {
 
     /// Takes a datagram of the receiver.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
-        let outcome = if self.phase == Phase::Streaming {
+        let outcome = if self.phase == Phase::Streaming && is_states(datagram) {
+            self.on_states(datagram).unwrap_or_else(FeedbackOutcome::Malformed)
+        } else if self.phase == Phase::Streaming {
             self.on_feedback(datagram, now).unwrap_or_else(FeedbackOutcome::Malformed)
         } else {
             FeedbackOutcome::Unexpected
@@ -211,6 +220,14 @@ impl SenderSession {
             FeedbackOutcome::Malformed(_) => self.counters.feedback_malformed += 1,
         }
         outcome
+    }
+
+    fn on_states(&mut self, datagram: &[u8]) -> Result<FeedbackOutcome, PacketError> {
+        if self.params.codec.profile.states() == 0 {
+            return Err(PacketError::UnknownKind);
+        }
+        self.events.push_back(SenderEvent::States(StatesReport::parse(datagram)?));
+        Ok(FeedbackOutcome::Accepted)
     }
 
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, PacketError> {
@@ -264,22 +281,31 @@ impl SenderSession {
         self.budget.set_max_datagram(bytes);
     }
 
-    /// Takes a frame. What has not left of an older one is dropped.
+    /// Takes a frame without a reference. What has not left of an older one is dropped.
     pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) {
-        if !self.is_streaming() {
+        self.on_predicted_frame(self.next_frame, PredictedFrame { reference: 0, frame }, times, now);
+    }
+
+    /// Takes a frame as [`Self::on_frame`]. Whoever predicts frames numbers them, from 0 on; numbers may be left out, and one
+    /// that does not rise is not wanted.
+    pub fn on_predicted_frame(&mut self, id: FrameId, frame: PredictedFrame, times: FrameTimes, now: Timestamp) {
+        if !self.is_streaming() || self.next_frame.is_newer_than(id) {
             self.counters.frames_unwanted += 1;
             return;
         }
-        let id = self.next_frame;
         self.next_frame = id.next();
+        let PredictedFrame { reference, frame } = frame;
+        let slices = if reference > 0 { self.slices } else { 0 };
+        let coarse_blocks = slices + self.coarse_blocks;
         let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
-        let mut packets = packetise(&frame, self.coarse_blocks, max_datagram);
+        let mut packets = packetise(&frame, coarse_blocks, max_datagram);
         let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
-        packets.truncate(self.wanted(&packets));
+        packets.truncate(self.wanted(&packets, coarse_blocks));
         let is_cut = packets.len() < packet_count;
         let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let room = self.budget.gross().saturating_sub(data_bytes);
-        let protected = self.protector.protect(packets, self.loss, room, self.budget.parity_most(), LOWER_LAYERS_BYTES);
+        let (loss, most) = (self.loss, self.budget.parity_most());
+        let protected = self.protector.protect(packets, slices, loss, room, most, LOWER_LAYERS_BYTES);
         self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
         let wire_bytes: usize = protected.packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let pace = self.rate.as_ref().map_or(self.rate_max, RateControl::pace);
@@ -288,7 +314,7 @@ impl SenderSession {
 
         self.drop_unsent();
         self.pacer.start(protected.packets, now, span);
-        self.current = Some(CurrentFrame { id, steps: frame.header, times, coded_bytes, is_cut });
+        self.current = Some(CurrentFrame { id, steps: frame.header, reference, times, coded_bytes, is_cut });
     }
 
     /// The next datagram to hand to the socket at `now`.
@@ -299,6 +325,7 @@ impl SenderSession {
             sequence: self.next_sequence,
             frame: current.id,
             steps: current.steps,
+            reference: current.reference,
             capture: current.times.capture,
             sent_offset_us: u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX),
             is_last: self.pacer.len() < MARKED_LAST,
@@ -378,8 +405,8 @@ impl SenderSession {
 
     /// How many of a frame's datagrams may go: all, unless the target has fallen a good deal since the frame was coded,
     /// or the receiver is silent. The coarse ones always go.
-    fn wanted(&self, packets: &[Packet]) -> usize {
-        let coarse = packets.iter().take_while(|packet| packet.begins_before(self.coarse_blocks)).count();
+    fn wanted(&self, packets: &[Packet], coarse_blocks: usize) -> usize {
+        let coarse = packets.iter().take_while(|packet| packet.begins_before(coarse_blocks)).count();
         if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {
             return coarse;
         }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use super::PacketError;
 use super::media::MEDIA_VERSION;
+use super::states::is_states;
 use crate::units::{SequenceNumber, Timestamp};
 
 /// Longest feedback: fits every path that QUIC takes.
@@ -56,10 +57,10 @@ pub struct FeedbackHeader {
     pub unsure: Duration,
 }
 
-/// Returns true if a datagram says to be a feedback, and so is for the sending end; every other kind is for the receiving
-/// end.
-pub fn is_feedback(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK)
+/// Returns true if a datagram says to be a feedback or a report of states, and so is for the sending end; every other kind
+/// is for the receiving end.
+pub fn is_for_sender(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK) || is_states(datagram)
 }
 
 impl FeedbackHeader {

@@ -4,17 +4,20 @@
 //!  0 u4   version, in the high half     kind 0, a run of blocks:      kind 1, part of one large block:
 //!    u1   among the last of its frame
 //!    u3   kind
-//!  1 u8   step                          24 u24 first block            24 u24 block
-//!  2 u8   protection group, 0 = none    27 u16 number of blocks       27 u16 length of the block
-//!  3 u8   index in the group            29 the run                    29 u16 offset of this part
-//!  4 u32  sequence number                                             31 the part
+//!  1 u8   step                          25 u24 first block            25 u24 block
+//!  2 u8   protection group, 0 = none    28 u16 number of blocks       28 u16 length of the block
+//!  3 u8   index in the group            30 the run                    30 u16 offset of this part
+//!  4 u32  sequence number                                             32 the part
 //!  8 u32  frame
 //! 12 u24  fine blocks                   kind 2, a parity shard of its group:
-//! 15 u48  capture time, us,             24 u8  data shards k of the group
-//!         sender's clock                25 u8  parity shards m of the group
-//! 21 u24  from capture to the           26 the shard
+//! 15 u48  capture time, us,             25 u8  data shards k of the group
+//!         sender's clock                26 u8  parity shards m of the group
+//! 21 u24  from capture to the           27 the shard
 //!         socket, us, saturating
+//! 24 u8   reference: so many frames before this one; 0 = none
 //! ```
+//!
+//! With a reference, the slices of vectors are the first blocks. Fine blocks are counted without them.
 //!
 //! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
 
@@ -23,9 +26,9 @@ use crate::coded::{FrameHeader, StepIndex};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.
-pub const MEDIA_VERSION: u8 = 1;
+pub const MEDIA_VERSION: u8 = 2;
 /// Length of the beginning that the headers of all kinds share.
-pub const COMMON_HEADER_BYTES: usize = 24;
+pub const COMMON_HEADER_BYTES: usize = 25;
 /// Header of a run of blocks.
 pub const BLOCKS_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 5;
 /// Header of a part of a block.
@@ -53,6 +56,8 @@ pub struct MediaHeader {
     pub frame: FrameId,
     /// The frame's steps.
     pub steps: FrameHeader,
+    /// How many frames before it the frame's reference is; 0: it has none.
+    pub reference: u8,
     /// When the frame was captured, sender's clock; 48 bits.
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
@@ -121,7 +126,7 @@ impl Content {
         }
     }
 
-    /// Appends the header's fields from byte 24 on. Values of more than their bits are saturated.
+    /// Appends the header's fields behind those of all kinds. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Blocks { first, count } => {
@@ -137,7 +142,7 @@ impl Content {
         }
     }
 
-    /// Splits what follows byte 24 of a datagram of `kind` into the fields and the payload, or says what is wrong.
+    /// Splits what follows the shared fields of a datagram of `kind` into the fields and the payload, or says what is wrong.
     pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         match kind {
             KIND_BLOCKS => {
@@ -180,6 +185,7 @@ impl MediaHeader {
         out.extend(u24(self.steps.fine_blocks));
         out.extend(&self.capture.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);
         out.extend(u24(self.sent_offset_us));
+        out.push(self.reference);
         self.content.write(out);
     }
 
@@ -205,6 +211,7 @@ impl MediaHeader {
                 step: StepIndex::new(head[1]).ok_or(PacketError::UnknownStep)?,
                 fine_blocks: u24_at(12),
             },
+            reference: head[24],
             capture: Timestamp::from_us(u64::from(u32_at(15)) | u64::from(u16_at(19)) << 32),
             sent_offset_us: u24_at(21),
             is_last: head[0] & LAST != 0,

@@ -1,6 +1,6 @@
 //! Bytes that cross the network or lie in a file.
 //!
-//! What is sent often ([`media`], [`run`], [`feedback`]) is laid out by hand; what is sent rarely ([`control`]) is
+//! What is sent often ([`media`], [`run`], [`feedback`], [`states`]) is laid out by hand; what is sent rarely ([`control`]) is
 //! length-prefixed and derived. Every decoder here is total: any bytes give a value or a [`DecodeError`].
 
 pub mod control;
@@ -9,9 +9,10 @@ pub mod media;
 pub mod params;
 pub mod probe;
 pub mod run;
+pub mod states;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 /// Cost of a datagram below us, bytes: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
 /// 4 % of a full one. IPv6 takes 20 more.
@@ -41,6 +42,9 @@ pub enum PacketError {
     /// A step beyond the coarsest.
     #[error("a step beyond the coarsest")]
     UnknownStep,
+    /// A reference that the stream does not keep.
+    #[error("a reference that the stream does not keep")]
+    UnknownReference,
     /// More fine blocks than blocks.
     #[error("more fine blocks than blocks")]
     FineBlocks,
@@ -104,6 +108,18 @@ pub enum PacketError {
     /// A feedback reports a datagram that was never sent.
     #[error("a feedback reports a datagram that was never sent")]
     NeverSent,
+    /// A report of states is too long, ends inside a fate, or has bytes behind the last one.
+    #[error("a report of states is too long, ends inside a fate, or has bytes behind the last one")]
+    StatesLength,
+    /// A report of states has a hash of no state.
+    #[error("a report of states has a hash of no state")]
+    StatesHash,
+    /// A report of states has gaps that touch, are out of order, or are written long.
+    #[error("a report of states has gaps that touch, are out of order, or are written long")]
+    StatesGaps,
+    /// A report of states tells of a frame that was never coded, or of blocks that it does not have.
+    #[error("a report of states tells of a frame that was never coded, or of blocks that it does not have")]
+    StatesBeyond,
 }
 
 /// Why bytes are not what they should be.

@@ -70,41 +70,52 @@ pub struct PredictedEncoder {
     settings: PredictionSettings,
     alone: Box<dyn Encoder>,
     residual: Box<dyn ResidualEncoder>,
-    decoder: Parts,
+    decoder: StateDecoder,
+    states: States,
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
 }
 
-/// Decoder of a stream with prediction.
+/// Decoder of a stream with prediction, of which every frame comes.
 pub struct PredictedDecoder {
-    params: StreamParams,
-    parts: Parts,
-    damaged_slices: u64,
+    decoder: StateDecoder,
+    states: States,
     held: u64,
 }
 
-/// The parts that both ends make pictures with, and those pictures, the newest one last.
-struct Parts {
+/// Decoder of frames from the states that they refer to, which its owner keeps.
+pub struct StateDecoder {
+    params: StreamParams,
+    blocks: usize,
     alone: Box<dyn Decoder>,
     residual: Box<dyn ResidualDecoder>,
     predictor: Box<dyn Predictor>,
-    states: VecDeque<Picture>,
+    damaged_slices: u64,
+}
+
+/// The last pictures, the newest one last.
+struct States {
+    pictures: VecDeque<Picture>,
     most: usize,
 }
 
-impl Parts {
+impl States {
+    fn new(states: u8) -> Self {
+        Self { pictures: VecDeque::with_capacity(states.into()), most: states.into() }
+    }
+
     /// Keeps a state, and forgets the oldest one beyond those that may be referred to.
     fn keep(&mut self, picture: Picture) {
-        if self.states.len() == self.most {
-            self.states.pop_front();
+        if self.pictures.len() == self.most {
+            self.pictures.pop_front();
         }
-        self.states.push_back(picture);
+        self.pictures.push_back(picture);
     }
 
     /// The state so many frames back.
-    fn state(&self, age: u8) -> Option<&Picture> {
-        self.states.get(self.states.len().checked_sub(age.into())?)
+    fn get(&self, age: u8) -> Option<&Picture> {
+        self.pictures.get(self.pictures.len().checked_sub(age.into())?)
     }
 }
 
@@ -123,7 +134,7 @@ pub fn open_predicted_encoder(
         return Err(OpenError::ReferenceAge { asked: settings.reference_age, states });
     }
     let choice = on_the_processor(choice, device)?;
-    let decoder = parts(params, &inner, states, choice)?;
+    let decoder = state_decoder(params, &inner, states, choice)?;
     let reason = || decoder.alone.backend().reason.clone();
     let residual: Box<dyn ResidualEncoder> = match choice {
         BackendChoice::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
@@ -136,6 +147,7 @@ pub fn open_predicted_encoder(
         alone,
         residual,
         decoder,
+        states: States::new(states),
         last: None,
         costs: Costs::new(),
         step: FIRST_STEP,
@@ -150,8 +162,18 @@ pub fn open_predicted_decoder(
     device: Option<&str>,
 ) -> Result<PredictedDecoder, OpenError> {
     let (inner, states) = inner(params)?;
-    let parts = parts(params, &inner, states, on_the_processor(choice, device)?)?;
-    Ok(PredictedDecoder { params: *params, parts, damaged_slices: 0, held: 0 })
+    let decoder = state_decoder(params, &inner, states, on_the_processor(choice, device)?)?;
+    Ok(PredictedDecoder { decoder, states: States::new(states), held: 0 })
+}
+
+/// Opens a decoder of frames of a stream of [`Profile::Predicted`] whose states its owner keeps; as [`open_predicted_decoder`].
+pub fn open_state_decoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<StateDecoder, OpenError> {
+    let (inner, states) = inner(params)?;
+    state_decoder(params, &inner, states, on_the_processor(choice, device)?)
 }
 
 /// The stream without prediction, and how many states it keeps.
@@ -177,7 +199,12 @@ fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<Backe
     }
 }
 
-fn parts(params: &StreamParams, inner: &StreamParams, states: u8, choice: BackendChoice) -> Result<Parts, OpenError> {
+fn state_decoder(
+    params: &StreamParams,
+    inner: &StreamParams,
+    states: u8,
+    choice: BackendChoice,
+) -> Result<StateDecoder, OpenError> {
     let (chroma, size) = (params.chroma, params.size);
     // States, and a few planes of samples between samples and of coefficients.
     memory::check((u64::from(states) + 16) * chroma.picture_format().bytes(size) as u64)?;
@@ -189,8 +216,8 @@ fn parts(params: &StreamParams, inner: &StreamParams, states: u8, choice: Backen
         }
         _ => (Box::new(cpu::CpuDecoder::new(inner, layout, reason)), Box::new(CpuPredictor::new(chroma, size))),
     };
-    let states = usize::from(states);
-    Ok(Parts { alone, residual, predictor, states: VecDeque::with_capacity(states), most: states })
+    let blocks = BlockLayout::new(inner).blocks().len();
+    Ok(StateDecoder { params: *params, blocks, alone, residual, predictor, damaged_slices: 0 })
 }
 
 impl PredictedEncoder {
@@ -198,41 +225,69 @@ impl PredictedEncoder {
     ///
     /// The same pictures in the same order give the same bytes on every back end.
     pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, PredictError> {
+        let age = self.settings.reference_age;
+        let states = std::mem::replace(&mut self.states, States::new(0));
+        let coded = self.encode_from(picture, target, states.get(age).map(|state| (age, state)));
+        self.states = states;
+        let (frame, state) = coded?;
+        self.states.keep(state);
+        Ok(frame)
+    }
+
+    /// Codes a picture as [`Self::encode`], predicted from `reference`, a state so many frames before it, unless coding it
+    /// alone costs less. Returns its state, too, and keeps none.
+    pub fn encode_from(
+        &mut self,
+        picture: PictureRef<'_>,
+        target: Target,
+        reference: Option<(u8, &Picture)>,
+    ) -> Result<(PredictedFrame, Picture), PredictError> {
         check_picture(picture, self.params.size).map_err(EncodeError::from)?;
-        let predicted = self.predict(picture, target)?;
+        let predicted = match reference {
+            Some((age, reference)) => self.predict(picture, target, age, reference)?,
+            None => None,
+        };
         let target = less(target, REFERENCE_BYTES);
-        let frame = match predicted {
-            Some((frame, field, state)) => {
-                let step = Target::Step(frame.frame.header.step);
-                let bytes = coded_size(&frame.frame);
-                if self.may_be_alone(picture, &state.0) && coded_size(&self.alone.encode(picture, step)?) <= bytes {
-                    None
-                } else {
-                    self.last = Some(field);
-                    self.decoder.keep(state.1);
-                    Some(frame)
-                }
+        let predicted = match predicted {
+            Some(predicted) => {
+                let step = Target::Step(predicted.frame.frame.header.step);
+                let bytes = coded_size(&predicted.frame.frame);
+                let may_be_alone = self.may_be_alone(picture, &predicted.prediction);
+                let is_alone = may_be_alone && coded_size(&self.alone.encode(picture, step)?) <= bytes;
+                Some(predicted).filter(|_| !is_alone)
             }
             None => None,
         };
-        let frame = match frame {
-            Some(frame) => frame,
+        let (frame, state) = match predicted {
+            Some(predicted) => {
+                self.last = Some(predicted.field);
+                (predicted.frame, predicted.state)
+            }
             None => {
                 let frame = self.alone.encode(picture, target)?;
                 let mut state = self.empty_picture();
-                self.decoder.alone.decode(&ReceivedFrame::from(&frame), &mut state)?;
-                self.decoder.keep(state);
+                self.decoder.decode(&ReceivedFrame::from(&frame), None, &mut state)?;
                 self.last = None;
-                PredictedFrame::new(0, &[], &frame)
+                (PredictedFrame::new(0, &[], &frame), state)
             }
         };
         self.step = frame.frame.header.step;
-        Ok(frame)
+        Ok((frame, state))
+    }
+
+    /// The decoder of this stream's frames, which the encoder has for itself.
+    pub fn decoder(&mut self) -> &mut StateDecoder {
+        &mut self.decoder
+    }
+
+    /// Sets how much is done to find vectors, from the next frame on.
+    pub fn set_effort(&mut self, effort: Effort) {
+        self.settings.effort = effort;
     }
 
     /// Returns the picture that the last frame decodes to; `None` before the first one.
     pub fn state(&self) -> Option<&Picture> {
-        self.decoder.states.back()
+        self.states.pictures.back()
     }
 
     /// Returns the back end and the device that compute.
@@ -244,17 +299,15 @@ impl PredictedEncoder {
         Picture::for_stream(self.params.chroma, self.params.size)
     }
 
-    /// The frame if it is predicted, its vectors, and its prediction and state; `None` without a reference, or if the budget
-    /// does not do for vectors.
-    #[allow(clippy::type_complexity, reason = "used once")]
+    /// The frame if it is predicted; `None` if the budget does not do for vectors.
     fn predict(
         &mut self,
         picture: PictureRef<'_>,
         target: Target,
-    ) -> Result<Option<(PredictedFrame, Field, (Picture, Picture))>, PredictError> {
-        let (chroma, size, age) = (self.params.chroma, self.params.size, self.settings.reference_age);
-        let at = self.decoder.states.len().checked_sub(age.into());
-        let Some(reference) = at.and_then(|at| self.decoder.states.get(at)) else { return Ok(None) };
+        age: u8,
+        reference: &Picture,
+    ) -> Result<Option<Predicted>, PredictError> {
+        let (chroma, size) = (self.params.chroma, self.params.size);
         self.decoder.predictor.refer(reference);
         let own = samples(picture, &self.params);
         let channels = chroma.channels().len();
@@ -278,7 +331,7 @@ impl PredictedEncoder {
         }
         let mut prediction = self.empty_picture();
         self.decoder.predictor.compensate(&field, &mut prediction);
-        let blocks = BlockLayout::new(&self.params).blocks().len();
+        let blocks = self.decoder.blocks;
         let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
         let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
         let target = less(target, REFERENCE_BYTES + vectors + more);
@@ -288,7 +341,7 @@ impl PredictedEncoder {
         };
         let mut state = prediction.clone();
         self.decoder.residual.add_residual(&ReceivedFrame::from(&coded), &mut state)?;
-        Ok(Some((PredictedFrame::new(age, &slices, &coded), field, (prediction, state))))
+        Ok(Some(Predicted { frame: PredictedFrame::new(age, &slices, &coded), field, prediction, state }))
     }
 
     /// True if coding the picture alone may be the less expensive way: unless its prediction is far nearer than squares of
@@ -310,6 +363,14 @@ impl PredictedEncoder {
         }
         2 * difference >= activity
     }
+}
+
+/// A frame coded with a reference.
+struct Predicted {
+    frame: PredictedFrame,
+    field: Field,
+    prediction: Picture,
+    state: Picture,
 }
 
 /// A budget without what is spent otherwise.
@@ -334,52 +395,23 @@ fn samples<'a>(picture: PictureRef<'a>, params: &StreamParams) -> Cow<'a, [u8]> 
 }
 
 impl PredictedDecoder {
-    /// Decodes a frame with this reference into `out`, as [`Decoder::decode`] does one without.
+    /// Decodes a frame with this reference into `out`, as [`StateDecoder::decode`].
     ///
-    /// With a reference, the frame has the slices of vectors and then the blocks: a slice that is missing or damaged rests, a
-    /// block adds nothing. A frame whose reference is not kept is the frame before, and [`Self::held_frames`] counts it; as the
-    /// first one it is grey.
+    /// A frame whose reference is not kept is the frame before, and [`Self::held_frames`] counts it; as the first one it is
+    /// grey.
     pub fn decode(&mut self, reference: u8, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
-        let Self { params, parts, .. } = self;
-        check_target(out, params.size, params)?;
-        let mut state = Picture::for_stream(params.chroma, params.size);
-        if reference == 0 {
-            parts.alone.decode(frame, &mut state)?;
-        } else if let Some(from) = parts.state(reference).cloned() {
-            let mut field = Field::new(params.size);
-            let (slices, channels) = (field.layout().slices(), params.chroma.channels().len());
-            let blocks = BlockLayout::new(params).blocks().len();
-            if frame.block_count() != slices + blocks {
-                return Err(DecodeError::BlockCount { wanted: slices + blocks, given: frame.block_count() });
-            }
-            for index in 0..slices {
-                if let BlockState::Coded(bytes) = frame.block(index)
-                    && slice::decode(bytes, &mut field, index, channels).is_err()
-                {
-                    slice::clear(&mut field, index);
-                    self.damaged_slices += 1;
-                }
-            }
-            parts.predictor.refer(&from);
-            parts.predictor.compensate(&field, &mut state);
-            let mut received = ReceivedFrame::empty(frame.header, blocks);
-            for index in 0..blocks {
-                match frame.block(slices + index) {
-                    BlockState::Missing => {}
-                    BlockState::Zero => _ = received.insert(index, &[]),
-                    BlockState::Coded(bytes) => _ = received.insert(index, bytes),
-                }
-            }
-            parts.residual.add_residual(&received, &mut state)?;
+        check_target(out, self.decoder.params.size, &self.decoder.params)?;
+        let from = self.states.get(reference).filter(|_| reference > 0);
+        if reference == 0 || from.is_some() {
+            self.decoder.decode(frame, from, out)?;
         } else {
             self.held += 1;
-            match parts.states.back() {
-                Some(last) => state.clone_from(last),
-                None => state.data_mut().fill(128),
+            match self.states.pictures.back() {
+                Some(last) => out.data_mut().copy_from_slice(last.data()),
+                None => out.data_mut().fill(128),
             }
         }
-        out.data_mut().copy_from_slice(state.data());
-        parts.keep(state);
+        self.states.keep(out.clone());
         Ok(())
     }
 
@@ -390,11 +422,61 @@ impl PredictedDecoder {
 
     /// How many blocks and slices since the decoder was opened had bytes that no encoder makes.
     pub fn damaged_blocks(&self) -> u64 {
-        self.damaged_slices + self.parts.alone.damaged_blocks() + self.parts.residual.damaged_residuals()
+        self.decoder.damaged_blocks()
     }
 
     /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
-        self.parts.alone.backend()
+        self.decoder.backend()
+    }
+}
+
+impl StateDecoder {
+    /// Decodes a frame into `out`, as [`Decoder::decode`] does if there is no reference.
+    ///
+    /// With one, the frame has the slices of vectors and then the blocks: a slice that is missing or damaged rests, a block
+    /// adds nothing.
+    pub fn decode(
+        &mut self,
+        frame: &ReceivedFrame,
+        reference: Option<&Picture>,
+        out: &mut Picture,
+    ) -> Result<(), DecodeError> {
+        check_target(out, self.params.size, &self.params)?;
+        let Some(reference) = reference else { return self.alone.decode(frame, out) };
+        let mut field = Field::new(self.params.size);
+        let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
+        if frame.block_count() != slices + self.blocks {
+            return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
+        }
+        for index in 0..slices {
+            if let BlockState::Coded(bytes) = frame.block(index)
+                && slice::decode(bytes, &mut field, index, channels).is_err()
+            {
+                slice::clear(&mut field, index);
+                self.damaged_slices += 1;
+            }
+        }
+        self.predictor.refer(reference);
+        self.predictor.compensate(&field, out);
+        let mut received = ReceivedFrame::empty(frame.header, self.blocks);
+        for index in 0..self.blocks {
+            match frame.block(slices + index) {
+                BlockState::Missing => {}
+                BlockState::Zero => _ = received.insert(index, &[]),
+                BlockState::Coded(bytes) => _ = received.insert(index, bytes),
+            }
+        }
+        self.residual.add_residual(&received, out)
+    }
+
+    /// How many blocks and slices since the decoder was opened had bytes that no encoder makes.
+    pub fn damaged_blocks(&self) -> u64 {
+        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_residuals()
+    }
+
+    /// Returns the back end and the device that compute.
+    pub fn backend(&self) -> &BackendInfo {
+        self.alone.backend()
     }
 }

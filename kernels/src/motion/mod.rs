@@ -13,8 +13,8 @@ mod search;
 mod slice;
 
 pub use coder::{
-    Effort, PredictError, PredictedDecoder, PredictedEncoder, PredictionSettings, open_predicted_decoder,
-    open_predicted_encoder,
+    Effort, PredictError, PredictedDecoder, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_decoder,
+    open_predicted_encoder, open_state_decoder,
 };
 pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
 pub use overlap::{WEIGHT, rising, rising_cell};

@@ -34,11 +34,11 @@ fn number_in(luma: &[u8], width: usize) -> Option<u64> {
 }
 
 fn every_frame_arrives(backend: &str, size: (usize, usize), rate: &str) {
-    until_nothing_is_lost(|| stream_clip(backend, size, rate));
+    until_nothing_is_lost(|| stream_clip(backend, "off", size, rate));
 }
 
 /// Streams a clip and checks that every picture is there, in order and readable. An error is what was lost.
-fn stream_clip(backend: &str, (width, height): (usize, usize), rate: &str) -> Result<(), String> {
+fn stream_clip(backend: &str, prediction: &str, (width, height): (usize, usize), rate: &str) -> Result<(), String> {
     let pair = Pair::new();
     let input = pair.folder.join("in.y4m");
     std::fs::write(&input, numbered_clip(width, height)).unwrap();
@@ -48,6 +48,7 @@ fn stream_clip(backend: &str, (width, height): (usize, usize), rate: &str) -> Re
     let source = format!("y4m:{}", input.display());
     let mut command = pair.sender();
     command.args(["--source", &source, "--rate", rate, "--backend", backend, "--frames", &FRAMES.to_string()]);
+    command.args(["--prediction", prediction]);
     Daemon::start("sender", &mut command).wait().check(0, &[]);
     receiving.wait().check(0, &[]);
 
@@ -58,6 +59,8 @@ fn stream_clip(backend: &str, (width, height): (usize, usize), rate: &str) -> Re
         &received,
         &[("frames_complete", FRAMES), ("frames_partial", 0), ("frames_lost", 0), ("frames_shown", FRAMES)],
     )?;
+    let [predicted, mismatches] = ["frames_predicted", "state_mismatches"].map(|key| sent[key].as_u64().unwrap());
+    assert_eq!((predicted > FRAMES / 2, mismatches), (prediction == "on", 0), "{predicted} predicted");
     assert_eq!((&sent["backend"], &received["backend"]), (&backend.into(), &backend.into()));
     for stage in ["network", "reassemble", "decode", "inverse", "present"] {
         assert!(received["stages_us"][stage]["p99"].is_u64(), "{stage} in {received}");
@@ -79,6 +82,11 @@ fn every_frame_arrives_with_the_reference() {
 #[test]
 fn every_frame_arrives_with_the_processor() {
     every_frame_arrives("cpu", (320, 180), "4M");
+}
+
+#[test]
+fn every_frame_arrives_that_is_coded_from_the_one_before() {
+    until_nothing_is_lost(|| stream_clip("cpu", "on", (320, 180), "4M"));
 }
 
 #[cfg(feature = "opencl")]

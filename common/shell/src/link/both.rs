@@ -8,7 +8,7 @@ use common::config::Peer;
 use common::session::ProtocolViolation;
 use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
-use common::wire::feedback::is_feedback;
+use common::wire::feedback::is_for_sender;
 
 use super::{Action, Link, LinkState, Waker};
 
@@ -105,7 +105,7 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
     }
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
-        if is_feedback(bytes) {
+        if is_for_sender(bytes) {
             if let Some(link) = self.sending.live() {
                 link.on_datagram(bytes, now);
             }

@@ -6,8 +6,8 @@ use super::*;
 use crate::exit::Failure;
 
 const BYE: ControlMessage = ControlMessage::Bye { reason: ByeReason::Stopping };
-const FEEDBACK: [u8; 2] = [0x1f, 0];
-const MEDIA: [u8; 2] = [0x10, 0];
+const FEEDBACK: [u8; 2] = [0x2f, 0];
+const MEDIA: [u8; 2] = [0x20, 0];
 
 /// A link that counts what it hears and asks for what it was given.
 #[derive(Default)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::units::Timestamp;
 use crate::wire::PacketError;
+use crate::wire::states::StatesReport;
 
 /// Points in a frame's life before the session, sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct FrameTimes {
 pub enum SenderEvent {
     /// The receiver is ready: give frames.
     Streaming,
+    /// The receiver tells which frames its decoder used.
+    States(StatesReport),
     /// After [`finish`](super::SenderSession::finish): everything is out and the peer has confirmed, has gone, or has not
     /// answered within a second. Close and exit.
     Finished,

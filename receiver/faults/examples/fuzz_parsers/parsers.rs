@@ -9,8 +9,10 @@ use common::config::{
 };
 use common::container::ContainerReader;
 use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::gaps::Gaps;
 use common::linktest::{Answerer, Tester};
 use common::params::{CodecParams, StreamParams};
+use common::prediction::{REPLAYS_MAX, References, Replay, SentFrame};
 use common::protection::Protection;
 use common::pyramid::BlockLayout;
 use common::reassemble::Reassembler;
@@ -22,6 +24,7 @@ use common::wire::media::{Content, MediaHeader};
 use common::wire::params::PARAMS_BYTES;
 use common::wire::probe::Probe;
 use common::wire::run::Run;
+use common::wire::states::StatesReport;
 use common::y4m::Y4mReader;
 use kernels::bank::FilterBank;
 use receiver::sink::SinkSpec;
@@ -55,6 +58,7 @@ pub(crate) const ALL: &[Parser] = &[
     bytes("media", media),
     bytes("run", run),
     bytes("feedback", feedback),
+    bytes("states", states),
     bytes("probe", probe),
     bytes("control", control),
     bytes("params", params),
@@ -100,6 +104,45 @@ fn feedback(input: &[u8]) {
     if let Ok((header, ages)) = FeedbackHeader::parse(input) {
         assert_eq!(ages.arrivals().count(), ages.len());
         assert!(ages.arrivals().all(|(_, arrival)| arrival.is_none_or(|arrival| arrival <= header.time)));
+    }
+}
+
+fn states(input: &[u8]) {
+    let mut references = References::<Whole, ()>::new(15, Duration::from_millis(33));
+    let now = Timestamp::default();
+    for _ in 0..20 {
+        let age = u8::from(matches!(references.next(now, &mut Nothing), Ok(Some(_))));
+        references.on_coded(age, Whole, (), now);
+    }
+    if let Ok(report) = StatesReport::parse(input) {
+        assert_eq!(report.to_bytes(), input);
+        references.on_report(report, now);
+        let replays = references.counters().replays;
+        let _ = references.next(now, &mut Nothing);
+        assert!(references.counters().replays - replays <= 2 * REPLAYS_MAX as u64);
+    }
+}
+
+/// A frame of nothing, and the decoder of such.
+#[derive(Clone, Copy, Debug)]
+struct Whole;
+struct Nothing;
+
+impl SentFrame for Whole {
+    fn block_count(&self) -> usize {
+        40
+    }
+}
+
+impl Replay<Whole, ()> for Nothing {
+    type Error = std::convert::Infallible;
+
+    fn replay(&mut self, _: &Whole, _: &Gaps, _: Option<&()>) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn hash(&self, _: &()) -> u32 {
+        7
     }
 }
 

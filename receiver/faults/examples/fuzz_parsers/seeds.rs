@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use common::coded::StepIndex;
 use common::container::{write_frame, write_header};
 use common::frame::FrameSize;
+use common::gaps::Gaps;
 use common::protection::Protection;
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
@@ -13,6 +15,7 @@ use common::wire::control::{ByeReason, ControlMessage, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::probe::{Arrived, Probe};
 use common::wire::run::write_run;
+use common::wire::states::{Fate, StatesReport};
 
 use crate::corpus::folder;
 use crate::parsers::{CONTROL, DATAGRAM, OWN, ROLES, TIME, frame, record, small};
@@ -107,6 +110,10 @@ pub(crate) fn write() -> anyhow::Result<()> {
     let feedback = report.encode((0..8).map(|number| (number != 2).then_some(Timestamp::from_us(990_000 + number))));
     put("feedback", "eight", &feedback)?;
     put("feedback", "none", &report.encode(std::iter::empty()))?;
+    let gaps = Gaps::new(vec![0..1, 20..24]).context("gaps")?;
+    let fates = vec![Fate::Used(Gaps::default()), Fate::Used(gaps), Fate::NotUsed, Fate::LacksReference];
+    let states = StatesReport { newest: FrameId(18), hash: Some((0, 7)), fates }.to_bytes();
+    put("states", "four", &states)?;
     let mut sending = Vec::new();
     record(CONTROL, &message(&hello(receiver), receiver), &mut sending);
     record(CONTROL, &message(&ControlMessage::Ready, receiver), &mut sending);
@@ -114,6 +121,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
         record(OWN, &[], &mut sending);
         record(TIME, &[0; 30], &mut sending);
         record(DATAGRAM, &feedback, &mut sending);
+        record(DATAGRAM, &states, &mut sending);
     }
     record(CONTROL, &message(&ControlMessage::Ping { id: 1, sent: now }, receiver), &mut sending);
     record(CONTROL, &message(&ControlMessage::Bye { reason: reasons[1].clone() }, receiver), &mut sending);

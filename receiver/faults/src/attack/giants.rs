@@ -42,6 +42,7 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
         sequence: SequenceNumber(sequence),
         frame: FrameId(frame),
         steps: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
+        reference: 0,
         capture: Timestamp::from_us(1_000_000 + 1_000 * u64::from(frame)),
         sent_offset_us: 0,
         is_last: false,

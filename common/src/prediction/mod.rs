@@ -1,0 +1,32 @@
+//! Prediction from what the other end holds: which states both ends keep, which of them a frame refers to, and what the
+//! sender knows of the receiver's.
+//!
+//! The state of a frame is the picture that its decoder made of it. The state of a frame that was not decoded is that of the
+//! frame before. The receiver keeps the states of the last frames ([`Held`]) and reports of each frame whether it was used and
+//! what was missing of it ([`crate::wire::states`]). The sender ([`References`]) keeps the frames that it has sent with the
+//! states that it believes the receiver to have. It assumes that what is not reported came whole. When a report says
+//! otherwise, it decodes from there on again, as the receiver did, and so knows what the receiver holds, holes included.
+//!
+//! | the next frame refers to | when |
+//! |---|---|
+//! | the frame before it, replayed | as a rule |
+//! | the newest frame reported | while reports are overdue, or most frames lose something for good |
+//! | nothing | nothing is held, a hash did not fit, the receiver lacks a reference, or prediction costs more |
+//!
+//! Nothing here knows a picture: states and frames are of any type, and decoding is the caller's.
+
+mod held;
+mod references;
+
+pub use held::Held;
+pub use references::{PredictionCounters, REPLAYS_MAX, References, Replay, SentFrame, StatesOutcome};
+
+use crate::units::FrameRate;
+
+/// Age of the oldest state that is kept, seconds.
+const STATES_SECONDS: f64 = 0.5;
+
+/// How many frames back a stream of this rate can refer.
+pub fn states_of(frame_rate: FrameRate) -> u8 {
+    (STATES_SECONDS * frame_rate.as_f64()).ceil().clamp(1.0, crate::params::STATES_MAX.into()) as u8
+}

@@ -1,0 +1,403 @@
+//! What the sender knows of the receiver's states, and the reference of the next frame.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::coded::PredictedFrame;
+use crate::gaps::Gaps;
+use crate::units::{FrameId, Timestamp};
+use crate::wire::PacketError;
+use crate::wire::states::{Fate, StatesReport};
+
+/// Frames that are decoded again before one frame is coded, at most. A peer that reports something missing of every frame as
+/// late as it can makes this many of each, and no more.
+pub const REPLAYS_MAX: usize = 8;
+/// How long a report may take before one is known.
+const REPORT_FIRST: Duration = Duration::from_millis(400);
+/// Frames of late whose fates are remembered.
+const FATES: u32 = 16;
+/// So many of them with something missing: what is assumed of frames is rarely true.
+const BROKEN_MAX: u32 = 12;
+
+/// A frame that can be decoded again.
+pub trait SentFrame {
+    /// Number of its blocks, slices of vectors included.
+    fn block_count(&self) -> usize;
+}
+
+impl SentFrame for PredictedFrame {
+    fn block_count(&self) -> usize {
+        self.frame.block_count()
+    }
+}
+
+/// The decoder that the receiver has, at the sender.
+pub trait Replay<F, S> {
+    /// The failure of a decoder.
+    type Error;
+
+    /// Decodes `frame` without `gaps` from the state that it refers to.
+    fn replay(&mut self, frame: &F, gaps: &Gaps, reference: Option<&S>) -> Result<S, Self::Error>;
+
+    /// The hash of a state, as the receiver makes it.
+    fn hash(&self, state: &S) -> u32;
+}
+
+/// What a report of states has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatesOutcome {
+    /// The fate of frames that was open.
+    News,
+    /// Nothing that was not known, or that is still of use.
+    Known,
+    /// Another fate than an earlier report told of a frame; the first one holds.
+    Contradiction,
+    /// It cannot be a report to this stream.
+    Malformed(PacketError),
+}
+
+/// The counts since the stream was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PredictionCounters {
+    /// Frames coded.
+    pub frames: u64,
+    /// Those of them that have a reference.
+    pub predicted: u64,
+    /// Frames decoded again because a report told of gaps.
+    pub replays: u64,
+    /// Hashes of states that fit.
+    pub matches: u64,
+    /// Hashes of states that did not.
+    pub mismatches: u64,
+    /// Frames whose reference the receiver did not have.
+    pub lacking: u64,
+    /// Reports that contradict themselves or earlier ones.
+    pub contradictions: u64,
+    /// Reports that cannot be any.
+    pub malformed: u64,
+}
+
+/// The frames sent of late, and the states that the receiver has of them.
+#[derive(Clone, Debug)]
+pub struct References<F, S> {
+    window: u8,
+    interval: Duration,
+    /// Of consecutive numbers.
+    entries: VecDeque<Entry<F, S>>,
+    last: Option<FrameId>,
+    delay: Delay,
+    /// A bit for each of the last frames reported: 1 if something was missing.
+    broken: u32,
+    hash: Option<(FrameId, u32)>,
+    counters: PredictionCounters,
+}
+
+#[derive(Clone, Debug)]
+struct Entry<F, S> {
+    id: FrameId,
+    /// How many frames before it its reference is; 0: none.
+    age: u8,
+    frame: F,
+    coded: Timestamp,
+    /// None: it is assumed to have come whole.
+    fate: Option<Fate>,
+    state: State<S>,
+}
+
+#[derive(Clone, Debug)]
+enum State<S> {
+    /// What the receiver has, if what is assumed is true.
+    Known(S),
+    /// To be decoded again.
+    Stale,
+    /// Nothing that could be known.
+    Unknown,
+}
+
+impl<F: SentFrame, S: Clone> References<F, S> {
+    /// No frame yet, of a stream with this time between frames, whose frames refer at most `window` frames back.
+    pub fn new(window: u8, interval: Duration) -> Self {
+        Self {
+            window,
+            interval,
+            entries: VecDeque::with_capacity(usize::from(window) + 1),
+            last: None,
+            delay: Delay::default(),
+            broken: 0,
+            hash: None,
+            counters: PredictionCounters::default(),
+        }
+    }
+
+    /// A receiver that has nothing takes the place of the one before: the next frame has no reference, and nothing refers to
+    /// those before it.
+    pub fn restart(&mut self) {
+        self.forget();
+        self.delay = Delay::default();
+        self.broken = 0;
+    }
+
+    /// What the receiver has is not known any more.
+    fn forget(&mut self) {
+        self.entries.clear();
+        self.hash = None;
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> PredictionCounters {
+        self.counters
+    }
+
+    /// The number of the next frame.
+    pub fn next_frame(&self) -> FrameId {
+        self.last.map_or(FrameId(0), FrameId::next)
+    }
+
+    /// The frames and states kept.
+    pub fn kept(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The state of a frame at the receiver, if a report has told its fate and that of all that it was decoded from; in it, none
+    /// if the frame has yet to be decoded again.
+    pub fn reported_state(&self, id: FrameId) -> Option<Option<&S>> {
+        let at = self.index(id)?;
+        match &self.entries[at].state {
+            State::Known(state) => self.is_reported(at).then_some(Some(state)),
+            State::Stale => self.is_reported(at).then_some(None),
+            State::Unknown => None,
+        }
+    }
+
+    /// Takes a report, which came at `now`.
+    pub fn on_report(&mut self, report: StatesReport, now: Timestamp) -> StatesOutcome {
+        if self.last.is_none_or(|last| report.newest.is_newer_than(last)) {
+            self.counters.malformed += 1;
+            return StatesOutcome::Malformed(PacketError::StatesBeyond);
+        }
+        let of = |back: usize| FrameId(report.newest.0.wrapping_sub(back as u32));
+        let beyond = |(back, fate): (usize, &Fate)| match (self.index(of(back)), fate) {
+            (Some(at), Fate::Used(gaps)) => gaps.end() > self.entries[at].frame.block_count(),
+            _ => false,
+        };
+        if report.fates.iter().enumerate().any(beyond) {
+            self.counters.malformed += 1;
+            return StatesOutcome::Malformed(PacketError::StatesBeyond);
+        }
+        let contradicts = |(back, fate): (usize, &Fate)| {
+            let known = self.index(of(back)).and_then(|at| self.entries[at].fate.as_ref());
+            known.is_some_and(|known| known != fate)
+        };
+        if report.fates.iter().enumerate().any(contradicts) {
+            self.counters.contradictions += 1;
+            return StatesOutcome::Contradiction;
+        }
+        let newest = self.index(report.newest).filter(|&at| self.entries[at].fate.is_none());
+        if let Some(at) = newest {
+            self.delay.on_report(now.since(self.entries[at].coded), self.interval);
+        }
+        let (mut outcome, mut lacks) = (StatesOutcome::Known, None);
+        for (back, fate) in report.fates.into_iter().enumerate().rev() {
+            let Some(at) = self.index(of(back)) else { continue };
+            let entry = &mut self.entries[at];
+            if entry.fate.is_none() {
+                let is_whole = matches!(&fate, Fate::Used(gaps) if gaps.is_empty());
+                self.broken = self.broken << 1 | u32::from(!is_whole);
+                if !is_whole {
+                    entry.state = State::Stale;
+                }
+                if fate == Fate::LacksReference {
+                    lacks = Some(at);
+                    self.counters.lacking += 1;
+                }
+                entry.fate = Some(fate);
+                outcome = StatesOutcome::News;
+            }
+        }
+        for at in 0..self.entries.len() {
+            if self.parent(at).and_then(|parent| self.entries.get(parent?)).is_some_and(Entry::is_stale) {
+                self.entries[at].state = State::Stale;
+            }
+        }
+        if let Some(at) = lacks {
+            self.lose(at);
+        }
+        if let Some((back, hash)) = report.hash {
+            self.hash = Some((of(back.into()), hash));
+        }
+        outcome
+    }
+
+    /// The reference of the next frame: how many frames before it and its state at the receiver; none: it is to be coded
+    /// alone. Frames are decoded again where a report has told of gaps.
+    pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
+        let next = self.next_frame();
+        while self.entries.front().is_some_and(|oldest| next.ahead_of(oldest.id) > self.window.into()) {
+            if self.entries[0].fate.is_none() {
+                self.lose(0);
+            } else {
+                self.entries.pop_front();
+            }
+        }
+        let newest = self.entries.len().checked_sub(1);
+        let reported = self.entries.iter().rposition(|entry| entry.fate.is_some());
+        let is_broken = (self.broken & ((1 << FATES) - 1)).count_ones() > BROKEN_MAX;
+        let first = if is_broken || self.is_overdue(now) { reported } else { newest };
+        let mut chosen = None;
+        for candidate in [first, reported].into_iter().flatten() {
+            if self.settle(candidate, decoder)? {
+                chosen = Some(candidate);
+                break;
+            }
+        }
+        let known = |entry: &Entry<F, S>| entry.fate.is_some() && matches!(entry.state, State::Known(_));
+        chosen = chosen.or_else(|| self.entries.iter().rposition(known));
+        if !self.is_hash_right(decoder) {
+            self.counters.mismatches += 1;
+            self.forget();
+            return Ok(None);
+        }
+        Ok(chosen.and_then(|at| self.entries.get(at)).and_then(|entry| match &entry.state {
+            State::Known(state) => Some((u8::try_from(next.ahead_of(entry.id)).ok()?, state.clone())),
+            State::Stale | State::Unknown => None,
+        }))
+    }
+
+    /// The next frame has been coded, with a reference `age` frames before it (0: none), and decodes to `state`.
+    pub fn on_coded(&mut self, age: u8, frame: F, state: S, now: Timestamp) {
+        let id = self.next_frame();
+        self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state: State::Known(state) });
+        self.last = Some(id);
+        self.counters.frames += 1;
+        self.counters.predicted += u64::from(age > 0);
+    }
+
+    fn index(&self, id: FrameId) -> Option<usize> {
+        let at = usize::try_from(id.ahead_of(self.entries.front()?.id)).ok()?;
+        (at < self.entries.len()).then_some(at)
+    }
+
+    /// Where the state is that an entry's state was made from, none in it if that is not kept any more; none: it was made from
+    /// nothing.
+    fn parent(&self, at: usize) -> Option<Option<usize>> {
+        let entry = &self.entries[at];
+        match (&entry.fate, entry.age) {
+            (Some(Fate::NotUsed | Fate::LacksReference), _) => Some(at.checked_sub(1)),
+            (_, 0) => None,
+            (_, age) => Some(at.checked_sub(age.into())),
+        }
+    }
+
+    fn is_reported(&self, at: usize) -> bool {
+        let mut at = Some(at);
+        while let Some(one) = at {
+            if self.entries[one].fate.is_none() {
+                return false;
+            }
+            at = self.parent(one).flatten();
+        }
+        true
+    }
+
+    /// Nothing is known of the states up to this one, nor of those made from them.
+    fn lose(&mut self, to: usize) {
+        let mut is_lost = vec![false; self.entries.len()];
+        for at in 0..is_lost.len() {
+            is_lost[at] = at <= to || self.parent(at).flatten().is_some_and(|parent| is_lost[parent]);
+            if is_lost[at] {
+                self.entries[at].state = State::Unknown;
+            }
+        }
+        self.entries.drain(..=to);
+    }
+
+    /// Decodes what the state at `at` is made of again: true if it is known then.
+    fn settle<R: Replay<F, S>>(&mut self, at: usize, decoder: &mut R) -> Result<bool, R::Error> {
+        let (mut stale, mut decodes, mut next) = (Vec::new(), 0, Some(at));
+        while let Some(at) = next.filter(|&at| self.entries[at].is_stale()) {
+            decodes += usize::from(self.entries[at].is_decoded());
+            stale.push(at);
+            next = self.parent(at).flatten();
+        }
+        if decodes > REPLAYS_MAX {
+            return Ok(false);
+        }
+        for at in stale.into_iter().rev() {
+            let entry = &self.entries[at];
+            let reference = match self.parent(at) {
+                None => Some(None),
+                Some(parent) => match parent.map(|parent| &self.entries[parent].state) {
+                    Some(State::Known(state)) => Some(Some(state)),
+                    _ => None,
+                },
+            };
+            let whole = Gaps::default();
+            let state = match (reference, &entry.fate) {
+                (None, _) => State::Unknown,
+                (Some(state), Some(Fate::NotUsed | Fate::LacksReference)) => {
+                    state.cloned().map_or(State::Unknown, State::Known)
+                }
+                (Some(reference), fate) => {
+                    let gaps = if let Some(Fate::Used(gaps)) = fate { gaps } else { &whole };
+                    self.counters.replays += 1;
+                    State::Known(decoder.replay(&entry.frame, gaps, reference)?)
+                }
+            };
+            self.entries[at].state = state;
+        }
+        Ok(matches!(self.entries[at].state, State::Known(_)))
+    }
+
+    /// Whether a frame has not been reported for longer than reports take.
+    fn is_overdue(&self, now: Timestamp) -> bool {
+        let oldest = self.entries.iter().find(|entry| entry.fate.is_none());
+        oldest.is_some_and(|oldest| now.since(oldest.coded) > self.delay.most(self.interval))
+    }
+
+    /// Compares the last hash, once the state that it is of is known for certain.
+    fn is_hash_right<R: Replay<F, S>>(&mut self, decoder: &R) -> bool {
+        let Some((id, hash)) = self.hash else { return true };
+        let Some(at) = self.index(id) else { return true };
+        let State::Known(state) = &self.entries[at].state else { return true };
+        if !self.is_reported(at) {
+            return true;
+        }
+        self.hash = None;
+        let is_right = decoder.hash(state) == hash;
+        self.counters.matches += u64::from(is_right);
+        is_right
+    }
+}
+
+impl<F, S> Entry<F, S> {
+    fn is_stale(&self) -> bool {
+        matches!(self.state, State::Stale)
+    }
+
+    fn is_decoded(&self) -> bool {
+        matches!(self.fate, None | Some(Fate::Used(_)))
+    }
+}
+
+/// How long it takes from a coded frame to its report, as RFC 6298 does it for round trips.
+#[derive(Clone, Copy, Debug, Default)]
+struct Delay {
+    /// The mean and the mean deviation, microseconds.
+    known: Option<(u64, u64)>,
+}
+
+impl Delay {
+    fn on_report(&mut self, took: Duration, interval: Duration) {
+        // One that was held up says little about the others.
+        let took = took.min(self.most(interval)).as_micros() as u64;
+        self.known = Some(self.known.map_or((took, took / 2), |(mean, deviation)| {
+            ((7 * mean + took) / 8, (3 * deviation + mean.abs_diff(took)) / 4)
+        }));
+    }
+
+    /// After this a report is overdue. Those of some frames are lost; the next ones tell the same.
+    fn most(&self, interval: Duration) -> Duration {
+        let most = |(mean, deviation)| Duration::from_micros(mean + 4 * deviation) + interval;
+        self.known.map_or(REPORT_FIRST, most)
+    }
+}

@@ -1,0 +1,322 @@
+//! Pictures and delay with prediction and without, over the same simulated lines, as a Markdown table.
+//!
+//! `make prediction` runs it: 3 Mbit/s, 50 ms round trip, the demonstration's clip. Both sessions and both ends of the codec
+//! are the daemons' own; the time is virtual, so that only the last two columns depend on the machine: the processor's time
+//! of a frame. `FRAMES`, `RATE` (bits a second) and `SEED` in the environment change it; `LOW=1` searches with low effort.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "an example")]
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use common::coded::{PredictedFrame, ReceivedFrame};
+use common::config::raw::SenderFile;
+use common::config::resolve_sender;
+use common::frame::{Chroma, PixelFormat};
+use common::netsim::{Bursts, NetConditions, Network};
+use common::params::{CodecParams, Profile, StreamParams};
+use common::prediction::states_of;
+use common::protection::Protection;
+use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::wire::control::ControlMessage;
+use common::wire::states::StatesReport;
+use kernels::motion::Effort;
+use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+use receiver::predicted::Predicted;
+use sender::predict::{Predicting, Told};
+use sender::source::{SourceFrame, SourceInfo, SourceSpec};
+
+const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo-clip/demo_720p30.mjpeg");
+const MAX_DATAGRAM: usize = 1_200;
+/// One way.
+const DELAY: Duration = Duration::from_millis(25);
+/// What coding and decoding take of the virtual time.
+const CODE: Duration = Duration::from_millis(12);
+const DECODE: Duration = Duration::from_millis(6);
+/// Frames before the table's: the rate settles.
+const SETTLING: usize = 60;
+
+fn asked(name: &str, default: u64) -> u64 {
+    #[allow(clippy::disallowed_methods, reason = "reads its settings")]
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+fn main() {
+    let (frames, seed) = (asked("FRAMES", 240) as usize, asked("SEED", 1));
+    let rate = Bitrate::from_bps(asked("RATE", 3_000_000));
+    let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", Path::new(CLIP).display())).unwrap();
+    let mut source = sender::source::open(&spec, &resolve_sender(&SenderFile::default()).unwrap()).unwrap();
+    let info = source.info();
+    let clip = Rc::new(std::iter::from_fn(|| source.next(Vec::new()).unwrap()).take(frames).collect::<Vec<_>>());
+    let lossy = |loss| NetConditions { loss, ..NetConditions::perfect(DELAY) };
+    let bursts = Bursts { average: 0.02, mean_length: 6.0 };
+    let lines = [
+        ("clean", lossy(0.0)),
+        ("1 % lost", lossy(0.01)),
+        ("5 % lost", lossy(0.05)),
+        ("bursts", NetConditions { bursts: Some(bursts), ..lossy(0.0) }),
+    ];
+    println!("{CLIP}, {frames} frames of {}, {rate}, seed {seed}\n", info.size);
+    println!(
+        "| line | prediction | PSNR-Y mean | worst frame | latency p50 | p95 | shown | predicted | replays | mismatches | processor, code | decode |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
+    for (name, line) in lines {
+        for prediction in [false, true] {
+            let mut call = Call::new((info, &clip), prediction, rate, line, seed);
+            (0..frames).for_each(|_| call.frame());
+            call.print(name);
+        }
+    }
+}
+
+enum Coder {
+    Alone(Box<dyn Encoder>),
+    Predicting(Box<Predicting>),
+}
+
+enum Engine {
+    Alone(Box<dyn Decoder>),
+    Predicted(Box<Predicted>),
+}
+
+struct Call {
+    params: StreamParams,
+    now: Timestamp,
+    sender: SenderSession,
+    receiver: ReceiverSession,
+    coder: Coder,
+    engine: Engine,
+    media: Network,
+    feedback: Network,
+    control: VecDeque<(Timestamp, bool, ControlMessage)>,
+    reports: VecDeque<(Timestamp, StatesReport)>,
+    begin: Option<Timestamp>,
+    clip: Rc<Vec<SourceFrame>>,
+    frames: usize,
+    /// The luma on the screen, and what each frame's picture was compared with the one shown for it, dB.
+    screen: Vec<u8>,
+    psnrs: Vec<f64>,
+    latencies: Vec<Duration>,
+    /// Processor time of coding and of decoding on this machine.
+    took: [Duration; 2],
+}
+
+impl Call {
+    fn new(
+        (info, clip): (SourceInfo, &Rc<Vec<SourceFrame>>),
+        prediction: bool,
+        rate: Bitrate,
+        line: NetConditions,
+        seed: u64,
+    ) -> Self {
+        let frame_rate = FrameRate::new(30, 1).unwrap();
+        let profile = if prediction { Profile::Predicted(states_of(frame_rate)) } else { Profile::Quad };
+        let codec = CodecParams { profile, ..CodecParams::default() };
+        let params = StreamParams { size: info.size, frame_rate, chroma: Chroma::C420, colour: info.colour, codec };
+        let now = Timestamp::from_us(1_000_000);
+        let (coder, engine) = if prediction {
+            let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+            predicting.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
+            let predicted = Predicted::open(&params, BackendChoice::Cpu).unwrap();
+            (Coder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))
+        } else {
+            let choice = BackendChoice::Cpu;
+            let encoder = open_encoder(&params, choice, None).unwrap();
+            (Coder::Alone(encoder), Engine::Alone(open_decoder(&params, choice, None).unwrap()))
+        };
+        let network =
+            |line: NetConditions, seed: u64| Network::new(common::netsim::Scenario::from(line).with_seed(seed), now);
+        let mut call = Self {
+            params,
+            now,
+            sender: SenderSession::new(params, rate, Protection::Auto),
+            receiver: ReceiverSession::new(ReceiverOptions::default()),
+            coder,
+            engine,
+            media: network(line, seed),
+            feedback: network(line, seed + 1_000),
+            control: VecDeque::new(),
+            reports: VecDeque::new(),
+            begin: None,
+            clip: Rc::clone(clip),
+            frames: 0,
+            screen: vec![0; params.size.pixels()],
+            psnrs: vec![],
+            latencies: vec![],
+            took: [Duration::ZERO; 2],
+        };
+        call.sender.on_connected(now, MAX_DATAGRAM);
+        call.receiver.on_connected(now);
+        call.run_until(now + 8 * DELAY);
+        call
+    }
+
+    /// Captures, codes and sends a picture; ends when the next one is due.
+    fn frame(&mut self) {
+        let (capture, number, clip) = (self.now, self.frames, Rc::clone(&self.clip));
+        let picture = &clip[number % clip.len()];
+        let begin = *self.begin.get_or_insert(capture);
+        let target = Target::Bytes(self.sender.budget_bytes());
+        let began = processor_time();
+        let reference = PictureRef::new(picture.format, self.params.size, &picture.data).unwrap();
+        let (id, frame) = match &mut self.coder {
+            Coder::Alone(encoder) => (
+                FrameId(number as u32),
+                PredictedFrame { reference: 0, frame: encoder.encode(reference, target).unwrap() },
+            ),
+            Coder::Predicting(predicting) => predicting.code(reference, target, capture).unwrap(),
+        };
+        self.took[0] += processor_time().saturating_sub(began);
+        self.frames += 1;
+        self.run_until(capture + CODE);
+        self.sender.on_predicted_frame(id, frame, FrameTimes { capture, coded: self.now }, self.now);
+        self.run_until(begin + self.params.frame_rate.interval() * (number as u32 + 1));
+    }
+
+    fn run_until(&mut self, end: Timestamp) {
+        self.exchange();
+        loop {
+            let next = [
+                self.sender.poll_timeout(),
+                self.receiver.poll_timeout(),
+                self.media.next_arrival(),
+                self.feedback.next_arrival(),
+                self.control.front().map(|front| front.0),
+                self.reports.front().map(|front| front.0),
+            ];
+            let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
+            self.now = next.max(self.now);
+            self.exchange();
+        }
+        self.now = end;
+    }
+
+    fn exchange(&mut self) {
+        let now = self.now;
+        while let Some(datagram) = self.media.pop(now) {
+            self.receiver.on_datagram(&datagram, now);
+        }
+        while let Some((_, to_sender, message)) = self.control.pop_front_if(|front| front.0 <= now) {
+            if to_sender {
+                self.sender.on_control(message, now).unwrap();
+            } else {
+                self.receiver.on_control(message, now).unwrap();
+            }
+        }
+        self.receiver.handle_timeout(now);
+        while let Some((_, report)) = self.reports.pop_front_if(|front| front.0 <= now) {
+            self.receiver.report_states(&report);
+        }
+        while let Some(event) = self.receiver.poll_event() {
+            match event {
+                ReceiverEvent::Start(_) => self.receiver.ready(),
+                ReceiverEvent::Frame(arrived) => {
+                    let frame = arrived.assembled;
+                    self.decode(frame.id, frame.reference, frame.frame, frame.capture);
+                }
+                _ => {}
+            }
+        }
+        while let Some(datagram) = self.receiver.poll_datagram(now) {
+            self.feedback.push(datagram, now);
+        }
+        while let Some(datagram) = self.feedback.pop(now) {
+            self.sender.on_datagram(&datagram, now);
+        }
+        self.sender.handle_timeout(now);
+        while let Some(event) = self.sender.poll_event() {
+            if let (SenderEvent::States(report), Coder::Predicting(predicting)) = (event, &mut self.coder) {
+                predicting.on_told(Told::Report(report, now));
+            }
+        }
+        while let Some(datagram) = self.sender.poll_datagram(now) {
+            self.media.push(datagram, now);
+        }
+        while let Some(message) = self.sender.poll_control() {
+            self.control.push_back((now + DELAY, false, message));
+        }
+        while let Some(message) = self.receiver.poll_control() {
+            self.control.push_back((now + DELAY, true, message));
+        }
+    }
+
+    fn decode(&mut self, id: FrameId, reference: u8, mut frame: ReceivedFrame, capture: Timestamp) {
+        let mut picture = Picture::for_stream(self.params.chroma, self.params.size);
+        let began = processor_time();
+        let is_shown = match &mut self.engine {
+            Engine::Alone(decoder) => decoder.decode(&frame, &mut picture).map(|()| true).unwrap(),
+            Engine::Predicted(predicted) => predicted.decode(id, reference, &mut frame, &mut picture).unwrap(),
+        };
+        self.took[1] += processor_time().saturating_sub(began);
+        if let Engine::Predicted(predicted) = &self.engine
+            && let Some(report) = predicted.report()
+        {
+            self.reports.push_back((self.now + DECODE, report));
+        }
+        if is_shown {
+            let number = id.0 as usize;
+            self.compare_until(number);
+            self.screen.copy_from_slice(&picture.data()[..self.params.size.pixels()]);
+            self.compare_until(number + 1);
+            self.latencies.push((self.now + DECODE).since(capture));
+        }
+    }
+
+    /// Compares what is on the screen with all pictures before `number` that have not been.
+    fn compare_until(&mut self, number: usize) {
+        while self.psnrs.len() < number {
+            let picture = &self.clip[self.psnrs.len() % self.clip.len()];
+            self.psnrs.push(psnr(picture, &self.screen));
+        }
+    }
+
+    fn print(&mut self, line: &str) {
+        self.run_until(self.now + 8 * DELAY);
+        self.compare_until(self.frames);
+        let psnrs = &self.psnrs[SETTLING.min(self.psnrs.len() - 1)..];
+        self.latencies.sort_unstable();
+        let latencies = &self.latencies;
+        let latency = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+        let counters = match &self.coder {
+            Coder::Predicting(predicting) => predicting.counters(),
+            Coder::Alone(_) => Default::default(),
+        };
+        let each = |took: Duration| took.as_secs_f64() * 1e3 / self.frames as f64;
+        println!(
+            "| {line} | {} | {:.1} dB | {:.1} dB | {:.0} ms | {:.0} ms | {:.1} % | {:.0} % | {} | {} | {:.1} ms | {:.1} ms |",
+            if counters.frames > 0 { "on" } else { "off" },
+            psnrs.iter().sum::<f64>() / psnrs.len() as f64,
+            psnrs.iter().copied().fold(f64::MAX, f64::min),
+            latency(0.5),
+            latency(0.95),
+            100.0 * latencies.len() as f64 / self.frames as f64,
+            100.0 * counters.predicted as f64 / counters.frames.max(1) as f64,
+            counters.replays,
+            counters.mismatches,
+            each(self.took[0]),
+            each(self.took[1]),
+        );
+    }
+}
+
+/// What all threads of this program have taken of the processors, which tells more than a clock on a busy machine.
+fn processor_time() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    Duration::from_nanos(texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
+}
+
+/// Peak signal to noise ratio of the luma shown, dB.
+fn psnr(source: &SourceFrame, luma: &[u8]) -> f64 {
+    let step = match source.format {
+        PixelFormat::I420 => 1,
+        PixelFormat::YCbCr8 => 3,
+        other => panic!("a clip of {other:?}"),
+    };
+    let squares: u64 =
+        luma.iter().zip(source.data.iter().step_by(step)).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+    10.0 * (255.0 * 255.0 * luma.len() as f64 / squares.max(1) as f64).log10()
+}

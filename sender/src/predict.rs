@@ -1,0 +1,300 @@
+//! Prediction: what the receiver holds, and pictures coded from it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::coded::{PredictedFrame, ReceivedFrame};
+use common::gaps::Gaps;
+use common::params::StreamParams;
+use common::prediction::{PredictionCounters, References, Replay, StatesOutcome};
+use common::units::{FrameId, FrameRate, Timestamp};
+use common::wire::states::StatesReport;
+use kernels::motion::{
+    Effort, PredictError, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_encoder,
+};
+use kernels::{BackendChoice, BackendInfo, DecodeError, EncodeError, OpenError, Picture, PictureRef, Target};
+use shell::limited;
+
+/// What the network thread tells the encoder about the receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It begins anew, with nothing.
+    Restart,
+    /// What its decoder made of the last frames, and when that came.
+    Report(StatesReport, Timestamp),
+}
+
+/// An encoder that predicts from what the receiver holds.
+pub struct Predicting {
+    params: StreamParams,
+    encoder: PredictedEncoder,
+    backend: BackendInfo,
+    references: References<PredictedFrame, Arc<Picture>>,
+    pace: Pace,
+}
+
+impl Predicting {
+    /// Opens the encoder; it runs on the processor.
+    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
+        let settings = PredictionSettings { reference_age: 1, effort: Effort::default() };
+        let encoder = open_predicted_encoder(params, settings, choice, device)?;
+        let references = References::new(params.codec.profile.states(), params.frame_rate.interval());
+        let reason = "predicted frames are coded on the processor".to_owned();
+        let backend = BackendInfo { reason, ..encoder.backend().clone() };
+        Ok(Self { params: *params, encoder, backend, references, pace: Pace::new(params.frame_rate) })
+    }
+
+    /// Codes a picture that is not sent.
+    pub fn warm_up(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), EncodeError> {
+        match self.encoder.encode_from(picture, target, None) {
+            Err(PredictError::Encode(error)) => Err(error),
+            // It codes alone, and its own frame it can decode.
+            Err(PredictError::Decode(_)) | Ok(_) => Ok(()),
+        }
+    }
+
+    /// Returns what codes.
+    pub fn backend(&self) -> &BackendInfo {
+        &self.backend
+    }
+
+    /// Takes what has been told.
+    pub fn on_told(&mut self, told: Told) {
+        match told {
+            Told::Restart => self.references.restart(),
+            Told::Report(report, at) => {
+                let newest = report.newest.0;
+                match self.references.on_report(report, at) {
+                    StatesOutcome::News | StatesOutcome::Known => {}
+                    StatesOutcome::Contradiction => {
+                        limited!(warn, "a report of states, up to frame {newest}, contradicts an earlier one");
+                    }
+                    StatesOutcome::Malformed(reason) => limited!(warn, "a report of states is none: {reason}"),
+                }
+            }
+        }
+    }
+
+    /// Codes a picture at `now`; its number and its frame.
+    pub fn code(
+        &mut self,
+        picture: PictureRef<'_>,
+        target: Target,
+        now: Timestamp,
+    ) -> Result<(FrameId, PredictedFrame), PredictError> {
+        let mismatches = self.references.counters().mismatches;
+        let mut decoder = Replaying { params: &self.params, decoder: self.encoder.decoder() };
+        let reference = self.references.next(now, &mut decoder)?;
+        if self.references.counters().mismatches > mismatches {
+            limited!(
+                warn,
+                "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
+            );
+        }
+        let reference = reference.as_ref().map(|(age, state)| (*age, &**state)).filter(|_| self.pace.effort.is_some());
+        let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
+        let id = self.references.next_frame();
+        self.references.on_coded(frame.reference, frame.clone(), Arc::new(state), now);
+        Ok((id, frame))
+    }
+
+    /// A frame took so long to code, all in all.
+    pub fn on_took(&mut self, took: Duration) {
+        match self.pace.on_took(took) {
+            Some(Some(effort)) => {
+                tracing::info!("motion is searched with {effort:?} effort from now on, {:?} a frame", self.pace.took);
+                self.set_effort(effort);
+            }
+            Some(None) => {
+                limited!(
+                    warn,
+                    "this machine is too slow for prediction, {:?} a frame: frames are coded alone for a while",
+                    self.pace.took
+                );
+            }
+            None => {}
+        }
+    }
+
+    /// Sets how much is done to find motion.
+    pub fn set_effort(&mut self, effort: Effort) {
+        self.encoder.set_effort(effort);
+    }
+
+    /// Returns what has been counted.
+    pub fn counters(&self) -> PredictionCounters {
+        self.references.counters()
+    }
+}
+
+/// The receiver's decoder, here.
+struct Replaying<'a> {
+    params: &'a StreamParams,
+    decoder: &'a mut StateDecoder,
+}
+
+impl Replay<PredictedFrame, Arc<Picture>> for Replaying<'_> {
+    type Error = DecodeError;
+
+    fn replay(
+        &mut self,
+        frame: &PredictedFrame,
+        gaps: &Gaps,
+        reference: Option<&Arc<Picture>>,
+    ) -> Result<Arc<Picture>, DecodeError> {
+        let mut received = ReceivedFrame::from(&frame.frame);
+        gaps.cut(&mut received);
+        let mut state = Picture::for_stream(self.params.chroma, self.params.size);
+        self.decoder.decode(&received, reference.map(|state| &**state), &mut state)?;
+        Ok(Arc::new(state))
+    }
+
+    fn hash(&self, state: &Arc<Picture>) -> u32 {
+        state.hash()
+    }
+}
+
+/// Chooses the effort that the machine has time for.
+struct Pace {
+    interval: Duration,
+    /// None: no search, and no prediction.
+    effort: Option<Effort>,
+    /// The time of a frame: an average in which the last one counts an eighth.
+    took: Duration,
+    /// Frames until the effort may change again.
+    rest: u32,
+    /// Frames without prediction before it is tried again.
+    alone: u32,
+}
+
+impl Pace {
+    /// Frames after a change before the next one.
+    const REST: u32 = 30;
+    /// Frames without prediction, at first and at most; each time there are twice as many.
+    const ALONE: [u32; 2] = [300, 19_200];
+
+    fn new(frame_rate: FrameRate) -> Self {
+        let effort = Some(Effort::default());
+        let interval = frame_rate.interval();
+        Self { interval, effort, took: Duration::ZERO, rest: Self::REST, alone: Self::ALONE[0] }
+    }
+
+    /// A frame took so long; gives another effort if there should be one.
+    fn on_took(&mut self, took: Duration) -> Option<Option<Effort>> {
+        self.took = (7 * self.took + took) / 8;
+        self.rest = self.rest.saturating_sub(1);
+        if self.rest > 0 {
+            return None;
+        }
+        self.rest = Self::REST;
+        // The receiver of this machine and the camera need time, too. Low effort saves about a half, so there is no way back
+        // before three times as much would do.
+        self.effort = match self.effort {
+            Some(Effort::High | Effort::Medium) if 10 * self.took > 6 * self.interval => Some(Effort::Low),
+            Some(Effort::Low) if self.took > self.interval => {
+                self.rest = self.alone;
+                self.alone = (2 * self.alone).min(Self::ALONE[1]);
+                None
+            }
+            Some(Effort::Low) if 10 * self.took < 2 * self.interval => Some(Effort::Medium),
+            None => Some(Effort::Low),
+            Some(_) => return None,
+        };
+        Some(self.effort)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use common::params::{CodecParams, Profile};
+    use common::prediction::Held;
+    use kernels::motion::open_state_decoder;
+
+    use super::*;
+    use crate::source::pattern::Pattern;
+
+    fn params() -> StreamParams {
+        let codec = CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() };
+        StreamParams {
+            size: FrameSize::new(96, 80).unwrap(),
+            frame_rate: FrameRate::new(30, 1).unwrap(),
+            chroma: Chroma::C420,
+            colour: ColourSpace::JPEG,
+            codec,
+        }
+    }
+
+    /// Real frames over a line that loses blocks and frames: what is believed is what is decoded, hash by hash.
+    #[test]
+    fn states_are_the_same_at_both_ends_whatever_is_lost() {
+        let params = params();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
+        let mut held: Held<Picture> = Held::new(15);
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        let mut random = 7_u64;
+        let mut chance = |of: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % of
+        };
+        let mut reports = std::collections::VecDeque::new();
+        for step in 0..60_u64 {
+            let now = Timestamp::from_us(33_333 * step);
+            pattern.draw(step as u32, 0, &mut data);
+            while reports.front().is_some_and(|(due, _)| *due <= step) {
+                let (_, report) = reports.pop_front().unwrap();
+                sender.on_told(Told::Report(report, now));
+            }
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            let (id, frame) = sender.code(picture, Target::Bytes(900), now).unwrap();
+            if chance(10) == 0 {
+                continue;
+            }
+            let mut received = ReceivedFrame::from(&frame.frame);
+            if frame.reference > 0 && chance(3) == 0 {
+                let start = chance(received.block_count() as u64) as usize;
+                received.forget(start..(start + 5).min(received.block_count()));
+            }
+            let gaps = Gaps::of(&mut received);
+            let reference = held.reference(id, frame.reference);
+            if frame.reference > 0 && reference.is_none() {
+                held.on_lacking(id);
+            } else {
+                let mut out = Picture::for_stream(params.chroma, params.size);
+                decoder.decode(&received, reference, &mut out).unwrap();
+                let hash = out.hash();
+                held.on_used(id, gaps, out, Some(hash));
+            }
+            reports.push_back((step + 3, held.report().unwrap()));
+        }
+        let counters = sender.counters();
+        assert!(counters.matches > 20 && counters.mismatches == 0, "{counters:?}");
+        assert!(counters.predicted > 40 && counters.replays > 10, "{counters:?}");
+        // A bit that is wrong is found, and the next frame needs nothing.
+        let mut report = held.report().unwrap();
+        report.hash = Some((0, report.hash.map_or(0, |hash| hash.1) ^ 1));
+        sender.on_told(Told::Report(report, Timestamp::from_us(3_000_000)));
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let (_, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(3_000_000)).unwrap();
+        assert_eq!((frame.reference, sender.counters().mismatches), (0, 1));
+    }
+
+    #[test]
+    fn a_slow_machine_searches_less_and_a_fast_one_more() {
+        let mut pace = Pace::new(FrameRate::new(30, 1).unwrap());
+        let mut after = |ms: u64, frames: u32| {
+            (0..frames).filter_map(|_| pace.on_took(Duration::from_millis(ms))).collect::<Vec<_>>()
+        };
+        assert_eq!(after(15, 100), []);
+        assert_eq!(after(25, 100), [Some(Effort::Low)]);
+        assert_eq!(after(15, 100), []);
+        assert_eq!(after(5, 100), [Some(Effort::Medium)]);
+        // One that is too slow even so codes frames alone, and tries again less and less often.
+        assert_eq!(after(40, 100), [Some(Effort::Low), None]);
+        assert_eq!(after(40, 300), [Some(Effort::Low), None]);
+        assert_eq!(after(40, 570), []);
+        assert_eq!(after(40, 60), [Some(Effort::Low), None]);
+    }
+}
