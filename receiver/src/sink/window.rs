@@ -13,7 +13,7 @@ use super::colour::Converter;
 use super::keys::{Escape, Pointer};
 use super::overlay::Overlay;
 use super::text::Canvas;
-use super::x11::Display;
+use super::x11::{self, Display, Surface};
 use super::{Sink, SinkError, Wish, display_loss, snapshot};
 use crate::report::Status;
 
@@ -35,7 +35,9 @@ pub struct Window {
     size: (usize, usize),
     mirrored: bool,
     scaler: Scaler,
-    /// What is in the window, and its size.
+    /// What is in the window: shared with the X server or, where it cannot share, to be sent to it; and its size.
+    surface: Option<Surface>,
+    shares: bool,
     frame: Vec<u32>,
     frame_size: (usize, usize),
     overlay: Overlay,
@@ -74,6 +76,8 @@ impl Window {
             size,
             mirrored: false,
             scaler: Scaler::new(size, size),
+            surface: None,
+            shares: true,
             frame: Vec::new(),
             frame_size: (0, 0),
             overlay: Overlay::new(status_line),
@@ -105,40 +109,66 @@ impl Window {
         } else {
             self.display.leave_fullscreen(self.id(), self.place)
         };
-        done.map_err(|e| SinkError::Window(e.to_string()))
+        done.map_err(failed)
     }
 
     /// Makes the frame: the picture at the window's size, bars around it, texts on it.
-    fn compose(&mut self) {
+    fn compose(&mut self) -> Result<(), SinkError> {
         let (width, height) = self.window.get_size();
         if self.frame_size != (width, height) {
-            self.frame = vec![0; width * height];
-            self.frame_size = (width, height);
+            self.make_room((width, height))?;
         }
         let inner = enlarged(self.size, self.frame_size);
         if self.scaler.sizes() != (self.size, inner) {
             self.scaler = Scaler::new(self.size, inner);
         }
         let (left, top) = ((width - inner.0) / 2, (height - inner.1) / 2);
-        self.frame[..top * width].fill(0);
-        self.frame[(top + inner.1) * width..].fill(0);
+        let frame = self.surface.as_mut().map_or(&mut self.frame[..], Surface::pixels);
+        frame[..top * width].fill(0);
+        frame[(top + inner.1) * width..].fill(0);
         if inner.0 < width {
-            for row in self.frame[top * width..][..inner.1 * width].chunks_exact_mut(width) {
+            for row in frame[top * width..][..inner.1 * width].chunks_exact_mut(width) {
                 row[..left].fill(0);
                 row[left + inner.0..].fill(0);
             }
         }
-        self.scaler.scale(&self.picture, &mut self.frame, width, (left, top));
-        self.overlay.draw(&mut Canvas { pixels: &mut self.frame, width });
+        self.scaler.scale(&self.picture, frame, width, (left, top));
+        self.overlay.draw(&mut Canvas { pixels: frame, width });
         self.is_stale = false;
+        Ok(())
+    }
+
+    /// Sets memory aside for a frame of `size`.
+    fn make_room(&mut self, size: (usize, usize)) -> Result<(), SinkError> {
+        if let Some(old) = self.surface.take() {
+            self.display.unshare(&old).map_err(failed)?;
+        }
+        if self.shares {
+            match self.display.share(self.id(), size) {
+                Ok(surface) => self.surface = Some(surface),
+                Err(error) if x11::is_lost(&error) => return Err(failed(error)),
+                Err(error) => {
+                    tracing::info!("pictures are sent to the X server, which takes longer than to share them: {error}");
+                    self.shares = false;
+                }
+            }
+        }
+        self.frame = if self.surface.is_none() { vec![0; size.0 * size.1] } else { Vec::new() };
+        self.frame_size = size;
+        Ok(())
     }
 
     fn draw(&mut self) -> Result<(), SinkError> {
         if self.is_stale || self.frame_size != self.window.get_size() {
-            self.compose();
+            self.compose()?;
         }
-        let (width, height) = self.frame_size;
-        self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+        if let Some(surface) = &self.surface {
+            self.display.put(surface).map_err(failed)?;
+            self.window.update();
+        } else {
+            let (width, height) = self.frame_size;
+            self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+        }
         check_display()?;
         self.drawn = clock::now();
         self.handle_keys()
@@ -181,7 +211,7 @@ impl Sink for Window {
         if self.size != size || self.converter.is_none() {
             if !self.fullscreen {
                 let (width, height) = fit(size, self.display.size());
-                self.display.resize(self.id(), width, height).map_err(|e| SinkError::Window(e.to_string()))?;
+                self.display.resize(self.id(), width, height).map_err(failed)?;
             }
             self.size = size;
             self.picture = vec![0; size.0 * size.1];
@@ -235,9 +265,17 @@ fn mirror(pixels: &mut [u32], width: usize) {
     pixels.chunks_exact_mut(width.max(1)).for_each(<[u32]>::reverse);
 }
 
+/// What is said of an X server that has gone.
+const ENDED: &str = "the X server has ended";
+
 /// An error once the X server has gone.
 fn check_display() -> Result<(), SinkError> {
-    if display_loss::has_happened() { Err(SinkError::Window("the X server has ended".to_owned())) } else { Ok(()) }
+    if display_loss::has_happened() { Err(SinkError::Window(ENDED.to_owned())) } else { Ok(()) }
+}
+
+/// What the second connection to the X server has met with.
+fn failed(error: Box<dyn std::error::Error>) -> SinkError {
+    SinkError::Window(if x11::is_lost(&error) { ENDED.to_owned() } else { error.to_string() })
 }
 
 /// The largest size of the shape of `size` that is neither larger than it nor than the screen.

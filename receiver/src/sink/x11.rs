@@ -1,13 +1,46 @@
-//! What minifb does not offer on X11: the screen's size, a window's size, full screen.
+//! What minifb does not offer on X11: the screen's size, a window's size, full screen, pixels in shared memory.
 
 use x11rb::connection::Connection;
+use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
+use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{
-    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, EventMask, PropMode, StackMode, Window,
+    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, CreateGCAux, EventMask, Gcontext, ImageFormat, ImageOrder,
+    PropMode, StackMode, Window,
 };
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use super::shm::Memory;
+
+type Error = Box<dyn std::error::Error>;
+type Result<T> = std::result::Result<T, Error>;
+
+/// Bytes of a pixel in shared memory.
+const PIXEL_BYTES: usize = 4;
+
+/// A window's pixels, in memory that the X server shares.
+pub(super) struct Surface {
+    window: Window,
+    size: (u16, u16),
+    depth: u8,
+    context: Gcontext,
+    segment: Seg,
+    memory: Memory,
+}
+
+impl Surface {
+    /// 0x00RRGGBB, row by row.
+    pub(super) fn pixels(&mut self) -> &mut [u32] {
+        self.memory.pixels()
+    }
+}
+
+/// Whether the X server has gone.
+pub(super) fn is_lost(error: &Error) -> bool {
+    error.is::<ConnectionError>()
+        || matches!(error.downcast_ref(), Some(ReplyError::ConnectionError(_)))
+        || matches!(error.downcast_ref(), Some(ReplyOrIdError::ConnectionError(_)))
+}
 
 /// A second connection to the display that `DISPLAY` names.
 pub(super) struct Display {
@@ -64,6 +97,48 @@ impl Display {
         let message = ClientMessageEvent::new(32, window, state, [action, fullscreen, 0, from_application, 0]);
         let managers = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
         self.connection.send_event(false, self.root(), managers, message)?.check()?;
+        Ok(())
+    }
+
+    /// Shares memory for the pixels of `window`, which has `width` x `height` of them. An error means that this server cannot,
+    /// as one on another machine, or that it has gone.
+    pub(super) fn share(&self, window: Window, (width, height): (usize, usize)) -> Result<Surface> {
+        let (setup, depth) = (self.connection.setup(), self.connection.get_geometry(window)?.reply()?.depth);
+        let is_plain = |format: &x11rb::protocol::xproto::Format| {
+            format.depth == depth && usize::from(format.bits_per_pixel) == 8 * PIXEL_BYTES
+        };
+        let order = if cfg!(target_endian = "big") { ImageOrder::MSB_FIRST } else { ImageOrder::LSB_FIRST };
+        if setup.image_byte_order != order || !setup.pixmap_formats.iter().any(is_plain) {
+            return Err("its pixels are laid out in another way".into());
+        }
+        let version = self.connection.shm_query_version()?.reply()?;
+        if (version.major_version, version.minor_version) < (1, 2) {
+            return Err("it cannot share files".into());
+        }
+        let (segment, bytes) = (self.connection.generate_id()?, u32::try_from(PIXEL_BYTES * width * height)?);
+        let shared = self.connection.shm_create_segment(segment, bytes, false)?.reply()?;
+        let memory = Memory::map(&shared.shm_fd, width * height)?;
+        let context = self.connection.generate_id()?;
+        self.connection.create_gc(context, window, &CreateGCAux::new())?.check()?;
+        let size = (u16::try_from(width)?, u16::try_from(height)?);
+        Ok(Surface { window, size, depth, context, segment, memory })
+    }
+
+    /// Puts the pixels of `surface` on the screen; they are there when this returns.
+    pub(super) fn put(&self, surface: &Surface) -> Result<()> {
+        let Surface { window, size: (width, height), depth, context, segment, .. } = *surface;
+        let format = ImageFormat::Z_PIXMAP.into();
+        let image = self.connection.shm_put_image(
+            window, context, width, height, 0, 0, width, height, 0, 0, depth, format, false, segment, 0,
+        )?;
+        image.check()?;
+        Ok(())
+    }
+
+    /// Gives the memory of `surface` back.
+    pub(super) fn unshare(&self, surface: &Surface) -> Result<()> {
+        self.connection.shm_detach(surface.segment)?.check()?;
+        self.connection.free_gc(surface.context)?.check()?;
         Ok(())
     }
 
