@@ -187,8 +187,8 @@ impl Pace {
             return None;
         }
         self.rest = Self::REST;
-        // The receiver of this machine and the camera need time, too. Low effort saves about a half, so there is no way back
-        // before three times as much would do.
+        // The receiver of this machine and the camera need time, too. Low effort takes three fifths of what medium effort takes,
+        // so there is no way back before three times as much would do.
         self.effort = match self.effort {
             Some(Effort::High | Effort::Medium) if 10 * self.took > 6 * self.interval => Some(Effort::Low),
             Some(Effort::Low) if self.took > self.interval => {
