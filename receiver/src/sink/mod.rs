@@ -7,8 +7,6 @@ mod headless;
 mod keys;
 mod overlay;
 mod recorder;
-#[allow(unsafe_code, reason = "memory is shared with the X server")]
-mod shm;
 mod snapshot;
 mod text;
 mod window;

@@ -123,7 +123,7 @@ impl Window {
             self.scaler = Scaler::new(self.size, inner);
         }
         let (left, top) = ((width - inner.0) / 2, (height - inner.1) / 2);
-        let frame = self.surface.as_mut().map_or(&mut self.frame[..], Surface::pixels);
+        let frame = &mut self.frame[..];
         frame[..top * width].fill(0);
         frame[(top + inner.1) * width..].fill(0);
         if inner.0 < width {
@@ -153,7 +153,7 @@ impl Window {
                 }
             }
         }
-        self.frame = if self.surface.is_none() { vec![0; size.0 * size.1] } else { Vec::new() };
+        self.frame = vec![0; size.0 * size.1];
         self.frame_size = size;
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Window {
             self.compose()?;
         }
         if let Some(surface) = &self.surface {
-            self.display.put(surface).map_err(failed)?;
+            self.display.put(surface, &self.frame).map_err(failed)?;
             self.window.update();
         } else {
             let (width, height) = self.frame_size;

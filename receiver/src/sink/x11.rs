@@ -1,5 +1,8 @@
 //! What minifb does not offer on X11: the screen's size, a window's size, full screen, pixels in shared memory.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use x11rb::connection::Connection;
 use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
 use x11rb::protocol::shm::{ConnectionExt as _, Seg};
@@ -10,29 +13,20 @@ use x11rb::protocol::xproto::{
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
-use super::shm::Memory;
-
 type Error = Box<dyn std::error::Error>;
 type Result<T> = std::result::Result<T, Error>;
 
 /// Bytes of a pixel in shared memory.
 const PIXEL_BYTES: usize = 4;
 
-/// A window's pixels, in memory that the X server shares.
+/// A window's pixels, in memory that the X server reads: a file without a name.
 pub(super) struct Surface {
     window: Window,
     size: (u16, u16),
     depth: u8,
     context: Gcontext,
     segment: Seg,
-    memory: Memory,
-}
-
-impl Surface {
-    /// 0x00RRGGBB, row by row.
-    pub(super) fn pixels(&mut self) -> &mut [u32] {
-        self.memory.pixels()
-    }
+    file: File,
 }
 
 /// Whether the X server has gone.
@@ -117,15 +111,16 @@ impl Display {
         }
         let (segment, bytes) = (self.connection.generate_id()?, u32::try_from(PIXEL_BYTES * width * height)?);
         let shared = self.connection.shm_create_segment(segment, bytes, false)?.reply()?;
-        let memory = Memory::map(&shared.shm_fd, width * height)?;
         let context = self.connection.generate_id()?;
         self.connection.create_gc(context, window, &CreateGCAux::new())?.check()?;
         let size = (u16::try_from(width)?, u16::try_from(height)?);
-        Ok(Surface { window, size, depth, context, segment, memory })
+        Ok(Surface { window, size, depth, context, segment, file: shared.shm_fd.into() })
     }
 
-    /// Puts the pixels of `surface` on the screen; they are there when this returns.
-    pub(super) fn put(&self, surface: &Surface) -> Result<()> {
+    /// Puts pixels, 0x00RRGGBB row by row, on the screen, as many as `surface` has; they are there when this returns.
+    pub(super) fn put(&self, surface: &Surface, pixels: &[u32]) -> Result<()> {
+        // A mapping would save this copy, and needs `unsafe`.
+        surface.file.write_all_at(bytemuck::cast_slice(pixels), 0)?;
         let Surface { window, size: (width, height), depth, context, segment, .. } = *surface;
         let format = ImageFormat::Z_PIXMAP.into();
         let image = self.connection.shm_put_image(
