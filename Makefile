@@ -10,8 +10,8 @@ help: ## list the targets
 .PHONY: demo
 demo: ## stream a clip through both daemons on this machine; print a table of quality and latency
 	@.ci/setup demo
-	cargo build --release --locked -p sender -p receiver --bins --example demo
-	$(TARGET)/release/examples/demo
+	cargo build --release --locked -p sender -p receiver --bins
+	cargo run --release --locked -p receiver --example demo
 
 .PHONY: test
 test: ## everything that continuous integration checks
@@ -31,6 +31,16 @@ test: ## everything that continuous integration checks
 .PHONY: seeds
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
 	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p common --test seeds -- --nocapture
+
+.PHONY: reach
+reach: ## two homes behind routers of all kinds meet and call each other; a table (root; REACH="port-port", REPEATS=1, LATE=1)
+	@.ci/setup reach
+	cargo build --release --locked -p sender -p receiver -p faults --bins --example stun
+	REPEATS=$(or $(REPEATS),1) LATE=$(or $(LATE),1) receiver/faults/reach $(TARGET)/release $(REACH)
+
+.PHONY: reach-seeds
+reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000)
+	SEEDS=$(or $(SEEDS),0..20000) cargo test --release --locked -p common --test reach -- --nocapture
 
 .PHONY: hostile-hours
 hostile-hours: ## 24 hours of hostile peers of all kinds in turn before both sessions, in virtual time (HOURS=24, SEED=1)
@@ -101,11 +111,10 @@ sbom: ## list the crates in each program as CycloneDX in target/sbom (builds car
 	.ci/sbom
 
 .PHONY: miri
-miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchain with Miri; about ten minutes)
+miri: ## run the tests of common's parsers in Miri (a nightly toolchain with Miri; minutes)
 	@cargo +nightly miri --version >/dev/null 2>&1 || { \
 		echo "make miri: there is no Miri here: rustup toolchain install nightly --component miri" >&2; exit 1; }
-	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib -- \
-		wire:: container:: packetise:: y4m:: config::
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib --test wire
 
 .PHONY: camera-check
 camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)

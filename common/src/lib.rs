@@ -22,6 +22,7 @@ pub mod params;
 pub mod prediction;
 pub mod protection;
 pub mod pyramid;
+pub mod reach;
 pub mod reassemble;
 pub mod session;
 pub mod stats;

@@ -38,7 +38,10 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let text = read_config(path)?;
     let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| in_file(path, &error))?;
     let ReceiverFile { compute, network, identity, peers, stats, .. } = &mut file;
-    cli.common.apply(compute, network, identity, peers, stats);
+    cli.common.apply(compute, network, identity, peers, stats)?;
+    if cli.command.as_ref().is_some_and(Command::introduces) {
+        network.mode = None;
+    }
     let config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();

@@ -8,6 +8,7 @@ use receiver::cli::{Cli, resolve};
 use receiver::doctor;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
+use shell::reach::{self, PeersFile};
 use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     let resolved = resolve(cli)?;
-    match cli.command.unwrap_or_default() {
+    match cli.command.clone().unwrap_or_default() {
         Command::Run => {
             shell::log::init();
             signals::serve();
@@ -31,6 +32,16 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
         Command::Identity => shell::cli::print_identity(&resolved.config.shared),
+        Command::Invite { name } => {
+            shell::log::init();
+            let shared = &resolved.config.shared;
+            reach::invite(shared, &PeersFile::of(&cli.common, shared)?, name.as_deref())
+        }
+        Command::Join { ticket, name } => {
+            shell::log::init();
+            let shared = &resolved.config.shared;
+            reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
+        }
         Command::Devices { json } => doctor::print_devices(json),
         Command::Doctor { .. } if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),

@@ -42,11 +42,14 @@ pub struct Cli {
 pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
     let path = cli.common.config.as_deref();
     let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| in_file(path, &error))?;
-    let SenderFile { video, codec, compute, network, identity, peers, stats } = &mut file;
+    let SenderFile { video, codec, compute, network, identity, peers, stats, .. } = &mut file;
     replace(&mut video.source, cli.source.clone());
     replace(&mut codec.rate, cli.rate.clone());
     replace(&mut codec.prediction, cli.prediction.clone());
-    cli.common.apply(compute, network, identity, peers, stats);
+    cli.common.apply(compute, network, identity, peers, stats)?;
+    if cli.command.as_ref().is_some_and(Command::introduces) {
+        network.mode = None;
+    }
     let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();

@@ -10,6 +10,7 @@ use sender::cli::{Cli, resolve};
 use sender::devices;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
+use shell::reach::{self, PeersFile};
 use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     let (config, spec) = resolve(cli)?;
-    match cli.command.unwrap_or_default() {
+    match cli.command.clone().unwrap_or_default() {
         Command::Run => {
             shell::log::init();
             shell::hang::watch("sender", &config.shared);
@@ -36,6 +37,16 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             }
         }
         Command::Identity => shell::cli::print_identity(&config.shared),
+        Command::Invite { name } => {
+            shell::log::init();
+            let shared = &config.shared;
+            reach::invite(shared, &PeersFile::of(&cli.common, shared)?, name.as_deref())
+        }
+        Command::Join { ticket, name } => {
+            shell::log::init();
+            let shared = &config.shared;
+            reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
+        }
         Command::Devices { json } => {
             devices::print_devices(json);
             Ok(())

@@ -22,8 +22,9 @@ pub struct CommonFlags {
     /// Wait for the other side at this address
     #[arg(long, global = true, value_name = "IP:PORT")]
     pub listen: Option<String>,
-    /// Public key of the machine that may connect (44 characters, from `identity` there); may be repeated
-    #[arg(long, global = true, value_name = "KEY")]
+    /// The machine that may connect: its public key (44 characters, from `identity` there), or the name of one that was
+    /// introduced, which is then called wherever it is; may be repeated
+    #[arg(long, global = true, value_name = "KEY|NAME")]
     pub peer: Vec<String>,
     /// What runs the transform: auto, opencl, cpu or reference
     #[arg(long, global = true, value_name = "NAME")]
@@ -44,7 +45,7 @@ pub struct CommonFlags {
 }
 
 /// The command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Subcommand)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Stream (default)
     #[default]
@@ -65,6 +66,25 @@ pub enum Command {
     },
     /// Check the configuration
     Check,
+    /// Get to know another machine: print a ticket for it and wait until it joins
+    Invite {
+        /// Name for the other machine here
+        name: Option<String>,
+    },
+    /// Get to know the machine that printed this ticket
+    Join {
+        /// The line that `invite` printed there
+        ticket: String,
+        /// Name for the other machine here
+        name: Option<String>,
+    },
+}
+
+impl Command {
+    /// Returns true if it makes two machines known to each other; how they find each other later is no matter then.
+    pub fn introduces(&self) -> bool {
+        matches!(self, Self::Invite { .. } | Self::Join { .. })
+    }
 }
 
 /// Reads the command line. Help and version are printed to standard output and end the process with 0; a mistake
@@ -107,7 +127,7 @@ impl CommonFlags {
         identity: &mut raw::Identity,
         peers: &mut Vec<raw::Peer>,
         stats: &mut raw::Stats,
-    ) {
+    ) -> Result<(), Failure> {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         replace(&mut compute.backend, self.backend.clone());
         replace(&mut compute.device, self.device.clone());
@@ -119,10 +139,19 @@ impl CommonFlags {
                 network.address.clone_from(address);
             }
         }
-        if !self.peer.is_empty() {
-            let peer = |key: &String| raw::Peer { public_key: Some(key.clone()), ..raw::Peer::default() };
-            *peers = self.peer.iter().map(peer).collect();
+        if self.config.is_none() {
+            *peers = crate::reach::known_peers(identity)?;
         }
+        if !self.peer.is_empty() {
+            let named = |text: &String| peers.iter().find(|peer| peer.name.as_ref() == Some(text)).cloned();
+            let of_key = |text: &String| raw::Peer { public_key: Some(text.clone()), ..raw::Peer::default() };
+            *peers = self.peer.iter().map(|text| named(text).unwrap_or_else(|| of_key(text))).collect();
+            // Whoever was introduced is called by its name, unless an address is given.
+            if self.to.is_none() && self.listen.is_none() && peers.iter().any(|peer| peer.addresses.is_some()) {
+                network.mode = Some("meet".to_owned());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! `doctor`: is everything here that streaming needs?
 
 use std::fs::File;
-use std::net::{TcpListener, ToSocketAddrs};
+use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
 use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::NOBODY;
-use crate::{cli, outlet, quic};
+use crate::{cli, outlet, quic, reach};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -59,7 +59,7 @@ impl Check {
     }
 }
 
-/// Examines what both daemons need: identity, peers, an address, socket buffers, files, a back end and its settings.
+/// Examines what both daemons need: identity, peers, an address, socket buffers, files, the router, a back end and its settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
     let mut checks = vec![identity(config), peers(config), address(config), buffers(config.socket_buffer_bytes)];
     if let Some(path) = &config.stats_file {
@@ -69,7 +69,7 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
         let bound = TcpListener::bind(metrics).map(|_| format!("{metrics} is free"));
         checks.push(Check::of("metrics", bound.map_err(|error| Failure::network(format!("{metrics}: {error}")))));
     }
-    checks.extend([backend(config), tuning(config)]);
+    checks.extend([router(config), backend(config), tuning(config)]);
     checks
 }
 
@@ -109,6 +109,20 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
     opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
+/// What stands between this machine and the outside. Never a failure: within the house, and from a forwarded port, calls
+/// work whatever it is.
+fn router(config: &SharedConfig) -> Check {
+    let name = "router";
+    match reach::outside(config) {
+        Ok(Some(outside)) => {
+            let status = if outside.is_bad() { Status::Warn } else { Status::Ok };
+            Check::new(name, status, outside.sentence(), outside.advice().map(str::to_owned))
+        }
+        Ok(None) => Check::new(name, Status::Ok, "not looked at: `[reach] stun` names no server", None),
+        Err(failure) => Check::new(name, Status::Warn, failure.message, None),
+    }
+}
+
 /// The name to dial has an address, or the address to listen at is free.
 fn address(config: &SharedConfig) -> Check {
     let result = match &config.mode {
@@ -121,6 +135,10 @@ fn address(config: &SharedConfig) -> Check {
         LinkMode::Listen(at) => match quic::is_free(*at) {
             Ok(()) => Ok(format!("waits for calls at {at}")),
             Err(error) => Err(Failure::network(error)),
+        },
+        LinkMode::Meet(meet) => match quic::is_free((Ipv6Addr::UNSPECIFIED, meet.port).into()) {
+            Ok(()) => Ok(format!("looks for {} from UDP port {}", meet.peer.name, meet.port)),
+            Err(_) => Err(Failure::network(quic::QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()))),
         },
     };
     Check::of("address", result)

@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod outlet;
 mod quic;
 pub mod quoted;
+pub mod reach;
 pub mod sd;
 pub mod signals;
 pub mod slot;

@@ -2,7 +2,8 @@
 //!
 //! A peer is whoever proves to hold the private key of an allowed public key. The allow-list is compared inside
 //! the handshake, before the signature is verified, on both sides; there are no names, dates or authorities, and
-//! no way to switch the checks off.
+//! no way to switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list:
+//! that endpoint speaks no other protocol, and what is said on the connection decides.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,10 +28,12 @@ pub enum Protocol {
     BothWays,
     /// Datagrams that measure the link.
     LinkTest,
+    /// Two machines that get to know each other; no media.
+    Introduction,
 }
 
 impl Protocol {
-    const ALL: [Self; 3] = [Self::Call, Self::BothWays, Self::LinkTest];
+    const ALL: [Self; 4] = [Self::Call, Self::BothWays, Self::LinkTest, Self::Introduction];
 
     /// Its name in the handshake.
     pub const fn name(self) -> &'static [u8] {
@@ -38,6 +41,7 @@ impl Protocol {
             Self::Call => b"duet/1",
             Self::BothWays => b"duet-both-ways/1",
             Self::LinkTest => b"duet-link-test/1",
+            Self::Introduction => b"duet-introduction/1",
         }
     }
 
@@ -79,7 +83,7 @@ pub fn client_config(
 }
 
 /// Settings for the side that listens: shows `own`, demands one of `verifier`'s keys, speaks
-/// `protocol` and answers link tests.
+/// `protocol` and answers link tests, but where machines are introduced nothing else.
 pub fn server_config(
     own: Arc<CertifiedKey>,
     verifier: Arc<PeerVerifier>,
@@ -89,7 +93,11 @@ pub fn server_config(
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(rustls::server::AlwaysResolvesServerRawPublicKeys::new(own)));
-    config.alpn_protocols = [protocol, Protocol::LinkTest].map(|protocol| protocol.name().to_vec()).into();
+    let spoken = match protocol {
+        Protocol::Introduction => &[protocol][..],
+        _ => &[protocol, Protocol::LinkTest],
+    };
+    config.alpn_protocols = spoken.iter().map(|protocol| protocol.name().to_vec()).collect();
     config.send_tls13_tickets = 0;
     Ok(config)
 }
@@ -101,7 +109,8 @@ fn provider() -> Arc<CryptoProvider> {
 /// Accepts exactly the keys of its allow-list.
 #[derive(Debug)]
 pub struct PeerVerifier {
-    allowed: Vec<PublicKey>,
+    /// None: any key that is proved, where machines are introduced.
+    allowed: Option<Vec<PublicKey>>,
     algorithms: WebPkiSupportedAlgorithms,
     refused: Mutex<Option<PublicKey>>,
 }
@@ -109,8 +118,17 @@ pub struct PeerVerifier {
 impl PeerVerifier {
     /// A verifier of these keys and no other.
     pub fn new(allowed: impl IntoIterator<Item = PublicKey>) -> Arc<Self> {
+        Self::of(Some(allowed.into_iter().collect()))
+    }
+
+    /// A verifier of whatever key is proved, for connections that introduce a machine and carry nothing else.
+    pub(crate) fn of_any_key() -> Arc<Self> {
+        Self::of(None)
+    }
+
+    fn of(allowed: Option<Vec<PublicKey>>) -> Arc<Self> {
         let algorithms = provider().signature_verification_algorithms;
-        Arc::new(Self { allowed: allowed.into_iter().collect(), algorithms, refused: Mutex::new(None) })
+        Arc::new(Self { allowed, algorithms, refused: Mutex::new(None) })
     }
 
     /// The last key that was refused, once; for messages.
@@ -122,7 +140,7 @@ impl PeerVerifier {
         let Some(key) = key_of_spki(end_entity).filter(|_| intermediates.is_empty()) else {
             return Err(CertificateError::BadEncoding.into());
         };
-        if self.allowed.contains(&key) {
+        if self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&key)) {
             return Ok(());
         }
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);

@@ -10,9 +10,9 @@ pub mod raw;
 mod resolve;
 
 pub use error::ConfigError;
-pub use parse::{parse_receiver, parse_sender};
+pub use parse::{parse_peers, parse_receiver, parse_sender};
 pub use public_key::{InvalidPublicKey, PublicKey};
 pub use resolve::{
-    BackendChoice, Controller, DEFAULT_PORT, LinkMode, Peer, ReceiverConfig, SenderConfig, SharedConfig,
+    BackendChoice, Controller, DEFAULT_PORT, LinkMode, Meet, Peer, ReceiverConfig, SenderConfig, SharedConfig,
     parse_frame_rate, parse_size, resolve_receiver, resolve_sender, with_port,
 };

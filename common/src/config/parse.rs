@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::error::ConfigError;
-use super::raw::{ReceiverFile, SenderFile};
+use super::raw::{PeersFile, ReceiverFile, SenderFile};
 
 /// Reads the text of a `sender.toml`.
 pub fn parse_sender(text: &str) -> Result<SenderFile, ConfigError> {
@@ -12,6 +12,11 @@ pub fn parse_sender(text: &str) -> Result<SenderFile, ConfigError> {
 
 /// Reads the text of a `receiver.toml`.
 pub fn parse_receiver(text: &str) -> Result<ReceiverFile, ConfigError> {
+    parse(text)
+}
+
+/// Reads the text of a `peers.toml`.
+pub fn parse_peers(text: &str) -> Result<PeersFile, ConfigError> {
     parse(text)
 }
 

@@ -16,6 +16,8 @@ pub struct SenderFile {
     pub compute: Compute,
     /// `[network]`
     pub network: Network,
+    /// `[reach]`
+    pub reach: Reach,
     /// `[identity]`
     pub identity: Identity,
     /// `[[peer]]`
@@ -35,6 +37,8 @@ pub struct ReceiverFile {
     pub compute: Compute,
     /// `[network]`
     pub network: Network,
+    /// `[reach]`
+    pub reach: Reach,
     /// `[identity]`
     pub identity: Identity,
     /// `[[peer]]`
@@ -42,6 +46,15 @@ pub struct ReceiverFile {
     pub peers: Vec<Peer>,
     /// `[stats]`
     pub stats: Stats,
+}
+
+/// `peers.toml`, where machines that were introduced are remembered if no configuration is named.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PeersFile {
+    /// `[[peer]]`
+    #[serde(rename = "peer")]
+    pub peers: Vec<Peer>,
 }
 
 /// `[video]`: where pictures come from (sender).
@@ -108,8 +121,8 @@ pub struct Compute {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Network {
-    /// `dial` (connect to `address`) or `listen` (wait at `address`). Default: the sender dials, the receiver
-    /// listens.
+    /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced).
+    /// Default: the sender dials, the receiver listens.
     pub mode: Option<String>,
     /// `HOST[:PORT]` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling; `[::]:4820`, which
     /// hears IPv4 and IPv6, when listening.
@@ -132,6 +145,15 @@ pub struct Network {
     pub gso: Option<bool>,
 }
 
+/// `[reach]`: how this machine finds out where others can reach it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reach {
+    /// `HOST:PORT` of the STUN servers that `invite` and `join` ask for this machine's address outside. Default: two public
+    /// ones; empty: none is asked.
+    pub stun: Option<Vec<String>>,
+}
+
 /// `[identity]`: this machine's key.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -151,6 +173,10 @@ pub struct Peer {
     pub public_key: Option<String>,
     /// Its `HOST[:PORT]`, dialled in `dial` mode unless `[network] address` is set.
     pub address: Option<String>,
+    /// `IP:PORT` where it may be, as `invite` and `join` have written: for `--peer NAME` and the mode `meet`.
+    pub addresses: Option<Vec<String>>,
+    /// This machine's UDP port for such calls, likewise.
+    pub port: Option<u16>,
 }
 
 /// `[display]`: where pictures go (receiver).

@@ -1,7 +1,7 @@
 //! Raw structs to checked values.
 
 use std::fmt::Display;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use super::raw;
 use crate::frame::{BitDepth, Chroma, FrameSize};
 use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 use crate::protection::Protection;
+use crate::reach::{ADDRESSES_MAX, Candidate, Kind};
 use crate::units::{Bitrate, FrameRate};
 
 /// UDP port of a listener that names none.
@@ -81,6 +82,8 @@ pub struct SharedConfig {
     pub gso: bool,
     /// True if this machine sends and receives over one connection.
     pub share_port: bool,
+    /// STUN servers that `invite` and `join` ask, `HOST:PORT`.
+    pub stun: Vec<String>,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
     /// Machines that may connect; a daemon does not run without one.
@@ -114,6 +117,19 @@ pub enum LinkMode {
     DialNobody,
     /// Wait at this address.
     Listen(SocketAddr),
+    /// Find this peer, wherever one of the two is behind a router.
+    Meet(Meet),
+}
+
+/// A peer that was introduced, and how to find it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meet {
+    /// Who.
+    pub peer: Peer,
+    /// Where it may be.
+    pub candidates: Vec<Candidate>,
+    /// This machine's UDP port, which the other side knows.
+    pub port: u16,
 }
 
 impl LinkMode {
@@ -140,7 +156,7 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
         return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
     }
     let prediction = choice("codec.prediction", &file.codec.prediction, &[("off", false), ("on", true)])?;
-    let shared = shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, true)?;
+    let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
     if prediction && (shared.backend == BackendChoice::Opencl || shared.device.is_some()) {
         let message =
             "predicted frames are coded on the processor: set compute.backend to `auto` or `cpu` and no device";
@@ -188,7 +204,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         ms => ms.map(Duration::from_millis),
     };
     Ok(ReceiverConfig {
-        shared: shared(&file.compute, &file.network, &file.identity, &file.peers, &file.stats, false)?,
+        shared: shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, false)?,
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,
         size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,
@@ -199,6 +215,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
 fn shared(
     compute: &raw::Compute,
     network: &raw::Network,
+    reach: &raw::Reach,
     identity: &raw::Identity,
     peers: &[raw::Peer],
     stats: &raw::Stats,
@@ -225,6 +242,7 @@ fn shared(
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),
         share_port: network.share_port.unwrap_or(false),
+        stun: stun(reach)?,
         identity_file: path(&identity.file),
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: path(&stats.file),
@@ -238,9 +256,14 @@ fn path(text: &Option<String>) -> Option<PathBuf> {
 }
 
 fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool) -> Result<LinkMode, ConfigError> {
-    let modes =
-        if dials_by_default { [("dial", true), ("listen", false)] } else { [("listen", false), ("dial", true)] };
-    if choice("network.mode", &network.mode, &modes)? {
+    let (dial, listen, meet) = (("dial", Mode::Dial), ("listen", Mode::Listen), ("meet", Mode::Meet));
+    let modes = if dials_by_default { [dial, listen, meet] } else { [listen, dial, meet] };
+    let mode = choice("network.mode", &network.mode, &modes)?;
+    if mode == Mode::Meet {
+        let introduced = peers.iter().find(|peer| peer.addresses.is_some());
+        return introduced.ok_or_else(|| value("network.mode", NOBODY_TO_MEET)).and_then(meeting).map(LinkMode::Meet);
+    }
+    if mode == Mode::Dial {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
         let Some(address) = network.address.as_ref().or_else(of_peer) else { return Ok(LinkMode::DialNobody) };
         return with_port(address).map(LinkMode::Dial).ok_or_else(|| {
@@ -274,6 +297,59 @@ pub fn with_port(address: &str) -> Option<String> {
         }
         Some(_) => None,
     }
+}
+
+const NOBODY_TO_MEET: &str =
+    "`meet` needs a peer that was introduced: type `invite` on one side and `join` on the other";
+
+/// Values of `mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Dial,
+    Listen,
+    Meet,
+}
+
+/// How to find a peer that was introduced.
+fn meeting(raw: &raw::Peer) -> Result<Meet, ConfigError> {
+    let texts = raw.addresses.as_deref().unwrap_or_default();
+    let candidate = |text: &String| {
+        let address = text.parse().ok();
+        // How each was found is not written down, but shows.
+        let kind = |address: &SocketAddr| match address.ip() {
+            IpAddr::V6(_) => Kind::Ipv6,
+            IpAddr::V4(ip) if ip.is_private() => Kind::Local,
+            IpAddr::V4(_) => Kind::Seen,
+        };
+        address.and_then(|address: SocketAddr| Candidate::new(kind(&address), address)).ok_or_else(|| {
+            value("peer.addresses", format!("`{text}` is not an address: write IP:PORT, such as 203.0.113.5:20000"))
+        })
+    };
+    if texts.is_empty() || texts.len() > ADDRESSES_MAX {
+        return Err(value("peer.addresses", format!("{} addresses: it takes 1 to {ADDRESSES_MAX}", texts.len())));
+    }
+    let port = raw.port.filter(|port| *port > 0);
+    Ok(Meet {
+        peer: peer(raw)?,
+        candidates: texts.iter().map(candidate).collect::<Result<_, _>>()?,
+        port: port
+            .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
+    })
+}
+
+/// Servers that are asked unless others are named; of two, so that a router shows whether it treats each differently.
+const STUN: [&str; 2] = ["stun.cloudflare.com:3478", "stun.l.google.com:19302"];
+
+fn stun(reach: &raw::Reach) -> Result<Vec<String>, ConfigError> {
+    let servers = reach.stun.clone().unwrap_or_else(|| STUN.map(str::to_owned).to_vec());
+    for server in &servers {
+        let port = server.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(1..))) || server.contains(char::is_whitespace) {
+            let message = format!("`{server}` is no server: write HOST:PORT, such as stun.example:3478");
+            return Err(value("reach.stun", message));
+        }
+    }
+    Ok(servers)
 }
 
 fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {

@@ -118,3 +118,34 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(receiver("[stats]\nmetrics = \"x\""), "stats.metrics", "127.0.0.1:9464");
     check_refused(sender("[stats]\nmetrics = \"localhost\""), "stats.metrics", "IP:PORT");
 }
+
+#[test]
+fn a_peer_that_was_introduced_is_met() {
+    let peer = |more: &str| {
+        let text = format!("[network]\nmode = \"meet\"\n[[peer]]\nname = \"ana\"\npublic_key = \"{KEY}\"\n{more}");
+        resolve_receiver(&parse_receiver(&text).unwrap()).map(|config| config.shared.mode)
+    };
+    let LinkMode::Meet(meet) = peer("addresses = [\"203.0.113.5:1\", \"[2001:db8::1]:2\"]\nport = 20000\n").unwrap()
+    else {
+        panic!("another mode")
+    };
+    assert_eq!((meet.peer.name.as_str(), meet.port, meet.candidates.len()), ("ana", 20_000, 2));
+    assert_eq!(meet.candidates.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::Seen, Kind::Ipv6]);
+    for (wrong, words) in [
+        ("", "`invite` on one side"),
+        ("addresses = []\nport = 1", "takes 1 to 8"),
+        ("addresses = [\"home.example:1\"]\nport = 1", "write IP:PORT"),
+        ("addresses = [\"224.0.0.1:1\"]\nport = 1", "write IP:PORT"),
+        ("addresses = [\"203.0.113.5:1\"]", "UDP port is missing"),
+        ("addresses = [\"203.0.113.5:1\"]\nport = 0", "UDP port is missing"),
+    ] {
+        let error = peer(wrong).unwrap_err().to_string();
+        assert!(error.contains(words), "{wrong}: {error}");
+    }
+    for wrong in ["stun.example", ":1", "stun.example:0", "a b:1"] {
+        let file = parse_sender(&format!("[reach]\nstun = [\"{wrong}\"]")).unwrap();
+        assert!(resolve_sender(&file).unwrap_err().to_string().contains("HOST:PORT"), "{wrong}");
+    }
+    let file = parse_sender("[reach]\nstun = []").unwrap();
+    assert!(resolve_sender(&file).unwrap().shared.stun.is_empty());
+}

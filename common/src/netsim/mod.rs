@@ -7,6 +7,7 @@ mod conditions;
 pub mod lines;
 mod pauses;
 mod random;
+pub mod router;
 #[cfg(test)]
 mod tests;
 

@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_line;
 mod both_ways;
 mod display;
+mod introduction;
 mod linktest;
 mod loopback;
 mod metrics;

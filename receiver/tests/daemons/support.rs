@@ -127,7 +127,11 @@ pub(crate) struct Ended {
 
 impl Daemon {
     pub(crate) fn start(name: &'static str, command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect(name);
+        Self::start_with_output(name, command, Stdio::null())
+    }
+
+    pub(crate) fn start_with_output(name: &'static str, command: &mut Command, output: Stdio) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn().expect(name);
         let mut pipe = child.stderr.take().unwrap();
         let stderr: Arc<Mutex<Vec<u8>>> = Arc::default();
         let text = Arc::clone(&stderr);

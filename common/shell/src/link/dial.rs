@@ -65,18 +65,15 @@ pub(super) async fn dial_for_ever(
 ) {
     let sockets = Arc::new(Mutex::new(Sockets { options, v4: None, v6: None }));
     let mut current: Option<End> = None;
-    let (mut pace, mut began) = (Pace::default(), Instant::now());
+    let mut redial = Redial::default();
     loop {
         if let Some(end) = &current {
-            stalled(end, &patience).await;
-            // Who has restarted is there again at once.
-            if end.was_closed() {
-                tokio::time::sleep(pace.pause(began.elapsed(), RandomState::new().hash_one(0))).await;
-            }
+            redial.wait(end, &patience).await;
         }
         match connect(&sockets, &address, current.as_ref()).await {
             Ok(Some(connection)) => {
-                (current, began) = (Some(connection.end()), Instant::now());
+                current = Some(connection.end());
+                redial.begun();
                 if connections.send(Ok(connection)).await.is_err() {
                     return;
                 }
@@ -86,6 +83,30 @@ pub(super) async fn dial_for_ever(
                 let _ = connections.send(Err(error)).await;
                 return;
             }
+        }
+    }
+}
+
+/// When to dial anew.
+#[derive(Debug, Default)]
+pub(super) struct Redial {
+    pace: Pace,
+    began: Option<Instant>,
+}
+
+impl Redial {
+    /// A connection has begun.
+    pub(super) fn begun(&mut self) {
+        self.began = Some(Instant::now());
+    }
+
+    /// Waits until the connection has stalled or ended and it is time to dial anew.
+    pub(super) async fn wait(&mut self, end: &End, patience: &Patience) {
+        stalled(end, patience).await;
+        // Who has restarted is there again at once.
+        if end.was_closed() {
+            let life = self.began.map_or(Duration::ZERO, |began| began.elapsed());
+            tokio::time::sleep(self.pace.pause(life, RandomState::new().hash_one(0))).await;
         }
     }
 }
@@ -131,16 +152,16 @@ async fn stalled(end: &End, patience: &Patience) {
 }
 
 /// An old connection, and the packets that had come when it stalled.
-struct Stalled<'a>(&'a End, u64);
+pub(super) struct Stalled<'a>(pub(super) &'a End, pub(super) u64);
 
 impl Stalled<'_> {
-    fn lives(&self) -> bool {
+    pub(super) fn lives(&self) -> bool {
         self.0.packets() != self.1 && !self.0.has_ended()
     }
 }
 
 /// Waits until something comes again over the old connection.
-async fn revived(old: Option<&Stalled<'_>>) {
+pub(super) async fn revived(old: Option<&Stalled<'_>>) {
     let mut looks = interval(LOOK);
     while !old.is_some_and(Stalled::lives) {
         looks.tick().await;

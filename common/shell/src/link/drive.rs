@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::LinkMode;
+use common::reach::Role as Meets;
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::dial::{Patience, accept_for_ever, dial_for_ever};
+use super::meet::Meeting;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
@@ -69,6 +71,17 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
             tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
             listener = Some(endpoint.clone());
             tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
+        }
+        LinkMode::Meet(meet) => {
+            let meeting = Meeting::open(&endpoint_options, &meet)?;
+            if meeting.role == Meets::Dials {
+                tokio::spawn(meeting.dial_for_ever(sender.clone(), Arc::clone(&patience)));
+            } else {
+                let endpoint = meeting.endpoint();
+                listener = Some(endpoint.clone());
+                tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
+                tokio::spawn(meeting.wait_for_ever(Arc::clone(&busy)));
+            }
         }
     }
     let mut ticks = tokio::time::interval(TICK);

@@ -21,7 +21,7 @@ const SOURCES_MAX: usize = 256;
 
 /// What to do with somebody who knocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Go on with the handshake, and say how it ended ([`Gate::ended`]).
     Admit(Ticket),
     /// Demand a proof of the address.
@@ -32,11 +32,11 @@ pub(super) enum Answer {
 
 /// A handshake under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ticket(Option<IpAddr>);
+pub(crate) struct Ticket(Option<IpAddr>);
 
 /// The handshakes under way and those that have failed of late.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     unproved: Source,
     proved: HashMap<IpAddr, Source>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Gate {
 impl Gate {
     /// Answers who knocks from `address`, which it has `proved` or not; `busy`: while a call is on, nobody is let in
     /// without that proof.
-    pub(super) fn knock(&mut self, address: IpAddr, proved: bool, busy: bool, now: Timestamp) -> Answer {
+    pub(crate) fn knock(&mut self, address: IpAddr, proved: bool, busy: bool, now: Timestamp) -> Answer {
         if !proved {
             if busy || self.unproved.under_way >= UNPROVED_MAX || self.unproved.failures.are_too_many(now) {
                 return Answer::Prove;
@@ -70,7 +70,7 @@ impl Gate {
     }
 
     /// Notes that a handshake has ended, well or not.
-    pub(super) fn ended(&mut self, ticket: Ticket, well: bool, now: Timestamp) {
+    pub(crate) fn ended(&mut self, ticket: Ticket, well: bool, now: Timestamp) {
         let known = match ticket.0 {
             None => Some(&mut self.unproved),
             Some(source) => self.proved.get_mut(&source),

@@ -6,7 +6,8 @@
 mod both;
 mod dial;
 mod drive;
-mod gate;
+pub(crate) mod gate;
+mod meet;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

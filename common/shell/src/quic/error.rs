@@ -14,6 +14,11 @@ pub(crate) enum QuicError {
         "the address {0} is in use: another program, perhaps another receiver or sender, listens there; choose another with --listen IP:PORT"
     )]
     AddressInUse(SocketAddr),
+    #[error(
+        "UDP port {0}, where {1} expects this machine, is in use here: end the program that has it, perhaps another sender \
+         or receiver; for both directions at once use `sender --also-receive`"
+    )]
+    MeetingPlaceInUse(u16, String),
     #[error("cannot open a socket at {address}: {message}")]
     Socket { address: SocketAddr, message: String },
     #[error(
@@ -67,6 +72,7 @@ impl QuicError {
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::AddressInUse(_)
+            | Self::MeetingPlaceInUse(..)
             | Self::Socket { .. }
             | Self::RefusedByPeer { .. }
             | Self::SignatureRefusedByPeer { .. } => true,

@@ -3,8 +3,10 @@
 //! An [`Endpoint`] makes [`Connection`]s, each with its control stream open, to peers whose keys the handshake has
 //! checked. Early data is never used, so nothing is sent before the peer has proved its key.
 
+mod beside;
 mod congestion;
 mod error;
+mod introducing;
 mod probing;
 mod socket;
 mod twice;
@@ -25,8 +27,10 @@ use ring::hmac::HMAC_SHA256;
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 
+pub(crate) use self::beside::{Aside, Beside, KNOCK, KNOCK_BYTES};
 use self::congestion::{Demand, INITIAL_RTT};
 pub(crate) use self::error::QuicError;
+pub(crate) use self::introducing::{Introducing, SHARED_BYTES};
 pub(crate) use self::probing::Probing;
 pub(crate) use self::socket::buffer_sizes;
 use self::twice::Twice;
@@ -89,11 +93,23 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// A socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
+        Self::bind_beside(options, address, listens).map(|(endpoint, _)| endpoint)
+    }
+
+    /// The same, and the part of the socket that is not QUIC's.
+    pub(crate) fn bind_beside(
+        options: &EndpointOptions,
+        address: SocketAddr,
+        listens: bool,
+    ) -> Result<(Self, Beside), QuicError> {
         let failed = |error: io::Error| of_socket(address, &error);
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
         let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
         let stable = StableKeys::new(options, socket.local_addr().map_err(failed)?, listens)?;
-        let verifier = PeerVerifier::new(options.peers.iter().map(|peer| peer.key));
+        let verifier = match (options.protocol, listens) {
+            (Protocol::Introduction, true) => PeerVerifier::of_any_key(),
+            _ => PeerVerifier::new(options.peers.iter().map(|peer| peer.key)),
+        };
         let transport = Arc::new(transport(options));
         let server = if listens {
             let config = tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
@@ -108,11 +124,14 @@ impl Endpoint {
         };
         let mut endpoint_config = EndpointConfig::new(Arc::new(stable.reset));
         endpoint_config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(stable.connection_ids)));
+        // Else some packets look like those that the socket tells apart.
+        endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
         let mut socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
         if !listens {
             socket = Arc::new(Twice(socket));
         }
+        let (socket, beside) = beside::split(socket);
         let mut inner =
             quinn::Endpoint::new_with_abstract_socket(endpoint_config, server, socket, runtime).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
@@ -120,7 +139,7 @@ impl Endpoint {
         let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
         client.transport_config(transport);
         inner.set_default_client_config(client);
-        Ok(Self { inner, own: options.own, peers: options.peers.clone(), verifier })
+        Ok((Self { inner, own: options.own, peers: options.peers.clone(), verifier }, beside))
     }
 
     /// The socket's address.
@@ -183,7 +202,8 @@ impl Endpoint {
     fn peer_of(&self, inner: &quinn::Connection) -> Result<Peer, QuicError> {
         let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
         let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?));
-        // The handshake has checked it; asked again so that no mistake there can let a stranger in.
+        // The handshake has checked it; asked again so that no mistake there can let a stranger in. An endpoint that
+        // introduces has no peers and gives out no such connection.
         self.peers.iter().find(|peer| Some(peer.key) == key).cloned().ok_or_else(|| {
             inner.close(VarInt::from_u32(CloseCode::Protocol as u32), b"key not allowed");
             key.map_or(QuicError::SignatureInvalid, QuicError::KeyNotAllowed)

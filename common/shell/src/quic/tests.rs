@@ -180,6 +180,82 @@ fn a_certificate_in_place_of_a_raw_key_is_refused() {
 }
 
 #[test]
+fn where_machines_are_introduced_any_key_is_taken_and_nothing_else_is_spoken() {
+    let [a, b, stranger] = identities();
+    let introducing = |identity: &Identity, allowed: &[&Identity]| EndpointOptions {
+        protocol: Protocol::Introduction,
+        ..options(identity, allowed)
+    };
+    run(async {
+        let listening = Endpoint::bind(&introducing(&a, &[]), LOOPBACK.into(), true).unwrap();
+        let address = listening.local_addr().unwrap();
+        let dialling = Endpoint::bind(&introducing(&b, &[&a]), LOOPBACK.into(), false).unwrap();
+        let accept = async { listening.incoming().await.unwrap().accept_to_introduce().await };
+        let dial = async {
+            let mut host = dialling.dial_to_introduce(address).await?;
+            host.say(&common::reach::Message::Remembered).await?;
+            Ok::<_, QuicError>(host)
+        };
+        let (guest, host) = tokio::join!(accept, dial);
+        let (mut guest, host) = (guest.unwrap(), host.unwrap());
+        assert_eq!((guest.key(), host.key()), (b.public_key(), a.public_key()));
+        assert_eq!(guest.shared().unwrap(), host.shared().unwrap());
+        assert_eq!(guest.hear().await.unwrap(), common::reach::Message::Remembered);
+        for protocol in [Protocol::Call, Protocol::BothWays, Protocol::LinkTest] {
+            let dialling = EndpointOptions { protocol, ..options(&b, &[&a]) };
+            let dialling = Endpoint::bind(&dialling, LOOPBACK.into(), false).unwrap();
+            let accept = async { listening.incoming().await.unwrap().accept().await };
+            let (accepted, dialled) = tokio::join!(accept, dialling.connect(address));
+            assert_eq!(accepted.unwrap_err(), QuicError::NoCommonProtocol);
+            assert_eq!(dialled.unwrap_err(), QuicError::NoCommonProtocol);
+        }
+        // Who is invited takes the key of the ticket only.
+        let dialling = Endpoint::bind(&introducing(&b, &[&stranger]), LOOPBACK.into(), false).unwrap();
+        let accept = async { listening.incoming().await.unwrap().accept_to_introduce().await };
+        let (_, dialled) = tokio::join!(accept, dialling.dial_to_introduce(address));
+        assert_eq!(dialled.unwrap_err(), QuicError::KeyNotAllowed(a.public_key()));
+    });
+}
+
+#[test]
+fn what_is_not_quic_goes_beside_it_and_a_call_goes_on() {
+    let [a, b, _] = identities();
+    run(async {
+        let (listening, mut beside) = Endpoint::bind_beside(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
+        let address = listening.local_addr().unwrap();
+        let (dialling, other) = Endpoint::bind_beside(&options(&b, &[&a]), LOOPBACK.into(), false).unwrap();
+        let from = dialling.local_addr().unwrap();
+        let knock = [KNOCK; KNOCK_BYTES];
+        other.writable().await;
+        // STUN of a stranger, junk, a knock that is too long, and then one that is right.
+        for bytes in [&[1; 20][..], &[20; 30], &[KNOCK; KNOCK_BYTES + 1], &[], &knock] {
+            other.send(address, bytes);
+        }
+        assert_eq!(beside.receive().await, Aside { from, bytes: knock.to_vec() });
+        beside.expect_from(from);
+        other.send(address, &[1; 20]);
+        assert_eq!(beside.receive().await, Aside { from, bytes: vec![1; 20] });
+        let accept = async { call(listening.incoming().await.unwrap().accept().await.unwrap()) };
+        let dial = async {
+            let mut dialled = dialling.dial(address).await.unwrap();
+            // Only a word on it opens the control stream.
+            assert!(matches!(dialled.next(&mut [0; 8], b"hello").await, Ok(Input::Written(_))));
+            dialled
+        };
+        let (mut accepted, dialled) = tokio::join!(accept, dial);
+        for _ in 0..80 {
+            other.send(address, &knock);
+        }
+        dialled.send_datagram(vec![7; 1000]);
+        loop {
+            if let Input::Datagram(datagram) = accepted.next(&mut [0; 8], b"").await.unwrap() {
+                break assert_eq!(datagram.as_ref(), [7; 1000]);
+            }
+        }
+    });
+}
+
+#[test]
 fn an_address_in_use_is_named() {
     let [a, b, _] = identities();
     run(async {

@@ -1,0 +1,168 @@
+//! Where connections to a machine come from that was introduced: both sides look for each other, and one of them dials.
+//!
+//! The side with the smaller key dials, so that there is one handshake. The other accepts, and answers knocks during a call
+//! as well: the path may have died on the way from there only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::config::{Meet, PublicKey};
+use common::reach::Role;
+use tokio::sync::mpsc::Sender;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::dial::{Patience, Redial, Stalled, revived};
+use crate::exit::Failure;
+use crate::limited;
+use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
+use crate::reach::{Found, KnockKey, Search, open};
+
+/// How often the side that is dialled looks whether a call has begun or ended.
+const LOOK: Duration = Duration::from_millis(50);
+/// After this time without the other machine, this one says so.
+const SAY_AFTER: Duration = Duration::from_secs(20);
+
+/// One side of the search.
+pub(super) struct Meeting {
+    name: String,
+    pub(super) role: Role,
+    endpoint: Endpoint,
+    search: Search,
+}
+
+impl Meeting {
+    /// Opens the socket that the other side knows.
+    pub(super) fn open(options: &EndpointOptions, meet: &Meet) -> Result<Self, QuicError> {
+        let role = role(&options.own, &meet.peer.key);
+        let (endpoint, beside) = open(options, meet.port, role == Role::Waits).map_err(|error| match error {
+            QuicError::AddressInUse(_) => QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
+            error => error,
+        })?;
+        let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
+        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, &[]);
+        tracing::info!("looking for {}", meet.peer.name);
+        Ok(Self { name: meet.peer.name.clone(), role, endpoint, search })
+    }
+
+    pub(super) fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+
+    /// Finds the other side, dials it and hands over the connection; does so anew whenever it has stalled or ended. Ends
+    /// with an error that trying again cannot mend.
+    pub(super) async fn dial_for_ever(
+        mut self,
+        connections: Sender<Result<Connection, QuicError>>,
+        patience: Arc<Patience>,
+    ) {
+        let mut current: Option<End> = None;
+        let mut redial = Redial::default();
+        loop {
+            if let Some(end) = &current {
+                redial.wait(end, &patience).await;
+            }
+            match self.find(current.as_ref()).await {
+                Ok(Some(connection)) => {
+                    current = Some(connection.end());
+                    redial.begun();
+                    if connections.send(Ok(connection)).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let _ = connections.send(Err(error)).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Searches until there is a connection; none: the old one works again. An error is final.
+    async fn find(&mut self, old: Option<&End>) -> Result<Option<Connection>, QuicError> {
+        let old = old.map(|end| Stalled(end, end.packets()));
+        self.search.restart();
+        let mut dials = JoinSet::new();
+        let mut say = std::pin::pin!(tokio::time::sleep(SAY_AFTER));
+        let mut said = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = revived(old.as_ref()) => return Ok(None),
+                Some(Ok((address, dialled))) = dials.join_next() => match dialled {
+                    Ok(connection) if old.as_ref().is_some_and(Stalled::lives) => {
+                        let connection: Connection = connection;
+                        connection.close(CloseCode::Done, "the old connection works again");
+                        return Ok(None);
+                    }
+                    Ok(connection) => {
+                        limited!(info, "{} found at {address}", self.name);
+                        return Ok(Some(connection));
+                    }
+                    Err(error) => {
+                        let error: QuicError = error;
+                        if error.is_final() {
+                            return Err(error);
+                        }
+                        match error.is_mistake() {
+                            true => limited!(warn, "{} at {address}: {error}; trying again", self.name),
+                            false => tracing::debug!("{address}: {error}"),
+                        }
+                        self.search.dial_failed(address);
+                    }
+                },
+                found = self.search.next() => if let Found::Path(address) = found.map_err(broken)? {
+                    let endpoint = self.endpoint.clone();
+                    dials.spawn(async move { (address, endpoint.dial(address).await) });
+                },
+                () = &mut say, if !said => {
+                    said = true;
+                    not_found(&self.name);
+                }
+            }
+        }
+    }
+
+    /// Knocks while no call is on and answers knocks always, so that the other side finds this one.
+    pub(super) async fn wait_for_ever(mut self, busy: Arc<AtomicBool>) {
+        let (mut quiet, mut since, mut said) = (false, Instant::now(), false);
+        loop {
+            // Time runs out so that a call that has begun or ended is noticed.
+            if let Ok(Err(failure)) = tokio::time::timeout(LOOK, self.search.next()).await {
+                return tracing::error!("{failure}");
+            }
+            let busy = busy.load(Ordering::Relaxed);
+            if busy != quiet {
+                quiet = busy;
+                self.search.set_quiet(quiet);
+                if !quiet {
+                    self.search.restart();
+                }
+                (since, said) = (Instant::now(), false);
+            }
+            if !quiet && !said && since.elapsed() > SAY_AFTER {
+                said = true;
+                not_found(&self.name);
+            }
+        }
+    }
+}
+
+fn not_found(name: &str) {
+    limited!(
+        warn,
+        "{name} was not found yet; looking on. If both sides run, the address of one may have changed: introduce them anew \
+         with `invite` and `join`"
+    );
+}
+
+fn broken(failure: Failure) -> QuicError {
+    QuicError::Other(failure.message)
+}
+
+/// The side with the smaller key dials.
+fn role(own: &PublicKey, peer: &PublicKey) -> Role {
+    if own.as_bytes() < peer.as_bytes() { Role::Dials } else { Role::Waits }
+}

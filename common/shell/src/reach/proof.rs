@@ -1,0 +1,167 @@
+//! What shows that a machine knows what only two share: knocks, and the proofs of an introduction.
+
+use common::config::PublicKey;
+use common::reach::{MAC_BYTES, PROOF_BYTES, Role, Ticket};
+use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::exit::Failure;
+use crate::quic::{KNOCK, KNOCK_BYTES, SHARED_BYTES};
+
+/// Bytes of a knock that make each one different.
+const NONCE_BYTES: usize = 8;
+
+/// Random bytes from the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Failure::network("the system gives no random numbers"))?;
+    Ok(bytes)
+}
+
+/// The secret of a ticket.
+#[derive(Clone)]
+pub(crate) struct Secret(Key);
+
+impl Secret {
+    pub(crate) fn new(secret: &[u8; PROOF_BYTES]) -> Self {
+        Self(Key::new(HMAC_SHA256, secret))
+    }
+
+    /// The key of this introduction's knocks.
+    pub(crate) fn knocks(&self, own: Role) -> KnockKey {
+        KnockKey::new(sign(&self.0, b"duet knock").as_ref(), own)
+    }
+
+    /// What the side in the role `speaker` says to prove the secret, on the connection whose secret bytes are `shared`.
+    pub(crate) fn prove(&self, speaker: Role, keys: &Keys, shared: &[u8; SHARED_BYTES]) -> [u8; MAC_BYTES] {
+        let mut bytes = [0; MAC_BYTES];
+        bytes.copy_from_slice(sign(&self.0, &keys.message(speaker, shared)).as_ref());
+        bytes
+    }
+
+    /// Returns true if `mac` is what the side in the role `speaker` has to say.
+    pub(crate) fn proves(
+        &self,
+        mac: &[u8; MAC_BYTES],
+        speaker: Role,
+        keys: &Keys,
+        shared: &[u8; SHARED_BYTES],
+    ) -> bool {
+        verify(&self.0, &keys.message(speaker, shared), mac).is_ok()
+    }
+
+    /// The proof in an answer.
+    pub(crate) fn seal(&self, answer: &Ticket) -> [u8; PROOF_BYTES] {
+        first(&sign(&self.0, &[b"duet answer".as_slice(), &answer.told()].concat()))
+    }
+}
+
+/// The keys of the two machines of an introduction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    pub(crate) inviting: PublicKey,
+    pub(crate) joining: PublicKey,
+}
+
+impl Keys {
+    fn message(&self, speaker: Role, shared: &[u8; SHARED_BYTES]) -> Vec<u8> {
+        let label: &[u8] = match speaker {
+            Role::Dials => b"duet joins",
+            Role::Waits => b"duet invites",
+        };
+        [label, self.inviting.as_bytes(), self.joining.as_bytes(), shared].concat()
+    }
+}
+
+/// Makes and recognises knocks.
+#[derive(Clone)]
+pub(crate) struct KnockKey {
+    key: Key,
+    own: Role,
+}
+
+impl KnockKey {
+    fn new(secret: &[u8], own: Role) -> Self {
+        Self { key: Key::new(HMAC_SHA256, secret), own }
+    }
+
+    /// For two machines that know each other's keys. Whoever knows both keys can knock; it gains a handshake, in which it
+    /// must prove one of them.
+    pub(crate) fn of_peers(own: &PublicKey, peer: &PublicKey, role: Role) -> Self {
+        let (smaller, larger) = if own.as_bytes() < peer.as_bytes() { (own, peer) } else { (peer, own) };
+        Self::new(&[b"duet knock".as_slice(), smaller.as_bytes(), larger.as_bytes()].concat(), role)
+    }
+
+    /// A knock of this side.
+    pub(crate) fn make(&self) -> Result<[u8; KNOCK_BYTES], Failure> {
+        let mut knock = [KNOCK; KNOCK_BYTES];
+        let nonce: [u8; NONCE_BYTES] = random()?;
+        knock[1..=NONCE_BYTES].copy_from_slice(&nonce);
+        knock[1 + NONCE_BYTES..].copy_from_slice(&self.tag(self.own, &nonce));
+        Ok(knock)
+    }
+
+    /// Returns true if it is one of the other side: not one of this side's that came back.
+    pub(crate) fn is_of_peer(&self, knock: &[u8]) -> bool {
+        let other = match self.own {
+            Role::Dials => Role::Waits,
+            Role::Waits => Role::Dials,
+        };
+        let parts = knock.split_first().and_then(|(_, rest)| rest.split_at_checked(NONCE_BYTES));
+        // Nothing is lost if somebody learns by the time how much of a tag was right: each nonce has another.
+        parts.is_some_and(|(nonce, tag)| knock.first() == Some(&KNOCK) && self.tag(other, nonce) == *tag)
+    }
+
+    fn tag(&self, role: Role, nonce: &[u8]) -> [u8; PROOF_BYTES] {
+        let label: &[u8] = match role {
+            Role::Dials => b"dials",
+            Role::Waits => b"waits",
+        };
+        first(&sign(&self.key, &[label, nonce].concat()))
+    }
+}
+
+/// The first bytes of a tag.
+fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
+    let mut bytes = [0; PROOF_BYTES];
+    bytes.copy_from_slice(&tag.as_ref()[..PROOF_BYTES]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::identity::Identity;
+
+    #[test]
+    fn a_knock_is_known_to_the_other_side_only() {
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap().public_key());
+        let (one, other) = (KnockKey::of_peers(&a, &b, Role::Dials), KnockKey::of_peers(&b, &a, Role::Waits));
+        let knock = one.make().unwrap();
+        assert!(other.is_of_peer(&knock));
+        assert!(!one.is_of_peer(&knock), "its own one came back");
+        assert!(!KnockKey::of_peers(&c, &b, Role::Waits).is_of_peer(&knock));
+        for at in 0..knock.len() {
+            let mut changed = knock;
+            changed[at] ^= 1;
+            assert!(!other.is_of_peer(&changed) && !other.is_of_peer(&knock[..at]));
+        }
+        assert_ne!(one.make().unwrap(), knock);
+    }
+
+    #[test]
+    fn a_proof_is_good_for_one_speaker_one_pair_and_one_connection() {
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap().public_key());
+        let secret = Secret::new(&[7; PROOF_BYTES]);
+        let (keys, shared) = (Keys { inviting: a, joining: b }, [9; SHARED_BYTES]);
+        let mac = secret.prove(Role::Dials, &keys, &shared);
+        assert!(secret.proves(&mac, Role::Dials, &keys, &shared));
+        assert!(!secret.proves(&mac, Role::Waits, &keys, &shared), "said back");
+        assert!(!secret.proves(&mac, Role::Dials, &Keys { inviting: a, joining: c }, &shared));
+        assert!(!secret.proves(&mac, Role::Dials, &keys, &[8; SHARED_BYTES]), "replayed on another connection");
+        assert!(!Secret::new(&[6; PROOF_BYTES]).proves(&mac, Role::Dials, &keys, &shared));
+    }
+}

@@ -1,0 +1,149 @@
+//! Asking servers outside under which address they see this machine (STUN, RFC 8489).
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use common::reach::{Candidate, Kind};
+use common::units::Timestamp;
+use stun_types::attribute::XorMappedAddress;
+use stun_types::message::{BINDING, Message, MessageClass, MessageWrite, MessageWriteVec, TransactionId};
+
+/// Pauses between the first questions to a server.
+const AGAIN: Duration = Duration::from_millis(250);
+/// Questions in that pace.
+const TRIES: u32 = 5;
+/// Then this often: routers forget what nothing uses, after 30 s at the soonest.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// The servers that are asked, and their answers.
+#[derive(Debug, Default)]
+pub(super) struct Stun {
+    servers: HashMap<SocketAddr, Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    /// Of the last question.
+    id: TransactionId,
+    next: Timestamp,
+    tries: u32,
+    seen: Option<SocketAddr>,
+}
+
+impl Stun {
+    /// Asks that server, from now on.
+    pub(super) fn add(&mut self, server: SocketAddr, now: Timestamp) {
+        let fresh = Server { id: TransactionId::generate(), next: now, tries: 0, seen: None };
+        self.servers.entry(server).or_insert(fresh);
+    }
+
+    /// The next question that is due.
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<(SocketAddr, Vec<u8>)> {
+        let (address, server) = self.servers.iter_mut().find(|(_, server)| server.next <= now)?;
+        let request = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
+        server.id = Message::from_bytes(&request).ok()?.transaction_id();
+        server.tries += 1;
+        server.next = now + if server.tries < TRIES && server.seen.is_none() { AGAIN } else { REFRESH };
+        Some((*address, request))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
+        self.servers.values().map(|server| server.next).min()
+    }
+
+    /// A message came from a server. Whatever is no answer to the last question is ignored.
+    pub(super) fn on_message(&mut self, from: SocketAddr, bytes: &[u8]) {
+        let Some(server) = self.servers.get_mut(&from) else { return };
+        let Ok(message) = Message::from_bytes(bytes) else { return };
+        let is_answer = message.has_class(MessageClass::Success)
+            && message.has_method(BINDING)
+            && message.transaction_id() == server.id;
+        let address = message.attribute::<XorMappedAddress>().map(|attribute| attribute.addr(server.id));
+        if let (true, Ok(address)) = (is_answer, address) {
+            // An address that reaches nobody is no answer, whoever says so.
+            if let Some(candidate) = Candidate::new(Kind::Seen, address) {
+                server.seen = Some(candidate.address);
+            }
+        }
+    }
+
+    /// Under which addresses this machine is seen: each once.
+    pub(super) fn seen(&self) -> Vec<Candidate> {
+        let mut seen: Vec<SocketAddr> = self.servers.values().filter_map(|server| server.seen).collect();
+        seen.sort();
+        seen.dedup();
+        seen.into_iter().filter_map(|address| Candidate::new(Kind::Seen, address)).collect()
+    }
+
+    /// Where each server that has answered sees this machine.
+    pub(super) fn answers(&self) -> Vec<SocketAddr> {
+        self.servers.values().filter_map(|server| server.seen).collect()
+    }
+
+    /// Returns true once every server has answered.
+    pub(super) fn is_complete(&self) -> bool {
+        self.servers.values().all(|server| server.seen.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use stun_types::prelude::*;
+
+    use super::*;
+
+    fn answer(request: &[u8], address: &str) -> Vec<u8> {
+        let request = Message::from_bytes(request).unwrap();
+        let mut answer = Message::builder_success(&request, MessageWriteVec::new());
+        let address = XorMappedAddress::new(address.parse().unwrap(), request.transaction_id());
+        answer.add_attribute(&address).unwrap();
+        answer.finish()
+    }
+
+    #[test]
+    fn an_answer_to_the_last_question_counts_and_nothing_else_does() {
+        let (server, other): (SocketAddr, SocketAddr) =
+            ("198.51.100.1:3478".parse().unwrap(), "198.51.100.2:3478".parse().unwrap());
+        let mut stun = Stun::default();
+        let now = Timestamp::from_us(1);
+        stun.add(server, now);
+        let (to, request) = stun.poll(now).unwrap();
+        assert_eq!((to, stun.poll(now)), (server, None));
+        assert_eq!(stun.poll_timeout(), Some(now + AGAIN));
+        let right = answer(&request, "203.0.113.5:20000");
+        let stale = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
+        for (from, wrong) in [
+            (other, right.clone()),
+            (server, answer(&stale, "203.0.113.5:20000")),
+            (server, request.clone()),
+            (server, right[..right.len() - 1].to_vec()),
+            (server, answer(&request, "0.0.0.0:20000")),
+            (server, answer(&request, "224.0.0.1:20000")),
+            (server, vec![0; 20]),
+            (server, vec![]),
+        ] {
+            stun.on_message(from, &wrong);
+            assert!(stun.seen().is_empty() && !stun.is_complete());
+        }
+        stun.on_message(server, &right);
+        assert_eq!(stun.seen(), [Candidate::new(Kind::Seen, "203.0.113.5:20000".parse().unwrap()).unwrap()]);
+        assert!(stun.is_complete());
+        // Asked anew, so that the router does not forget.
+        assert!(stun.poll(now + AGAIN).is_some());
+        assert_eq!(stun.poll_timeout(), Some(now + AGAIN + REFRESH));
+    }
+
+    #[test]
+    fn a_silent_server_is_asked_less_often_after_a_while() {
+        let mut stun = Stun::default();
+        stun.add("198.51.100.1:3478".parse().unwrap(), Timestamp::default());
+        let asked = |from: u64, to: u64, stun: &mut Stun| {
+            (from..to).filter(|ms| stun.poll(Timestamp::from_us(1_000 * ms)).is_some()).count()
+        };
+        assert_eq!(asked(0, 1_500, &mut stun), TRIES as usize);
+        assert_eq!(asked(1_500, 101_500, &mut stun), 10);
+    }
+}

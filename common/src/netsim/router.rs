@@ -1,0 +1,179 @@
+//! Routers that translate addresses, in virtual time, for tests of how machines find each other.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use crate::units::Timestamp;
+
+/// Which packets from outside a router lets in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// All that come to a mapping: a full cone.
+    Open,
+    /// Those from an address to which something went.
+    Address,
+    /// Those from an address and port to which something went.
+    AddressAndPort,
+}
+
+/// How a router translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterKind {
+    /// True if each destination sees another port: a symmetric router.
+    pub per_destination: bool,
+    /// Who gets in.
+    pub filter: Filter,
+    /// True if machines inside reach each other by their outer addresses.
+    pub hairpin: bool,
+    /// How long a mapping lasts without a packet from inside.
+    pub lasts: Duration,
+}
+
+/// A router, with one address outside.
+#[derive(Clone, Debug)]
+pub struct Router {
+    outside: IpAddr,
+    kind: RouterKind,
+    mappings: Vec<Mapping>,
+    next_port: u16,
+}
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    inside: SocketAddr,
+    /// The only destination, at a symmetric router.
+    destination: Option<SocketAddr>,
+    port: u16,
+    used: Timestamp,
+    contacted: BTreeMap<SocketAddr, Timestamp>,
+}
+
+impl Router {
+    /// A router that knows nobody.
+    pub fn new(outside: IpAddr, kind: RouterKind) -> Self {
+        Self { outside, kind, mappings: Vec::new(), next_port: 40_000 }
+    }
+
+    /// Its address outside.
+    pub fn outside(&self) -> IpAddr {
+        self.outside
+    }
+
+    /// How it translates.
+    pub fn kind(&self) -> RouterKind {
+        self.kind
+    }
+
+    /// Forgets all mappings, as a router does that starts anew.
+    pub fn forget(&mut self) {
+        self.mappings.clear();
+    }
+
+    /// A packet goes out; returns its source as seen outside.
+    pub fn out(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> SocketAddr {
+        self.mappings.retain(|mapping| now.since(mapping.used) < self.kind.lasts);
+        let destination = self.kind.per_destination.then_some(to);
+        let known = |mapping: &Mapping| mapping.inside == from && mapping.destination == destination;
+        let at = self.mappings.iter().position(known).unwrap_or_else(|| {
+            let port = self.free_port(from.port());
+            self.mappings.push(Mapping { inside: from, destination, port, used: now, contacted: BTreeMap::new() });
+            self.mappings.len() - 1
+        });
+        let mapping = &mut self.mappings[at];
+        mapping.used = now;
+        mapping.contacted.insert(to, now);
+        SocketAddr::new(self.outside, mapping.port)
+    }
+
+    /// A packet comes to the outer address; returns the machine inside that gets it.
+    pub fn back(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> Option<SocketAddr> {
+        let RouterKind { filter, lasts, .. } = self.kind;
+        let lives = |since: Timestamp| now.since(since) < lasts;
+        let mapping = self.mappings.iter().find(|mapping| mapping.port == to.port() && lives(mapping.used))?;
+        let mut contacted = mapping.contacted.iter().filter(|(_, at)| lives(**at)).map(|(address, _)| *address);
+        let lets_in = match filter {
+            Filter::Open => true,
+            Filter::Address => contacted.any(|known| known.ip() == from.ip()),
+            Filter::AddressAndPort => contacted.any(|known| known == from),
+        };
+        lets_in.then_some(mapping.inside)
+    }
+
+    /// The port that was asked for, unless the router is symmetric or another machine has it.
+    fn free_port(&mut self, wanted: u16) -> u16 {
+        let is_free = |port: u16| self.mappings.iter().all(|mapping| mapping.port != port);
+        if !self.kind.per_destination && is_free(wanted) {
+            return wanted;
+        }
+        let mut port = self.next_port;
+        while !is_free(port) {
+            port = port.checked_add(1).unwrap_or(40_000);
+        }
+        self.next_port = port.checked_add(7).unwrap_or(40_000);
+        port
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn router(per_destination: bool, filter: Filter) -> Router {
+        let kind = RouterKind { per_destination, filter, hairpin: false, lasts: Duration::from_secs(30) };
+        Router::new("203.0.113.1".parse().unwrap(), kind)
+    }
+
+    #[test]
+    fn each_kind_lets_in_what_its_name_says() {
+        let (inside, friend) = (address("192.168.1.2:500"), address("198.51.100.1:7"));
+        let strangers = [address("198.51.100.1:8"), address("198.51.100.2:7")];
+        for (filter, lets_in) in
+            [(Filter::Open, [true, true]), (Filter::Address, [true, false]), (Filter::AddressAndPort, [false, false])]
+        {
+            let mut router = router(false, filter);
+            let seen = router.out(inside, friend, Timestamp::default());
+            assert_eq!(seen, address("203.0.113.1:500"));
+            assert_eq!(router.back(friend, seen, Timestamp::default()), Some(inside));
+            for (stranger, lets_in) in strangers.into_iter().zip(lets_in) {
+                assert_eq!(
+                    router.back(stranger, seen, Timestamp::default()).is_some(),
+                    lets_in,
+                    "{filter:?} {stranger}"
+                );
+            }
+            assert_eq!(router.out(inside, strangers[0], Timestamp::default()), seen, "one port for all destinations");
+            let late = Timestamp::from_us(30_000_000);
+            assert_eq!(router.back(friend, seen, late), None, "forgotten");
+        }
+    }
+
+    #[test]
+    fn a_symmetric_router_shows_each_destination_another_port() {
+        let mut router = router(true, Filter::AddressAndPort);
+        let inside = address("192.168.1.2:500");
+        let (one, other) = (address("198.51.100.1:7"), address("198.51.100.2:7"));
+        let seen = router.out(inside, one, Timestamp::default());
+        assert_ne!(router.out(inside, other, Timestamp::default()), seen);
+        assert_eq!(router.out(inside, one, Timestamp::default()), seen);
+        assert_eq!(router.back(other, seen, Timestamp::default()), None);
+        router.forget();
+        assert_eq!(router.back(one, seen, Timestamp::default()), None);
+    }
+
+    #[test]
+    fn two_machines_behind_a_router_have_two_ports() {
+        let mut router = router(false, Filter::Open);
+        let to = address("198.51.100.1:7");
+        let one = router.out(address("192.168.1.2:500"), to, Timestamp::default());
+        let other = router.out(address("192.168.1.3:500"), to, Timestamp::default());
+        assert_ne!(one, other);
+        assert_eq!(router.back(to, other, Timestamp::default()), Some(address("192.168.1.3:500")));
+    }
+}

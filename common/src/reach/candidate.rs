@@ -1,0 +1,203 @@
+//! Addresses at which a machine may be reached.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Most addresses that one machine gives another.
+pub const ADDRESSES_MAX: usize = 8;
+
+/// How an address is known. The order is that of preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// An IPv6 address of the machine: no router translates it.
+    Ipv6,
+    /// An IPv4 address of the machine: its own house, or a machine without a router.
+    Local,
+    /// What the router gave when it was asked.
+    Mapped,
+    /// What a server outside has seen.
+    Seen,
+    /// Where a knock came from.
+    Learned,
+}
+
+impl Kind {
+    /// Kinds that travel; their places in this list are their numbers.
+    const TOLD: [Self; 4] = [Self::Ipv6, Self::Local, Self::Mapped, Self::Seen];
+
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ipv6 => "directly over IPv6",
+            Self::Local => "directly",
+            Self::Mapped => "through a port that the router has opened",
+            Self::Seen | Self::Learned => "through the routers",
+        }
+    }
+}
+
+/// An address at which a machine may be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Candidate {
+    /// How it is known.
+    pub kind: Kind,
+    /// The address, never an IPv4 address within an IPv6 one.
+    pub address: SocketAddr,
+}
+
+impl Candidate {
+    /// Returns the candidate if [`usable`].
+    pub fn new(kind: Kind, address: SocketAddr) -> Option<Self> {
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        usable(address).then_some(Self { kind, address })
+    }
+
+    /// Appends its bytes: kind and family, address, port.
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        let kind = Kind::TOLD.iter().position(|kind| *kind == self.kind).unwrap_or(Kind::TOLD.len() - 1) as u8;
+        match self.address.ip() {
+            IpAddr::V4(ip) => {
+                bytes.push(kind);
+                bytes.extend(ip.octets());
+            }
+            IpAddr::V6(ip) => {
+                bytes.push(kind | V6);
+                bytes.extend(ip.octets());
+            }
+        }
+        bytes.extend(self.address.port().to_be_bytes());
+    }
+
+    /// Takes one from the front of `bytes`; none if that is no candidate.
+    pub(super) fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let first = take::<1>(bytes)?[0];
+        let kind = *Kind::TOLD.get(usize::from(first & !V6))?;
+        let ip: IpAddr = match first & V6 {
+            0 => Ipv4Addr::from(take::<4>(bytes)?).into(),
+            _ => Ipv6Addr::from(take::<16>(bytes)?).into(),
+        };
+        let address = SocketAddr::new(ip, u16::from_be_bytes(take(bytes)?));
+        Self::new(kind, address).filter(|candidate| candidate.address == address)
+    }
+
+    /// Appends a count and so many candidates, [`ADDRESSES_MAX`] at most.
+    pub(super) fn encode_all(candidates: &[Self], bytes: &mut Vec<u8>) {
+        let candidates = &candidates[..candidates.len().min(ADDRESSES_MAX)];
+        bytes.push(candidates.len() as u8);
+        for candidate in candidates {
+            candidate.encode(bytes);
+        }
+    }
+
+    /// Takes what [`Candidate::encode_all`] has written.
+    pub(super) fn decode_all(bytes: &mut &[u8]) -> Option<Vec<Self>> {
+        let count = usize::from(take::<1>(bytes)?[0]);
+        if count > ADDRESSES_MAX {
+            return None;
+        }
+        (0..count).map(|_| Self::decode(bytes)).collect()
+    }
+}
+
+/// Bit of the first byte that tells an IPv6 address.
+const V6: u8 = 0x80;
+
+/// Takes `N` bytes from the front.
+pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+/// Returns true if a packet can be sent there that reaches one machine: no port 0, no group, no address that has a meaning
+/// on one cable only.
+pub fn usable(address: SocketAddr) -> bool {
+    let one = match address.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            !(ip.is_unspecified()
+                || ip.is_multicast()
+                || ip.is_broadcast()
+                || ip.octets()[0] == 0
+                || ip.octets()[0] >= 240)
+        }
+        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local()),
+    };
+    one && address.port() != 0
+}
+
+/// Returns the candidates of all lists, each address once, the preferred kinds first, [`ADDRESSES_MAX`] at most. Where they
+/// are too many, each kind keeps its first ones.
+pub fn merge(lists: &[&[Candidate]]) -> Vec<Candidate> {
+    let mut merged: Vec<Candidate> = Vec::new();
+    for &candidate in lists.iter().copied().flatten() {
+        match merged.iter_mut().find(|known| known.address == candidate.address) {
+            Some(known) => known.kind = known.kind.min(candidate.kind),
+            None => merged.push(candidate),
+        }
+    }
+    merged.sort_by_key(|candidate| candidate.kind);
+    // A machine with many networks must not push out the one address by which others find it.
+    while merged.len() > ADDRESSES_MAX {
+        let count = |kind: Kind| merged.iter().filter(|candidate| candidate.kind == kind).count();
+        let most = merged.iter().map(|candidate| candidate.kind).max_by_key(|&kind| count(kind));
+        let Some(last) = merged.iter().rposition(|candidate| Some(candidate.kind) == most) else { break };
+        merged.remove(last);
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn candidate(kind: Kind, text: &str) -> Candidate {
+        Candidate::new(kind, text.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn addresses_that_reach_no_single_machine_are_none() {
+        for wrong in [
+            "0.0.0.0:1",
+            "1.2.3.4:0",
+            "224.0.0.1:9",
+            "255.255.255.255:9",
+            "0.1.2.3:9",
+            "[::]:9",
+            "[ff02::1]:9",
+            "[fe80::1]:9",
+        ] {
+            assert_eq!(Candidate::new(Kind::Seen, wrong.parse().unwrap()), None, "{wrong}");
+        }
+        let mapped = Candidate::new(Kind::Seen, "[::ffff:1.2.3.4]:9".parse().unwrap()).unwrap();
+        assert_eq!(mapped.address, "1.2.3.4:9".parse().unwrap());
+    }
+
+    #[test]
+    fn the_one_address_that_is_seen_stays_among_many_local_ones() {
+        let local: Vec<_> = (1..20).map(|n| candidate(Kind::Local, &format!("10.0.0.{n}:4820"))).collect();
+        let seen = [candidate(Kind::Seen, "203.0.113.5:4820"), candidate(Kind::Seen, "10.0.0.1:4820")];
+        let merged = merge(&[&seen, &local]);
+        assert_eq!(merged.len(), ADDRESSES_MAX);
+        assert_eq!(merged[0], local[0], "an address is there once, as the better kind");
+        assert_eq!(*merged.last().unwrap(), seen[0]);
+    }
+
+    #[test]
+    fn candidates_survive_their_bytes() {
+        let all = [
+            candidate(Kind::Ipv6, "[2001:db8::1]:4820"),
+            candidate(Kind::Local, "192.168.1.7:4820"),
+            candidate(Kind::Mapped, "203.0.113.5:1"),
+            candidate(Kind::Seen, "203.0.113.5:65535"),
+        ];
+        let mut bytes = Vec::new();
+        Candidate::encode_all(&all, &mut bytes);
+        let mut rest = bytes.as_slice();
+        assert_eq!(Candidate::decode_all(&mut rest).unwrap(), all);
+        assert!(rest.is_empty());
+        for end in 0..bytes.len() {
+            assert_eq!(Candidate::decode_all(&mut &bytes[..end]), None);
+        }
+    }
+}

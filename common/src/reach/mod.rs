@@ -1,0 +1,18 @@
+//! How two machines behind routers find each other: tickets that introduce them, addresses at which each may be
+//! reached, what they say when they are introduced, and the decision when to knock where and when to dial.
+//!
+//! Both sides send small datagrams, knocks, to every address at which the other may be. A knock opens the way for
+//! answers through the router of whoever sends it, and one that arrives shows that the way is open in the other
+//! direction, too. One side dials where it has been heard; so there is one handshake, over a path that works.
+
+mod candidate;
+mod introduction;
+mod meeting;
+mod outside;
+mod ticket;
+
+pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
+pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
+pub use self::meeting::{Meeting, Role, Step};
+pub use self::outside::Outside;
+pub use self::ticket::{PROOF_BYTES, Purpose, TICKET_LIFE_S, Ticket, TicketError};

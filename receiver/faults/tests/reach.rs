@@ -1,0 +1,30 @@
+//! Two homes behind routers meet and call each other, with the programs of this build: the short form of `make reach`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[test]
+fn two_homes_behind_routers_call_each_other() {
+    let programs = PathBuf::from(env!("CARGO_BIN_EXE_faults")).parent().unwrap().to_owned();
+    for program in ["sender", "receiver", "examples/stun"] {
+        let path = programs.join(program);
+        assert!(
+            path.exists(),
+            "{} is not built: cargo build -p sender -p receiver -p faults --bins --examples",
+            path.display()
+        );
+    }
+    let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("reach"));
+    // On a busy machine nothing is measured.
+    script.arg(programs).args(["port-port", "open-symmetric"]).env("PATIENCE", "60").env("LATE", "0.5");
+    let output = script.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    eprintln!("{}{said}", String::from_utf8_lossy(&output.stdout));
+    if output.status.code() == Some(77) {
+        // Not a failure of the programs: containers without CAP_SYS_ADMIN have no namespaces.
+        return eprintln!("NOT TESTED: {said}");
+    }
+    assert!(output.status.success(), "{said}");
+}

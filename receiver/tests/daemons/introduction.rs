@@ -1,0 +1,150 @@
+//! Two machines that have never met: a ticket from one, typed at the other, and then calls by name.
+
+use std::process::{Command, Stdio};
+
+use common::config::parse_peers;
+use common::reach::Ticket;
+
+use crate::support::{Daemon, Folder, receiver, sender, until};
+
+/// What the sender's file says before: nobody outside is asked for an address.
+const SENDER_FILE: &str = "# Mine.\n[reach]\nstun = [] # nobody\n";
+const FRAMES: &str = "20";
+
+struct Homes {
+    folder: Folder,
+}
+
+impl Homes {
+    fn new() -> Self {
+        let folder = Folder::new();
+        for name in ["sender", "receiver"] {
+            std::fs::create_dir(folder.join(name)).unwrap();
+        }
+        std::fs::write(folder.join("sender/sender.toml"), SENDER_FILE).unwrap();
+        Self { folder }
+    }
+
+    /// The sender with its configuration and its key.
+    fn sender(&self) -> Command {
+        let mut command = sender();
+        command.arg("--config").arg(self.folder.join("sender/sender.toml"));
+        command.arg("--identity").arg(self.folder.join("sender/identity.pem"));
+        command
+    }
+
+    /// The receiver with its key and no configuration.
+    fn receiver(&self) -> Command {
+        let mut command = receiver();
+        command.arg("--identity").arg(self.folder.join("receiver/identity.pem"));
+        command
+    }
+
+    /// `invite` at the sender and the ticket that it prints.
+    fn invite(&self, name: &str) -> (Daemon, String) {
+        let path = self.folder.join("ticket");
+        let output = std::fs::File::create(&path).unwrap();
+        let inviting = Daemon::start_with_output("sender", self.sender().args(["invite", name]), output.into());
+        let ticket = until("a ticket", || {
+            let text = std::fs::read_to_string(&path).unwrap();
+            text.lines().find(|line| line.starts_with("duet-ticket-")).map(str::to_owned)
+        });
+        (inviting, ticket)
+    }
+
+    fn remembered(&self, file: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        let text = text.strip_prefix(SENDER_FILE).unwrap_or(&text).to_owned();
+        parse_peers(&text).unwrap().peers.into_iter().filter_map(|peer| peer.name).collect()
+    }
+}
+
+#[test]
+fn a_ticket_introduces_two_machines_and_they_call_by_name() {
+    let homes = Homes::new();
+    let (inviting, ticket) = homes.invite("clara");
+    let joined = Daemon::start("receiver", homes.receiver().args(["join", &ticket, "robert"])).wait();
+    joined.check(0, &["robert is remembered in", "peers.toml"]);
+    inviting.wait().check(0, &["clara is remembered in", "sender.toml"]);
+    assert_eq!(homes.remembered("sender/sender.toml"), ["clara"]);
+    assert_eq!(homes.remembered("receiver/peers.toml"), ["robert"]);
+    assert!(homes.folder.read("sender/sender.toml").starts_with(SENDER_FILE), "what stood there stays");
+
+    let stats = homes.folder.join("receiver.jsonl");
+    let mut receiving = homes.receiver();
+    receiving.args(["--peer", "robert", "--sink", "headless", "--backend", "cpu", "--frames", FRAMES]);
+    let receiving = Daemon::start("receiver", receiving.arg("--stats").arg(&stats));
+    let mut sending = homes.sender();
+    sending.args(["--peer", "clara", "--source", "pattern:size=64x48:fps=30", "--rate", "2M", "--backend", "cpu"]);
+    let sending = Daemon::start("sender", &mut sending);
+    receiving.wait().check(0, &[]);
+    sending.terminate();
+    sending.wait().check(0, &[]);
+    let shown = homes.folder.stats("receiver.jsonl").pop().unwrap()["frames_shown"].as_u64().unwrap();
+    assert!(shown > 0, "{shown}");
+}
+
+#[test]
+fn who_does_not_know_the_secret_is_not_introduced() {
+    let homes = Homes::new();
+    let (mut inviting, ticket) = homes.invite("clara");
+    let mut forged: Ticket = ticket.parse().unwrap();
+    forged.proof[0] ^= 1;
+    // Knocks of another secret are not answered, so it never gets as far as to dial.
+    let joining = Daemon::start("receiver", homes.receiver().args(["join", &forged.to_string()]));
+    joining.says(&["cannot be reached directly"]);
+    assert!(inviting.is_running());
+    joining.kill();
+    assert!(homes.remembered("sender/sender.toml").is_empty() && homes.remembered("receiver/peers.toml").is_empty());
+    // The right one still comes in, once; its name is made up.
+    Daemon::start("receiver", homes.receiver().args(["join", &ticket])).wait().check(0, &["friend is remembered"]);
+    inviting.wait().check(0, &["clara is remembered"]);
+}
+
+#[test]
+fn tickets_that_are_no_good_are_refused_with_a_sentence() {
+    let homes = Homes::new();
+    let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap();
+    let purpose = common::reach::Purpose::Invitation;
+    let mut ticket = Ticket { purpose, key, proof: [7; 16], expires: 1_000, candidates: Vec::new() };
+    let cases = [
+        (ticket.to_string(), "has expired"),
+        (ticket.to_string().replace("duet-ticket-A", "duet-ticket-B"), "is not whole"),
+        ("duet-ticket-\u{1b}[2J".to_owned(), "is not whole"),
+        ("hello".to_owned(), "is no ticket"),
+        (
+            {
+                ticket.purpose = common::reach::Purpose::Answer;
+                ticket.to_string()
+            },
+            "where `invite` waits for it",
+        ),
+    ];
+    for (text, words) in cases {
+        let ended = Daemon::start("receiver", homes.receiver().args(["join", &text])).wait();
+        ended.check(2, &[words]);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    }
+    Daemon::start("receiver", homes.receiver().args(["invite", "no name"])).wait().check(2, &["is no name"]);
+}
+
+#[test]
+fn what_is_typed_as_an_answer_is_checked() {
+    let homes = Homes::new();
+    let mut command = homes.sender();
+    let output = std::fs::File::create(homes.folder.join("ticket")).unwrap();
+    let mut inviting =
+        command.args(["invite"]).stdin(Stdio::piped()).stdout(output).stderr(Stdio::piped()).spawn().unwrap();
+    let ticket: Ticket = until("a ticket", || homes.folder.read("ticket").trim().parse().ok());
+    let mut other = ticket.clone();
+    other.purpose = common::reach::Purpose::Answer;
+    use std::io::{BufRead, BufReader, Write};
+    let mut input = inviting.stdin.take().unwrap();
+    writeln!(input, "hello\n{ticket}\n{other}").unwrap();
+    let mut lines = BufReader::new(inviting.stderr.take().unwrap()).lines();
+    for words in ["this is no ticket", "this is an invitation", "to another ticket"] {
+        assert!(lines.by_ref().any(|line| line.unwrap().contains(words)), "{words}");
+    }
+    inviting.kill().unwrap();
+    inviting.wait().unwrap();
+}
