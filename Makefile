@@ -22,7 +22,7 @@ test: ## everything that continuous integration checks
 	cargo clippy --locked --workspace --lib --bins --no-default-features -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
-	cargo build --locked --workspace --bins
+	cargo build --locked --workspace --bins --example stun
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
 	cargo test --locked --workspace --lib --bins --tests --examples

@@ -12,7 +12,7 @@ fn two_homes_behind_routers_call_each_other() {
         let path = programs.join(program);
         assert!(
             path.exists(),
-            "{} is not built: cargo build -p sender -p receiver -p faults --bins --examples",
+            "{} is not built: cargo build --workspace --bins --example stun",
             path.display()
         );
     }
