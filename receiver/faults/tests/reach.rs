@@ -10,11 +10,7 @@ fn two_homes_behind_routers_call_each_other() {
     let programs = PathBuf::from(env!("CARGO_BIN_EXE_faults")).parent().unwrap().to_owned();
     for program in ["sender", "receiver", "examples/stun"] {
         let path = programs.join(program);
-        assert!(
-            path.exists(),
-            "{} is not built: cargo build --workspace --bins --example stun",
-            path.display()
-        );
+        assert!(path.exists(), "{} is not built: cargo build --workspace --bins --example stun", path.display());
     }
     let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("reach"));
     // On a busy machine nothing is measured.
