@@ -10,8 +10,8 @@ help: ## list the targets
 .PHONY: demo
 demo: ## stream a clip through both daemons on this machine; print a table of quality and latency
 	@.ci/setup demo
-	cargo build --release --locked -p sender -p receiver --bins
-	cargo run --release --locked -p receiver --example demo
+	cargo build --release --locked -p sender -p receiver --bins --example demo
+	$(TARGET)/release/examples/demo
 
 .PHONY: test
 test: ## everything that continuous integration checks
@@ -111,10 +111,11 @@ sbom: ## list the crates in each program as CycloneDX in target/sbom (builds car
 	.ci/sbom
 
 .PHONY: miri
-miri: ## run the tests of common's parsers in Miri (a nightly toolchain with Miri; minutes)
+miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchain with Miri; about ten minutes)
 	@cargo +nightly miri --version >/dev/null 2>&1 || { \
 		echo "make miri: there is no Miri here: rustup toolchain install nightly --component miri" >&2; exit 1; }
-	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib --test wire
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib -- \
+		wire:: container:: packetise:: y4m:: config::
 
 .PHONY: camera-check
 camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)
