@@ -243,7 +243,7 @@ impl Presentation {
         }
     }
 
-    /// What the window can say about the time since the last call.
+    /// Returns what the window can say about the time since the last call.
     pub fn status(&mut self, link: &LinkSnapshot, stream: Option<&Stream>, now: Timestamp) -> Status {
         let seconds = now.since(self.recent.began).as_secs_f64().max(1e-3);
         let (then, counters) = (self.recent.before, link.counters);

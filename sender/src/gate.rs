@@ -90,7 +90,7 @@ impl Gate {
         told.push(news);
     }
 
-    /// What has been told since the last call.
+    /// Takes what has been told since the last call.
     pub(crate) fn take_told(&self) -> Vec<Told> {
         std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -100,7 +100,7 @@ impl Gate {
         *self.prediction.lock().unwrap_or_else(PoisonError::into_inner) = counters;
     }
 
-    /// What an encoder that predicts has counted.
+    /// Counts of an encoder that predicts.
     pub(crate) fn prediction(&self) -> PredictionCounters {
         *self.prediction.lock().unwrap_or_else(PoisonError::into_inner)
     }

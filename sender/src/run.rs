@@ -28,7 +28,7 @@ use crate::predict::Predicting;
 use crate::source::pattern::Pattern;
 use crate::source::{SourceFrame, SourceSpec};
 
-/// What a sender without a peer says.
+/// The sentence of a sender without a peer.
 pub(crate) const NO_PEER: &str =
     "no machine may receive: give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there";
 

@@ -43,7 +43,7 @@ pub trait Replay<F, S> {
     fn hash(&self, state: &S) -> u32;
 }
 
-/// What a report of states has brought.
+/// Outcome of a report of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatesOutcome {
     /// The fate of frames that was open.
@@ -143,7 +143,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.hash = None;
     }
 
-    /// What has been counted.
+    /// Returns the counts.
     pub fn counters(&self) -> PredictionCounters {
         self.counters
     }

@@ -12,9 +12,9 @@ pub enum Kind {
     Ipv6,
     /// An IPv4 address of the machine: its own house, or a machine without a router.
     Local,
-    /// What the router gave when it was asked.
+    /// The router gave it when it was asked.
     Mapped,
-    /// What a server outside has seen.
+    /// A server outside has seen it.
     Seen,
     /// Where a knock came from.
     Learned,

@@ -35,7 +35,7 @@ pub enum Role {
     Waits,
 }
 
-/// What to do now.
+/// Something to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send a knock there.

@@ -19,7 +19,7 @@ const VERSION: u8 = 1;
 /// Longest text that is looked at: more than any ticket has.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// What a ticket is for.
+/// Purpose of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Made by `invite`, for `join` on the other machine.
@@ -42,7 +42,7 @@ impl Purpose {
 /// A machine's key, its addresses, and what proves that another was given them; as text one line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Ticket {
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// The machine that made it.
     pub key: PublicKey,

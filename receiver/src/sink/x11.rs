@@ -29,7 +29,7 @@ pub(super) struct Surface {
     file: File,
 }
 
-/// Whether the X server has gone.
+/// Returns true if the X server has gone.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.is::<ConnectionError>()
         || matches!(error.downcast_ref(), Some(ReplyError::ConnectionError(_)))

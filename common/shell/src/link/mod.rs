@@ -91,7 +91,7 @@ pub struct LinkState {
 /// Time between two calls of [`Link::on_tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
-/// What a program that shall dial says when nobody has told it whom.
+/// The sentence of a program that shall dial when nobody has told it whom.
 pub const NOBODY: &str = "there is nobody to call: give --to HOST, or an address in [network] or [[peer]]; to wait for a \
                           call instead, give --listen IP:PORT";
 

@@ -33,7 +33,7 @@ impl Secret {
         KnockKey::new(sign(&self.0, b"duet knock").as_ref(), own)
     }
 
-    /// What the side in the role `speaker` says to prove the secret, on the connection whose secret bytes are `shared`.
+    /// The words of the side in the role `speaker` that prove the secret, on the connection whose secret bytes are `shared`.
     pub(crate) fn prove(&self, speaker: Role, keys: &Keys, shared: &[u8; SHARED_BYTES]) -> [u8; MAC_BYTES] {
         let mut bytes = [0; MAC_BYTES];
         bytes.copy_from_slice(sign(&self.0, &keys.message(speaker, shared)).as_ref());

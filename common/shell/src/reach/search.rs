@@ -89,7 +89,7 @@ impl Search {
         merge(&[&local, &self.stun.seen()])
     }
 
-    /// What this machine's way outside is like, as known now.
+    /// Returns what is known now of this machine's way outside.
     pub(crate) fn outside(&self) -> Outside {
         let local = addresses::local(self.port, self.beside.reaches((std::net::Ipv6Addr::LOCALHOST, 1).into()));
         Outside::of(&local, &self.stun.answers())

@@ -109,12 +109,12 @@ impl ExcessLoss {
         true
     }
 
-    /// Whether the last span showed it, and no chance.
+    /// Returns true if the last span showed it, and chance alone did not.
     pub(super) fn is_unusual(&self) -> bool {
         self.in_a_row > 0 && self.excess.share() > self.usual() + EXCESS.max(DEVIATIONS * self.excess.deviation())
     }
 
-    /// What the path loses when nothing is wrong, 0 to 1.
+    /// Returns the share that the path loses when nothing is wrong, 0 to 1.
     pub(super) fn usual(&self) -> f64 {
         self.usual.into_iter().flatten().reduce(f64::min).unwrap_or(0.0)
     }
