@@ -55,22 +55,26 @@ impl Patience {
     }
 }
 
-/// Dials `address` and hands over the connection; does so anew whenever it has stalled or ended. Ends with an error
+/// A way to the other side.
+pub(super) trait Find: Send {
+    /// Searches until there is a connection; none: the old one works again. An error is final.
+    fn find(&mut self, old: Option<&End>) -> impl Future<Output = Result<Option<Connection>, QuicError>> + Send;
+}
+
+/// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended. Ends with an error
 /// that trying again cannot mend.
 pub(super) async fn dial_for_ever(
-    options: EndpointOptions,
-    address: String,
+    mut way: impl Find,
     connections: Sender<Result<Connection, QuicError>>,
     patience: Arc<Patience>,
 ) {
-    let sockets = Arc::new(Mutex::new(Sockets { options, v4: None, v6: None }));
     let mut current: Option<End> = None;
     let mut redial = Redial::default();
     loop {
         if let Some(end) = &current {
             redial.wait(end, &patience).await;
         }
-        match connect(&sockets, &address, current.as_ref()).await {
+        match way.find(current.as_ref()).await {
             Ok(Some(connection)) => {
                 current = Some(connection.end());
                 redial.begun();
@@ -87,21 +91,39 @@ pub(super) async fn dial_for_ever(
     }
 }
 
+/// The way to an address.
+pub(super) struct Dialler {
+    sockets: Arc<Mutex<Sockets>>,
+    address: String,
+}
+
+impl Dialler {
+    pub(super) fn new(options: EndpointOptions, address: String) -> Self {
+        Self { sockets: Arc::new(Mutex::new(Sockets { options, v4: None, v6: None })), address }
+    }
+}
+
+impl Find for Dialler {
+    async fn find(&mut self, old: Option<&End>) -> Result<Option<Connection>, QuicError> {
+        connect(&self.sockets, &self.address, old).await
+    }
+}
+
 /// When to dial anew.
 #[derive(Debug, Default)]
-pub(super) struct Redial {
+struct Redial {
     pace: Pace,
     began: Option<Instant>,
 }
 
 impl Redial {
     /// A connection has begun.
-    pub(super) fn begun(&mut self) {
+    fn begun(&mut self) {
         self.began = Some(Instant::now());
     }
 
     /// Waits until the connection has stalled or ended and it is time to dial anew.
-    pub(super) async fn wait(&mut self, end: &End, patience: &Patience) {
+    async fn wait(&mut self, end: &End, patience: &Patience) {
         stalled(end, patience).await;
         // Who has restarted is there again at once.
         if end.was_closed() {

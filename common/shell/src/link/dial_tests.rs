@@ -86,7 +86,7 @@ fn a_stalled_connection_is_not_waited_for() {
     let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
     runtime().block_on(async {
         let dialler = options(&own, &[&first, &second]);
-        tokio::spawn(dial_for_ever(dialler, address.to_string(), sender, Arc::clone(&patience)));
+        tokio::spawn(dial_for_ever(Dialler::new(dialler, address.to_string()), sender, Arc::clone(&patience)));
         let old = next(&mut connections).await;
         assert_eq!(old.peer().key, first.public_key());
         // Another takes the address that knows nothing of the old one's connections.
@@ -141,7 +141,7 @@ fn a_dialler_outlives_a_machine_with_another_key() {
         assert_eq!(error, QuicError::KeyNotAllowed(wrong.public_key()));
         let (sender, mut connections) = mpsc::channel(4);
         let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
-        tokio::spawn(dial_for_ever(options(&own, &[&right]), address.to_string(), sender, patience));
+        tokio::spawn(dial_for_ever(Dialler::new(options(&own, &[&right]), address.to_string()), sender, patience));
         tokio::time::sleep(RETRY).await;
         listener.end();
         let _right = Listener::start(options(&right, &[&own]), address);

@@ -12,7 +12,7 @@ use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use super::dial::{Patience, accept_for_ever, dial_for_ever};
+use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
@@ -64,7 +64,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
     match options.mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
-            tokio::spawn(dial_for_ever(endpoint_options, address, sender.clone(), Arc::clone(&patience)));
+            tokio::spawn(dial_for_ever(Dialler::new(endpoint_options, address), sender.clone(), Arc::clone(&patience)));
         }
         LinkMode::Listen(address) => {
             let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
@@ -75,7 +75,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
         LinkMode::Meet(meet) => {
             let meeting = Meeting::open(&endpoint_options, &meet)?;
             if meeting.role == Meets::Dials {
-                tokio::spawn(meeting.dial_for_ever(sender.clone(), Arc::clone(&patience)));
+                tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&patience)));
             } else {
                 let endpoint = meeting.endpoint();
                 listener = Some(endpoint.clone());

@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use common::config::{Meet, PublicKey};
 use common::reach::Role;
-use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::dial::{Patience, Redial, Stalled, revived};
+use super::dial::{Find, Stalled, revived};
 use crate::exit::Failure;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
@@ -50,37 +49,32 @@ impl Meeting {
         self.endpoint.clone()
     }
 
-    /// Finds the other side, dials it and hands over the connection; does so anew whenever it has stalled or ended. Ends
-    /// with an error that trying again cannot mend.
-    pub(super) async fn dial_for_ever(
-        mut self,
-        connections: Sender<Result<Connection, QuicError>>,
-        patience: Arc<Patience>,
-    ) {
-        let mut current: Option<End> = None;
-        let mut redial = Redial::default();
+    /// Knocks while no call is on and answers knocks always, so that the other side finds this one.
+    pub(super) async fn wait_for_ever(mut self, busy: Arc<AtomicBool>) {
+        let (mut quiet, mut since, mut said) = (false, Instant::now(), false);
         loop {
-            if let Some(end) = &current {
-                redial.wait(end, &patience).await;
+            // Time runs out so that a call that has begun or ended is noticed.
+            if let Ok(Err(failure)) = tokio::time::timeout(LOOK, self.search.next()).await {
+                return tracing::error!("{failure}");
             }
-            match self.find(current.as_ref()).await {
-                Ok(Some(connection)) => {
-                    current = Some(connection.end());
-                    redial.begun();
-                    if connections.send(Ok(connection)).await.is_err() {
-                        return;
-                    }
+            let busy = busy.load(Ordering::Relaxed);
+            if busy != quiet {
+                quiet = busy;
+                self.search.set_quiet(quiet);
+                if !quiet {
+                    self.search.restart();
                 }
-                Ok(None) => {}
-                Err(error) => {
-                    let _ = connections.send(Err(error)).await;
-                    return;
-                }
+                (since, said) = (Instant::now(), false);
+            }
+            if !quiet && !said && since.elapsed() > SAY_AFTER {
+                said = true;
+                not_found(&self.name);
             }
         }
     }
+}
 
-    /// Searches until there is a connection; none: the old one works again. An error is final.
+impl Find for Meeting {
     async fn find(&mut self, old: Option<&End>) -> Result<Option<Connection>, QuicError> {
         let old = old.map(|end| Stalled(end, end.packets()));
         self.search.restart();
@@ -121,30 +115,6 @@ impl Meeting {
                     said = true;
                     not_found(&self.name);
                 }
-            }
-        }
-    }
-
-    /// Knocks while no call is on and answers knocks always, so that the other side finds this one.
-    pub(super) async fn wait_for_ever(mut self, busy: Arc<AtomicBool>) {
-        let (mut quiet, mut since, mut said) = (false, Instant::now(), false);
-        loop {
-            // Time runs out so that a call that has begun or ended is noticed.
-            if let Ok(Err(failure)) = tokio::time::timeout(LOOK, self.search.next()).await {
-                return tracing::error!("{failure}");
-            }
-            let busy = busy.load(Ordering::Relaxed);
-            if busy != quiet {
-                quiet = busy;
-                self.search.set_quiet(quiet);
-                if !quiet {
-                    self.search.restart();
-                }
-                (since, said) = (Instant::now(), false);
-            }
-            if !quiet && !said && since.elapsed() > SAY_AFTER {
-                said = true;
-                not_found(&self.name);
             }
         }
     }

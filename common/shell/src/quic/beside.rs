@@ -1,5 +1,10 @@
 //! One UDP socket for QUIC and for what finds the way: STUN (RFC 7983, RFC 9443) and knocks.
 //!
+//! A dialler's packets of the handshake leave it twice: of a lost one QUIC waits 90 ms for an answer, then twice as long, and of
+//! a lost last one half a second until the first control message goes again, for nothing is repeated before the peer has
+//! confirmed the handshake (RFC 9002, section 6.2.1). QUIC drops what comes twice. A listener does not do this: it may send
+//! at most three times what an unproved address has sent (RFC 9000, section 8.1).
+//!
 //! What a datagram is, its first byte and its source tell; with the fixed bit never greased, no QUIC packet looks like
 //! another kind. What is none of the three is dropped before QUIC sees it.
 
@@ -104,21 +109,25 @@ impl Shared {
     }
 }
 
+/// Packets before the end of a handshake have a long header (RFC 9000, section 17.2), and this bit.
+const LONG_HEADER: u8 = 0x80;
+
 /// The socket as QUIC sees it.
 #[derive(Debug)]
 pub(super) struct Sorting {
     shared: Arc<Shared>,
+    dials: bool,
     aside: mpsc::Sender<Aside>,
 }
 
-/// Splits a socket.
-pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>) -> (Arc<Sorting>, Beside) {
+/// Splits a socket of a dialler or a listener.
+pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>, dials: bool) -> (Arc<Sorting>, Beside) {
     let (aside, incoming) = mpsc::channel(WAITING_MAX);
     let shared = Arc::new(Shared { inner, servers: Mutex::new(Vec::new()) });
-    (Arc::new(Sorting { shared: Arc::clone(&shared), aside }), Beside { socket: shared, incoming })
+    (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { socket: shared, incoming })
 }
 
-/// What a datagram is.
+/// The kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Quic,
@@ -163,7 +172,12 @@ impl AsyncUdpSocket for Sorting {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.shared.inner.try_send(transmit)
+        self.shared.inner.try_send(transmit)?;
+        if self.dials && transmit.contents.first().is_some_and(|first| first & LONG_HEADER != 0) {
+            // Without room the first one must do.
+            let _ = self.shared.inner.try_send(transmit);
+        }
+        Ok(())
     }
 
     fn poll_recv(
@@ -197,6 +211,7 @@ impl AsyncUdpSocket for Sorting {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -217,5 +232,48 @@ mod tests {
             assert_eq!(sort(&[first; 1200], || true), Sort::Quic);
         }
         assert_eq!(sort(&[], || true), Sort::Junk);
+    }
+
+    /// Keeps what is sent.
+    #[derive(Debug, Default)]
+    struct Sent(Mutex<Vec<Vec<u8>>>);
+
+    impl AsyncUdpSocket for Sent {
+        fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+            unimplemented!()
+        }
+
+        fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+            self.0.lock().unwrap().push(transmit.contents.to_vec());
+            Ok(())
+        }
+
+        fn poll_recv(
+            &self,
+            _: &mut Context<'_>,
+            _: &mut [IoSliceMut<'_>],
+            _: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Pending
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            unimplemented!()
+        }
+    }
+
+    #[test]
+    fn a_diallers_handshake_leaves_twice_and_all_else_once() {
+        let sent = Arc::new(Sent::default());
+        for (dials, contents) in
+            [(true, [0xc0, 1]), (true, [0xe0, 2]), (true, [0x40, 3]), (true, [0x5f, 4]), (false, [0xc0, 5])]
+        {
+            let destination = ([127, 0, 0, 1], 9).into();
+            let transmit = Transmit { destination, ecn: None, contents: &contents, segment_size: None, src_ip: None };
+            let (socket, _beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, dials);
+            socket.try_send(&transmit).unwrap();
+        }
+        let numbers: Vec<_> = sent.0.lock().unwrap().iter().map(|contents| contents[1]).collect();
+        assert_eq!(numbers, [1, 1, 2, 2, 3, 4, 5]);
     }
 }

@@ -9,7 +9,6 @@ mod error;
 mod introducing;
 mod probing;
 mod socket;
-mod twice;
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,7 +32,6 @@ pub(crate) use self::error::QuicError;
 pub(crate) use self::introducing::{Introducing, SHARED_BYTES};
 pub(crate) use self::probing::Probing;
 pub(crate) use self::socket::buffer_sizes;
-use self::twice::Twice;
 use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
@@ -127,11 +125,7 @@ impl Endpoint {
         // Else some packets look like those that the socket tells apart.
         endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
-        let mut socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
-        if !listens {
-            socket = Arc::new(Twice(socket));
-        }
-        let (socket, beside) = beside::split(socket);
+        let (socket, beside) = beside::split(runtime.wrap_udp_socket(socket).map_err(failed)?, !listens);
         let mut inner =
             quinn::Endpoint::new_with_abstract_socket(endpoint_config, server, socket, runtime).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
