@@ -1,4 +1,4 @@
-//! What the rate control does on the lines and computers of homes, in virtual time, as Markdown tables.
+//! Behaviour of the rate control on the lines and computers of homes, in virtual time, as Markdown tables.
 //!
 //! `make home-lines` runs it. `SEEDS` in the environment: how many seeds a row (10). `TRACES`: a folder of recordings in
 //! mahimahi's format, which are run besides the made-up mobile line.

@@ -1,4 +1,4 @@
-//! What parity is worth: frames lost, torn and whole on lossy networks, with and without it, as a Markdown table.
+//! Worth of parity: frames lost, torn and whole on lossy networks, with and without it, as a Markdown table.
 //!
 //! `make protection` runs it. The frames are 720p60 at 20 Mbit/s with bytes spread over the bands as in a camera picture;
 //! their datagrams are spread over three quarters of the frame interval. With parity the picture is smaller by as much,

@@ -22,7 +22,7 @@ use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader, ShardPlace};
 use world::{INTERVAL, RATE, frame, params};
 
-/// How long one peer stays, and from one of its steps to the next.
+/// Duration of one peer's stay, and interval of its steps.
 const VISIT: Duration = Duration::from_secs(20);
 const STEP_US: u64 = 40_000;
 /// Things that it does in a step.

@@ -8,7 +8,7 @@ use common::linktest::{Answerer, Measured, Silent, Tester};
 use common::netsim::{Bottleneck, NetConditions, Network, Scenario};
 use common::units::{Bitrate, Timestamp};
 
-/// What the bottleneck counts beyond a datagram's own bytes, as the tester does.
+/// Bytes that the bottleneck counts beyond a datagram's own, as the tester does.
 const OVERHEAD_BYTES: usize = 60;
 /// The answerer's clock is far from the tester's.
 const CLOCK_AHEAD: Duration = Duration::from_secs(86_400);

@@ -1,4 +1,4 @@
-//! What the sender believes of the receiver's states, against a model of the receiver, over many seeds.
+//! The sender's beliefs of the receiver's states, against a model of the receiver, over many seeds.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -73,7 +73,7 @@ impl Replay<Sent, u64> for Decoder {
     }
 }
 
-/// What the network does to a stream.
+/// Impairments of a stream by the network.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     /// A frame loses some blocks, a frame all, a report.
@@ -127,7 +127,7 @@ struct World {
     window: u8,
     sender: References<Sent, u64>,
     receiver: Held<u64>,
-    /// What the receiver had of each frame, and the gaps it was decoded with.
+    /// The receiver's state of each frame, with the gaps it was decoded with.
     truth: BTreeMap<u32, Option<u64>>,
     /// Frames decoded from the state that they were coded from, and others.
     decoded: [u64; 2],
@@ -157,7 +157,7 @@ impl World {
         frame
     }
 
-    /// What is believed of reported frames is true; how many there are.
+    /// Checks that the beliefs of reported frames are true; returns their number.
     fn check(&self) -> u64 {
         let mut checked = 0;
         for back in 0..=u32::from(self.window) {

@@ -39,7 +39,7 @@ struct Host {
     network: Network,
     starts: Timestamp,
     meeting: Option<Meeting>,
-    /// What the other is told, and when it learns it.
+    /// Candidates told to the other, and the time at which it learns them.
     told: Vec<Candidate>,
     dialling: Option<(u64, SocketAddr, Timestamp, Timestamp)>,
     connection: Option<(u64, SocketAddr, Timestamp)>,
@@ -59,7 +59,7 @@ struct World {
 }
 
 impl World {
-    /// Where a packet from a host ends up, and from where it seems to come.
+    /// Returns the host that a packet reaches, and the address from which it seems to come.
     fn route(&mut self, host: usize, to: SocketAddr, now: Timestamp) -> Option<(Option<usize>, SocketAddr)> {
         let (mut network, mut from, mut to) = (self.hosts[host].network, self.hosts[host].address, to);
         let mut rises = true;
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// What a host finds out about itself.
+    /// Returns the candidates that a host finds of itself.
     fn candidates(&mut self, host: usize, now: Timestamp) -> Vec<Candidate> {
         let local = Candidate::new(Kind::Local, self.hosts[host].address);
         let seen = self.route(host, SERVER, now).and_then(|(_, seen)| Candidate::new(Kind::Seen, seen));

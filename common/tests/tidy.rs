@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says is absent is absent, and things are where it says.
+//! Crates and items that ARCHITECTURE.md says are absent are absent, and things are where it says.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -34,7 +34,7 @@ fn files(directory: &str, extension: &str) -> Vec<String> {
     found
 }
 
-/// Whether a line of Rust names the crate: as `krate::..` or in a `use`.
+/// Returns true if a line of Rust names the crate: as `krate::..` or in a `use`.
 fn names_crate(line: &str, krate: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let path = format!("{krate}::");

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, as one sentence each.
+//! Errors in a configuration, one sentence each.
 
 /// A configuration that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ConfigError {
     Syntax {
         /// Line in the file, from 1.
         line: usize,
-        /// What the parser found and expected.
+        /// Message of the parser: the text found and the text expected.
         message: String,
     },
     /// A value outside what its key takes.
@@ -27,7 +27,7 @@ pub enum ConfigError {
     Value {
         /// Section and key, such as `codec.rate`.
         key: &'static str,
-        /// What is wrong and what would be right.
+        /// Message: the fault and its remedy.
         message: String,
     },
 }

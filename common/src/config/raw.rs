@@ -82,11 +82,11 @@ pub struct Codec {
     pub wavelet: Option<String>,
     /// `"full"` (until the low band is one coefficient) or a number of levels, 1 to 14. Default `"full"`.
     pub levels: Option<LevelCount>,
-    /// How a plane continues in its square: `smooth` or `zero`. Default `smooth`.
+    /// Continuation of a plane in its square: `smooth` or `zero`. Default `smooth`.
     pub padding: Option<String>,
     /// Extension at the ends of rows and columns: `symmetric`, `periodic` or `zero`. Default `symmetric`.
     pub boundary: Option<String>,
-    /// How coarsely each band is quantised: `psnr` or `visual`. Default `psnr`.
+    /// Quantisation of the bands: `psnr` or `visual`. Default `psnr`.
     pub weights: Option<String>,
     /// Frames coded from what the receiver holds: `on` or `off`. Default `off`.
     pub prediction: Option<String>,

@@ -74,7 +74,7 @@ pub struct SharedConfig {
     pub device: Option<String>,
     /// True if work-group shapes that were measured for the device are used.
     pub tuned: bool,
-    /// Who dials.
+    /// End that dials.
     pub mode: LinkMode,
     /// Bytes asked for each of the socket's buffers.
     pub socket_buffer_bytes: usize,
@@ -90,7 +90,7 @@ pub struct SharedConfig {
     pub peers: Vec<Peer>,
     /// Statistics file.
     pub stats_file: Option<PathBuf>,
-    /// Where the metrics page is served.
+    /// Address of the metrics page.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -108,7 +108,7 @@ pub enum BackendChoice {
     Reference,
 }
 
-/// How the connection is made.
+/// Ways of making the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkMode {
     /// Connect to this `HOST:PORT`.
@@ -126,7 +126,7 @@ pub enum LinkMode {
 pub struct Meet {
     /// Who.
     pub peer: Peer,
-    /// Where it may be.
+    /// Addresses to try.
     pub candidates: Vec<Candidate>,
     /// This machine's UDP port, which the other side knows.
     pub port: u16,
@@ -310,7 +310,7 @@ enum Mode {
     Meet,
 }
 
-/// How to find a peer that was introduced.
+/// Returns the way to find an introduced peer.
 fn meeting(raw: &raw::Peer) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {

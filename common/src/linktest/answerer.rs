@@ -43,7 +43,7 @@ impl Answerer {
         }
     }
 
-    /// What came of `train`: nothing, if another has come since.
+    /// Returns the counts of `train`: zero if another has come since.
     fn arrived(&mut self, train: u16) -> Arrived {
         if train != self.train || self.ways_us.is_empty() {
             return Arrived::default();

@@ -1,4 +1,4 @@
-//! What picture a rate gives, as an estimate.
+//! Picture formats that a rate allows, as an estimate.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub struct RateChoice {
     pub bits_per_pixel: f64,
     /// Picture quality to expect.
     pub psnr: ExpectedPsnr,
-    /// How long a frame takes to leave at the usable rate: latency that the line adds.
+    /// Duration of sending a frame at the usable rate: latency that the line adds.
     pub serialisation: Duration,
 }
 

@@ -55,7 +55,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// What is found, and in how many steps, where all rates up to `capacity` pass.
+    /// Returns the rate found and the number of steps, where all rates up to `capacity` pass.
     fn found(start: u64, capacity: u64) -> (u64, usize) {
         let mut search = Search::new(Bitrate::from_bps(start));
         for steps in 0..100 {

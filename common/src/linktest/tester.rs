@@ -168,7 +168,7 @@ impl Tester {
         }
     }
 
-    /// When to poll for datagrams next; none once there is an outcome.
+    /// Returns the time to poll for datagrams next; none once there is an outcome.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         match self.stage {
             TestStage::Idle { until } => Some(until.min(self.pings.next)),
@@ -184,7 +184,7 @@ impl Tester {
         self.stage = TestStage::Sending(Load { purpose, began: now, sent: 0 });
     }
 
-    /// When the next datagram of a train leaves.
+    /// Returns the time at which the next datagram of a train leaves.
     fn due(&self, load: &Load) -> Timestamp {
         match load.purpose {
             Purpose::Burst => load.began,
@@ -256,7 +256,7 @@ impl Tester {
         }
     }
 
-    /// Whether a train at `rate` came through without a queue, without much loss and in time.
+    /// Returns true if a train at `rate` came through without a queue, without much loss and in time.
     fn passes(&self, load: &Load, rate: Bitrate, arrived: &Arrived) -> bool {
         let idle = self.pings.idle.percentiles();
         let variation = Duration::from_micros(idle.p95.saturating_sub(idle.p50));

@@ -1,4 +1,4 @@
-//! How bad a network is, and how that changes with time.
+//! Impairments of a network, and their change with time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::units::Bitrate;
 /// Bytes of IPv4 and UDP around a datagram, which take their time on a line, too.
 pub const HEADERS_BYTES: usize = 28;
 
-/// How bad one direction of a network is.
+/// Impairments of one direction of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetConditions {
     /// Share of datagrams that vanish, each for itself, 0 to 1.
@@ -21,7 +21,7 @@ pub struct NetConditions {
     pub reorder: f64,
     /// At most this many overtake such a datagram; 0: any number.
     pub reorder_by: u32,
-    /// How much later an overtaken datagram comes at most.
+    /// Maximum delay of an overtaken datagram.
     pub reorder_delay: Duration,
     /// One way.
     pub delay: Duration,
@@ -48,7 +48,7 @@ pub struct Bursts {
 /// A line with a queue before it that drops what finds no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bottleneck {
-    /// How fast it sends.
+    /// Rate at which it sends.
     pub rate: Bitrate,
     /// The longest that a datagram waits before its own sending begins; one that had to wait longer is dropped.
     pub queue: Duration,
@@ -164,7 +164,7 @@ impl Scenario {
         &self.steps[next.saturating_sub(1)].1
     }
 
-    /// When the line after the one that holds after `elapsed` begins to hold.
+    /// Returns the time at which the line after the one that holds after `elapsed` begins to hold.
     pub fn next_change(&self, elapsed: Duration) -> Option<Duration> {
         let within = self.within(elapsed);
         let began = elapsed - within;
@@ -179,12 +179,12 @@ impl Scenario {
         paused + self.steps.iter().map(|step| step.1.delay_max()).max().unwrap_or_default()
     }
 
-    /// When what comes to the bottleneck after `elapsed` is let in.
+    /// Returns the time at which a datagram that comes to the bottleneck after `elapsed` is let in.
     pub(super) fn let_in(&self, elapsed: Duration) -> Duration {
         self.pauses[0].end(elapsed).unwrap_or(elapsed)
     }
 
-    /// When what gets to the far end after `elapsed` is let out.
+    /// Returns the time at which a datagram that gets to the far end after `elapsed` is let out.
     pub(super) fn let_out(&self, elapsed: Duration) -> Duration {
         self.pauses[1].end(elapsed).unwrap_or(elapsed)
     }

@@ -143,12 +143,12 @@ impl Network {
         (entry.key().0 <= now).then(|| entry.remove())
     }
 
-    /// When the next datagram arrives.
+    /// Returns the time at which the next datagram arrives.
     pub fn next_arrival(&self) -> Option<Timestamp> {
         self.in_flight.first_key_value().map(|(key, _)| key.0)
     }
 
-    /// When a datagram that enters now has left the bottleneck; none: its queue is full.
+    /// Returns the time at which a datagram that enters now has left the bottleneck; none: its queue is full.
     fn pass_bottleneck(&mut self, conditions: &NetConditions, bytes: usize, now: Timestamp) -> Option<Timestamp> {
         let came = now.since(self.start);
         let elapsed = self.scenario.let_in(came);
@@ -179,7 +179,7 @@ impl Network {
         passes
     }
 
-    /// When `bits` are through the bottleneck if the first begins at `from`, at the rates that will hold until then.
+    /// Returns the time at which `bits` are through the bottleneck, begun at `from`, at the rates that hold meanwhile.
     fn sent_at(&self, mut from: Duration, bits: u64) -> Duration {
         // Bits times 1e9, so that a rate times nanoseconds needs no division.
         let mut left = u128::from(bits) * 1_000_000_000;

@@ -47,7 +47,7 @@ impl Pauses {
         Self::new(starts.flat_map(move |start| (0..10).map(move |number| (start + step * number, span))))
     }
 
-    /// When the pause that holds at `at` ends; none: there is none.
+    /// Returns the end of the pause that holds at `at`; none: there is none.
     pub fn end(&self, at: Duration) -> Option<Duration> {
         let next = self.0.partition_point(|&(_, to)| to <= at);
         self.0.get(next).filter(|&&(from, _)| from <= at).map(|&(_, to)| to)

@@ -17,16 +17,16 @@ pub enum Filter {
     AddressAndPort,
 }
 
-/// How a router translates.
+/// Translation and filtering of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterKind {
     /// True if each destination sees another port: a symmetric router.
     pub per_destination: bool,
-    /// Who gets in.
+    /// Filter of packets from outside.
     pub filter: Filter,
     /// True if machines inside reach each other by their outer addresses.
     pub hairpin: bool,
-    /// How long a mapping lasts without a packet from inside.
+    /// Lifetime of a mapping without a packet from inside.
     pub lasts: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Router {
         self.outside
     }
 
-    /// How it translates.
+    /// Returns its translation and filter.
     pub fn kind(&self) -> RouterKind {
         self.kind
     }

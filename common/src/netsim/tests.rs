@@ -11,8 +11,7 @@ const fn us(us: u64) -> Timestamp {
 
 const BYTES: usize = 1_222;
 
-/// What happens to 10,000 datagrams of 1250 bytes on the line, one every 100 us: arrival and number of each, and the
-/// counters.
+/// Sends 10,000 datagrams of 1250 bytes, one every 100 us; returns arrival and number of each, and the counters.
 fn arrivals(scenario: impl Into<Scenario>) -> (Vec<(u64, u32)>, NetCounters) {
     let mut network = Network::new(scenario, us(0));
     for datagram in 0..10_000u32 {

@@ -26,7 +26,7 @@ use crate::units::FrameRate;
 /// Age of the oldest state that is kept, seconds.
 const STATES_SECONDS: f64 = 0.5;
 
-/// How many frames back a stream of this rate can refer.
+/// Returns the number of frames back that a stream of this rate can refer.
 pub fn states_of(frame_rate: FrameRate) -> u8 {
     (STATES_SECONDS * frame_rate.as_f64()).ceil().clamp(1.0, crate::params::STATES_MAX.into()) as u8
 }

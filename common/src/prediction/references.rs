@@ -1,4 +1,4 @@
-//! What the sender knows of the receiver's states, and the reference of the next frame.
+//! The sender's knowledge of the receiver's states, and the choice of the reference frame.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::wire::states::{Fate, StatesReport};
 /// Frames that are decoded again before one frame is coded, at most. A peer that reports something missing of every frame as
 /// late as it can makes this many of each, and no more.
 pub const REPLAYS_MAX: usize = 8;
-/// How long a report may take before one is known.
+/// Delay assumed for a report before one is known.
 const REPORT_FIRST: Duration = Duration::from_millis(400);
 /// Frames of late whose fates are remembered.
 const FATES: u32 = 16;
@@ -95,7 +95,7 @@ pub struct References<F, S> {
 #[derive(Clone, Debug)]
 struct Entry<F, S> {
     id: FrameId,
-    /// How many frames before it its reference is; 0: none.
+    /// Distance to its reference frame, frames; 0: none.
     age: u8,
     frame: F,
     coded: Timestamp,
@@ -106,7 +106,7 @@ struct Entry<F, S> {
 
 #[derive(Clone, Debug)]
 enum State<S> {
-    /// What the receiver has, if what is assumed is true.
+    /// The receiver's state, if the assumption is true.
     Known(S),
     /// To be decoded again.
     Stale,
@@ -137,7 +137,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.broken = 0;
     }
 
-    /// What the receiver has is not known any more.
+    /// Marks the receiver's state as unknown.
     fn forget(&mut self) {
         self.entries.clear();
         self.hash = None;
@@ -277,8 +277,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         (at < self.entries.len()).then_some(at)
     }
 
-    /// Where the state is that an entry's state was made from, none in it if that is not kept any more; none: it was made from
-    /// nothing.
+    /// Returns the place of the state that an entry's state was made from, none in it if that is not kept any more;
+    /// none: it was made from nothing.
     fn parent(&self, at: usize) -> Option<Option<usize>> {
         let entry = &self.entries[at];
         match (&entry.fate, entry.age) {
@@ -348,7 +348,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         Ok(matches!(self.entries[at].state, State::Known(_)))
     }
 
-    /// Whether a frame has not been reported for longer than reports take.
+    /// Returns true if a frame has not been reported for longer than reports take.
     fn is_overdue(&self, now: Timestamp) -> bool {
         let oldest = self.entries.iter().find(|entry| entry.fate.is_none());
         oldest.is_some_and(|oldest| now.since(oldest.coded) > self.delay.most(self.interval))
@@ -379,7 +379,7 @@ impl<F, S> Entry<F, S> {
     }
 }
 
-/// How long it takes from a coded frame to its report, as RFC 6298 does it for round trips.
+/// Delay from a coded frame to its report, estimated as RFC 6298 does for round trips.
 #[derive(Clone, Copy, Debug, Default)]
 struct Delay {
     /// The mean and the mean deviation, microseconds.

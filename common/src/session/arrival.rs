@@ -1,4 +1,4 @@
-//! When a frame ought to be there.
+//! Expected arrival of a frame.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ impl ExpectedArrival {
         }
     }
 
-    /// How much later than expected it is at `now` for a frame captured at `capture`.
+    /// Returns the delay, beyond the expected one, of a frame captured at `capture` that comes at `now`.
     pub(super) fn lateness(&self, capture: Timestamp, now: Timestamp) -> Duration {
         let late = self.span_us.map_or(0, |span| span_us(capture, now) - span);
         Duration::from_micros(u64::try_from(late).unwrap_or(0))
@@ -48,8 +48,8 @@ impl ExpectedArrival {
         self.expected(frame, interval) + latency_max
     }
 
-    /// When all of `frame` is expected to be there: from its first datagram to the pacing span after that, whatever the
-    /// time stamps claim.
+    /// Returns the time at which all of `frame` is expected: from its first datagram to the pacing span after that,
+    /// whatever the time stamps claim.
     pub(super) fn expected(&self, frame: &AssembledFrame, interval: Duration) -> Timestamp {
         let latest = frame.first_received + pacing_span(interval);
         let Some(span) = self.span_us else { return latest };

@@ -1,4 +1,4 @@
-//! What has waited while nothing came: a machine that stood still, a cable that was out.
+//! Frames that come late together after a silence: a machine that stood still, a cable that was out.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use crate::units::Timestamp;
 
 /// A longer silence means that what comes after it may have waited.
 const SILENCE: Duration = Duration::from_millis(250);
-/// How long after a silence old frames may come.
+/// Duration after a silence in which old frames may come.
 const CATCHING_UP: Duration = Duration::from_millis(250);
-/// How late a frame may be meanwhile.
+/// Lateness up to which a frame is shown meanwhile.
 const STALE: Duration = Duration::from_millis(100);
 
 /// Tells frames that have waited through a silence. Late frames are otherwise shown: the route may have grown longer.
@@ -31,7 +31,7 @@ impl Backlog {
         self.last_heard = now;
     }
 
-    /// Whether a frame that is later than expected by `lateness` is better not shown.
+    /// Returns true if a frame that is later than expected by `lateness` is better not shown.
     pub(super) fn is_stale(&self, lateness: Duration, now: Timestamp) -> bool {
         lateness > STALE && (now < self.until || now.since(self.last_heard) > SILENCE)
     }

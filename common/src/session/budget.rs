@@ -1,4 +1,4 @@
-//! How many bytes the next frame may have.
+//! Bytes of the next frame.
 //!
 //! With the rate R and the frame interval T, a frame and everything around it may take `gross = R T / 8` bytes:
 //!

@@ -17,9 +17,9 @@ use crate::wire::media::MediaHeader;
 pub struct ArrivedFrame {
     /// The blocks that came of it; later frames have higher numbers.
     pub assembled: AssembledFrame,
-    /// When it was released to the decoder.
+    /// Time of its release to the decoder.
     pub released: Timestamp,
-    /// How long this program has not run when it should have, in all until then.
+    /// Total duration of stalls of this program until then.
     pub stalled: Duration,
 }
 
@@ -27,7 +27,7 @@ pub struct ArrivedFrame {
 pub(super) struct Inbound {
     interval: Duration,
     latency_max: Duration,
-    /// How long after a frame's end those that may have been overtaken are waited for.
+    /// Duration after a frame's end for which overtaken datagrams are waited for.
     overtaken_max: Duration,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
@@ -154,7 +154,7 @@ impl Inbound {
         }
     }
 
-    /// When [`Self::poll_frame`] or [`Self::poll_over`] may give something without a datagram.
+    /// Returns the time at which [`Self::poll_frame`] or [`Self::poll_over`] may give something without a datagram.
     pub(super) fn next_deadline(&self) -> Option<Timestamp> {
         let due = self.reassembler.pending().map(|frame| self.deadline(frame));
         due.chain(self.ending.map(|ending| ending.deadline)).min()
@@ -173,7 +173,7 @@ impl Inbound {
         }
     }
 
-    /// Whether the last frame has been released or given up; counts what never came. Take all frames before.
+    /// Returns true if the last frame has been released or given up; counts what never came. Take all frames before.
     pub(super) fn poll_over(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> bool {
         let Some(ending) = self.ending else { return false };
         let missing = u64::try_from(ending.last_frame.ahead_of(self.last_released)).unwrap_or(0);
@@ -202,7 +202,7 @@ impl Inbound {
         self.reception.poll(now)
     }
 
-    /// When the next feedback is due.
+    /// Returns the time at which the next feedback report is due.
     pub(super) fn next_feedback(&self) -> Timestamp {
         self.reception.next_at()
     }

@@ -1,4 +1,4 @@
-//! How unevenly a stream arrives.
+//! Jitter of a stream's arrivals.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Jitter {
         self.jitter_us as u64
     }
 
-    /// What 95 of 100 frames are late at most, microseconds.
+    /// Returns the 95th percentile of the lateness, microseconds.
     pub(super) fn lateness_us_p95(&self) -> u64 {
         self.lateness.percentiles().p95
     }

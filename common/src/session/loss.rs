@@ -1,4 +1,4 @@
-//! How many datagrams the network loses, and whether one by one or in bursts.
+//! Estimate of the network's losses, single and in bursts.
 
 /// An estimate of the last seconds' loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl LossMeter {
         self.in_burst = is_lost;
     }
 
-    /// What the counts say now.
+    /// Returns the estimate from the counts so far.
     pub(super) fn estimate(&self) -> LossEstimate {
         let burst_mean = if self.bursts > 0.0 { (self.lost / self.bursts).max(1.0) } else { 1.0 };
         LossEstimate { share: self.lost / (self.datagrams + PRIOR), burst_mean }

@@ -49,7 +49,7 @@ fn hello(role: Role) -> ControlMessage {
     ControlMessage::Hello { version: PROTOCOL_VERSION, role }
 }
 
-/// Whether the peer is `expected` and speaks our version; otherwise a sentence for both ends.
+/// Returns an error, as a sentence for both ends, unless the peer is `expected` and speaks our version.
 fn check_hello(version: u16, role: Role, expected: Role) -> Result<(), String> {
     if version != PROTOCOL_VERSION {
         return Err(format!(

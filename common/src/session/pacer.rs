@@ -26,12 +26,12 @@ pub(super) struct Pacer {
     queue: VecDeque<Scheduled>,
 }
 
-/// What was thrown away.
+/// Datagrams that were thrown away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dropped {
     /// Datagrams, parity included.
     pub(super) datagrams: usize,
-    /// Whether some are not parity.
+    /// True if some are not parity.
     pub(super) cuts_frame: bool,
 }
 
@@ -58,7 +58,7 @@ impl Pacer {
         Some(scheduled.packet)
     }
 
-    /// When the next datagram may leave.
+    /// Returns the time at which the next datagram may leave.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         self.queue.front().map(|scheduled| scheduled.at)
     }

@@ -27,7 +27,7 @@ const PINGS_OUTSTANDING: usize = 8;
 /// Choices of a receiving session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
-    /// How long after its expected arrival a frame is waited for; none: three quarters of a frame interval, but a
+    /// Time after its expected arrival for which a frame is waited for; none: three quarters of a frame interval, but a
     /// fifth once its end has been seen. A whole one later the next frame is there, and would often take this one's
     /// place before it could be shown.
     pub latency_max: Option<Duration>,
@@ -261,7 +261,7 @@ impl ReceiverSession {
         self.states.take().or_else(|| inbound.poll_feedback(now))
     }
 
-    /// When to poll for datagrams and call [`Self::handle_timeout`] next.
+    /// Returns the time to poll for datagrams and call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let ping = self.has_greeted().then_some(self.next_ping);
         let frame = self.inbound.as_ref().and_then(Inbound::next_deadline);
@@ -322,7 +322,7 @@ impl ReceiverSession {
         self.inbound.as_ref().filter(|_| self.is_streaming()).map(Inbound::next_feedback)
     }
 
-    /// Whether both Hellos are there and no Bye.
+    /// Returns true if both Hellos are there and no Bye.
     fn has_greeted(&self) -> bool {
         matches!(self.phase, Phase::AwaitingWelcome | Phase::Preparing | Phase::Streaming)
     }
@@ -384,7 +384,7 @@ impl ReceiverSession {
         self.phase = Phase::Over;
     }
 
-    /// What is held of a stream that has gone will not be shown.
+    /// Drops the data held of a stream that has gone: it will not be shown.
     fn drop_stream(&mut self) {
         if let Some(inbound) = self.inbound.take() {
             self.counters.frames_lost += inbound.pending() as u64;

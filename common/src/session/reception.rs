@@ -1,4 +1,4 @@
-//! What the receiver tells the sender about arrivals.
+//! Feedback reports: the arrivals that the receiver tells the sender.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,9 +23,9 @@ const NEW_MAX: usize = (AGES_MAX - REORDER_DATAGRAMS) / REPEATS;
 /// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
 const REMEMBERED: usize = 8 * NEW_MAX;
 
-/// Who does something that was due later than this has not run.
+/// Lateness beyond which a deadline shows that this program has not run.
 const STALL_MIN: Duration = Duration::from_millis(3);
-/// How long after a stall what has come meanwhile is still being noted.
+/// Duration after a stall in which datagrams that came meanwhile are still being noted.
 const CATCHING_UP: Duration = Duration::from_millis(5);
 
 /// The last arrivals by sequence number, and the feedbacks made of them.
@@ -39,7 +39,7 @@ pub(super) struct Reception {
     number: u16,
     last: Timestamp,
     next: Timestamp,
-    /// Whether anything came since the last feedback.
+    /// True if anything came since the last feedback report.
     has_news: bool,
     /// Shortest time on the way (of two clocks) since the last feedback and since the one before, microseconds.
     shortest_us: [i64; 2],
@@ -78,7 +78,7 @@ impl Reception {
         self.stall = Some((due, now));
     }
 
-    /// How long this program has not run when it should have, in all.
+    /// Returns the total duration of stalls of this program.
     pub(super) fn stalled(&self) -> Duration {
         self.stalled
     }
@@ -113,13 +113,13 @@ impl Reception {
         is_new
     }
 
-    /// How many of the numbers remembered are higher than `number`.
+    /// Returns how many of the numbers remembered are higher than `number`.
     fn beyond(&self, number: SequenceNumber) -> usize {
         let ahead = self.tracker.highest().ahead_of(number);
         usize::try_from(ahead).map_or(self.arrivals.len(), |ahead| ahead.min(self.arrivals.len()))
     }
 
-    /// When [`Self::poll`] has something next.
+    /// Returns the time at which [`Self::poll`] has something next.
     pub(super) fn next_at(&self) -> Timestamp {
         if self.has_news { self.next } else { self.next + (INTERVAL_IDLE - INTERVAL) }
     }

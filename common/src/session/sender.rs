@@ -37,7 +37,7 @@ fn pings_allowed(now: Timestamp) -> Allowance {
 /// So many of a frame's datagrams are marked as its last, so that the receiver learns of its end though one is lost.
 const MARKED_LAST: usize = 2;
 
-/// How long a sender that is done waits for the receiver's confirmation.
+/// Time for which a sender that is done waits for the receiver's confirmation.
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ struct CurrentFrame {
     reference: u8,
     times: FrameTimes,
     coded_bytes: usize,
-    /// Whether detail was left out because the target has fallen since the frame was coded.
+    /// True if detail was left out because the target has fallen since the frame was coded.
     is_cut: bool,
 }
 
@@ -356,7 +356,7 @@ impl SenderSession {
         self.control.pop()
     }
 
-    /// When to poll for datagrams and call [`Self::handle_timeout`] next.
+    /// Returns the time to poll for datagrams and call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let confirmation = match self.finishing {
             Finishing::Waiting { until } => Some(until),
@@ -403,8 +403,8 @@ impl SenderSession {
         self.counters
     }
 
-    /// How many of a frame's datagrams may go: all, unless the target has fallen a good deal since the frame was coded,
-    /// or the receiver is silent. The coarse ones always go.
+    /// Returns the number of a frame's datagrams to transmit: all, unless the target has fallen a good deal since the
+    /// frame was coded, or the receiver is silent. The coarse ones always go.
     fn wanted(&self, packets: &[Packet], coarse_blocks: usize) -> usize {
         let coarse = packets.iter().take_while(|packet| packet.begins_before(coarse_blocks)).count();
         if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {

@@ -1,4 +1,4 @@
-//! What has left and what became of it.
+//! Datagrams that have left, and their fate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,11 +17,11 @@ const FEEDBACKS_REMEMBERED: u32 = 2_000;
 /// A datagram that has arrived, as a feedback tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// When it was handed to the socket, own clock.
+    /// Time of handing it to the socket, own clock.
     pub(super) sent: Timestamp,
-    /// When it came, receiver's clock.
+    /// Time of arrival, receiver's clock.
     pub(super) received: Timestamp,
-    /// What it took on the wire.
+    /// Bytes on the wire.
     pub(super) bytes: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct SentLog {
     /// Number of the first one in `open`.
     first: SequenceNumber,
     open: VecDeque<Sent>,
-    /// How many of `open` lie at or below the highest number reported.
+    /// Number of entries of `open` at or below the highest number reported.
     reported: usize,
     in_flight_bytes: usize,
     last_feedback: Option<u16>,
@@ -106,7 +106,7 @@ impl SentLog {
         self.in_flight_bytes
     }
 
-    /// How much longer this feedback took, which came at `now`, than the shortest of the last thousands.
+    /// Returns the delay of this feedback report, which came at `now`, beyond the shortest of the last thousands.
     pub(super) fn feedback_late(&mut self, header: &FeedbackHeader, now: Timestamp) -> Duration {
         let took = now.as_us().min(1 << 50) as i64 - header.time.as_us().min(1 << 50) as i64;
         if self.feedbacks.is_multiple_of(FEEDBACKS_REMEMBERED) {

@@ -19,7 +19,7 @@ impl SequenceTracker {
         Self { highest: SequenceNumber(u32::MAX), seen: 0, received: 0 }
     }
 
-    /// Whether `sequence` is new, as far as is remembered.
+    /// Returns true if `sequence` is new, as far as is remembered.
     pub(super) fn on_datagram(&mut self, sequence: SequenceNumber) -> bool {
         let ahead = sequence.ahead_of(self.highest);
         let back = ahead.min(0).unsigned_abs();

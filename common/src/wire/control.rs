@@ -63,9 +63,9 @@ pub enum ControlMessage {
         id: u32,
         /// Of the ping, receiver's clock.
         ping_sent: Timestamp,
-        /// When the ping came, sender's clock.
+        /// Time of the ping's arrival, sender's clock.
         received: Timestamp,
-        /// When this answer left, sender's clock.
+        /// Time of sending this answer, sender's clock.
         sent: Timestamp,
     },
     /// Last message of either end.
@@ -75,7 +75,7 @@ pub enum ControlMessage {
     },
 }
 
-/// Why a peer leaves.
+/// Reasons for which a peer leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ByeReason {
     /// The video has ended: both ends are done.

@@ -51,7 +51,7 @@ pub struct FeedbackHeader {
     pub missing: u32,
     /// The datagram that the first age is about.
     pub base: SequenceNumber,
-    /// When the feedback left, receiver's clock; 48 bits.
+    /// Time of sending the feedback report, receiver's clock; 48 bits.
     pub time: Timestamp,
     /// Before that, how long arrivals may have been noted late; 0.5 s at most.
     pub unsure: Duration,

@@ -56,9 +56,9 @@ pub struct MediaHeader {
     pub frame: FrameId,
     /// The frame's steps.
     pub steps: FrameHeader,
-    /// How many frames before it the frame's reference is; 0: it has none.
+    /// Distance to the reference frame, frames; 0: none.
     pub reference: u8,
-    /// When the frame was captured, sender's clock; 48 bits.
+    /// Time of capture, sender's clock; 48 bits.
     pub capture: Timestamp,
     /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
@@ -95,7 +95,7 @@ pub enum Content {
         block: u32,
         /// Length of the whole block, bytes.
         total: u16,
-        /// Where this part starts in it, bytes.
+        /// Start of this part in it, bytes.
         offset: u16,
     },
     /// A parity shard of its protection group.

@@ -1,6 +1,6 @@
 //! Bytes that cross the network or lie in a file.
 //!
-//! What is sent often ([`media`], [`run`], [`feedback`], [`states`]) is laid out by hand; what is sent rarely ([`control`]) is
+//! Frequent messages ([`media`], [`run`], [`feedback`], [`states`]) are laid out by hand; rare ones ([`control`]) are
 //! length-prefixed and derived. Every decoder here is total: any bytes give a value or a [`DecodeError`].
 
 pub mod control;
@@ -23,7 +23,7 @@ pub const fn on_wire(bytes: usize) -> usize {
     bytes + LOWER_LAYERS_BYTES
 }
 
-/// Why a datagram is none of its stream.
+/// Reasons for which a datagram does not belong to its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -122,7 +122,7 @@ pub enum PacketError {
     StatesBeyond,
 }
 
-/// Why bytes are not what they should be.
+/// Errors of decoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {

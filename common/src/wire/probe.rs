@@ -28,7 +28,7 @@ pub enum Probe {
     Ping {
         /// Counts the pings.
         number: u16,
-        /// When it left, tester's clock.
+        /// Time of sending, tester's clock.
         sent: Timestamp,
     },
     /// Answerer: the answer.
@@ -37,14 +37,14 @@ pub enum Probe {
         number: u16,
         /// From the ping.
         sent: Timestamp,
-        /// When the ping came, answerer's clock.
+        /// Time of the ping's arrival, answerer's clock.
         received: Timestamp,
     },
     /// Tester: one of a train, to be counted.
     Load {
         /// Counts the trains.
         train: u16,
-        /// When it left, tester's clock.
+        /// Time of sending, tester's clock.
         sent: Timestamp,
     },
     /// Tester: what came of this train?
@@ -56,7 +56,7 @@ pub enum Probe {
     Tell {
         /// The train.
         train: u16,
-        /// What came of it.
+        /// Counts and times of its arrival.
         arrived: Arrived,
     },
 }
@@ -66,9 +66,9 @@ pub enum Probe {
 pub struct Arrived {
     /// Datagrams.
     pub datagrams: u32,
-    /// When the first came, answerer's clock.
+    /// Time of the first arrival, answerer's clock.
     pub first: Timestamp,
-    /// When the last came, answerer's clock.
+    /// Time of the last arrival, answerer's clock.
     pub last: Timestamp,
     /// Shortest way, microseconds.
     pub way_min_us: i64,

@@ -29,7 +29,7 @@ const LACKS_REFERENCE: u8 = 254;
 const NOT_USED: u8 = 255;
 const NO_HASH: u8 = 255;
 
-/// What became of a frame at the decoder.
+/// Fate of a frame at the decoder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was decoded without these parts.

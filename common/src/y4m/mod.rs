@@ -33,7 +33,7 @@ pub struct Y4mHeader {
     pub size: FrameSize,
     /// Their rate, if it is known.
     pub rate: Option<FrameRate>,
-    /// How chroma is sampled.
+    /// Sampling of chroma.
     pub chroma: Chroma,
     /// Bits of a sample.
     pub depth: BitDepth,

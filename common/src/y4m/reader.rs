@@ -9,7 +9,7 @@ use crate::units::FrameRate;
 /// Longest header line, bytes.
 const LINE_BYTES_MAX: u64 = 1024;
 
-/// Why a Y4M stream cannot be read (on). The texts go on from the file's name and a colon.
+/// Errors of reading a Y4M stream. The texts go on from the file's name and a colon.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Y4mError {
@@ -35,7 +35,7 @@ pub enum Y4mError {
 pub struct Y4mReader<R> {
     input: R,
     header: Y4mHeader,
-    /// Whether the file has 4:2:2, which is read as 4:4:4.
+    /// True if the file has 4:2:2, which is read as 4:4:4.
     is_422: bool,
     frames: u64,
 }
@@ -101,7 +101,7 @@ fn widen_chroma(data: &mut Vec<u8>, size: FrameSize) {
     }
 }
 
-/// What a header line says, and whether its pictures are 4:2:2.
+/// Parses a header line; also returns true if its pictures are 4:2:2.
 fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
     let mut words = line.split(' ').filter(|word| !word.is_empty());
     if words.next() != Some(MAGIC) {
@@ -166,7 +166,7 @@ fn parse_rate(value: &str) -> Result<Option<FrameRate>, Y4mError> {
     })
 }
 
-/// What [`read_line`] found.
+/// Result of [`read_line`].
 enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),

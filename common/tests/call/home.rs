@@ -12,7 +12,7 @@ pub(crate) const END: Duration = Duration::from_secs(40);
 /// Datagrams of 1200 bytes that a socket of the system's default size holds.
 const SOCKET_DATAGRAMS: usize = 92;
 
-/// What stands still.
+/// Part of the call that stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stalls {
     Nothing,
@@ -68,7 +68,7 @@ pub(crate) const ROWS: [Row; 20] = [
     Row { line: [20, 2, 20], ..row("line 20, 2, 20", Stalls::Nothing, 20) },
 ];
 
-/// What was seen.
+/// Figures of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     /// Mbit/s that arrived in second 4 to 6, in the stalls on average and in their worst second, and from two seconds

@@ -61,7 +61,7 @@ fn frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
     frame
 }
 
-/// What was seen at one time.
+/// Figures at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// Since the stream began.
@@ -70,7 +70,7 @@ pub(crate) struct Seen {
     pub(crate) target: Bitrate,
     /// Longest wait of a media datagram in the queue since the last line.
     pub(crate) wait: Duration,
-    /// How long the last frame took to leave.
+    /// Time that the last frame took to leave.
     pub(crate) pace: Duration,
     /// Bytes of media that arrived since the last line, with what is around them.
     pub(crate) bytes: usize,
@@ -95,7 +95,7 @@ pub(crate) struct Call {
     pub(crate) grain: Duration,
     /// Changes feedbacks on their way.
     pub(crate) tamper: Option<fn(&mut Vec<u8>)>,
-    /// What has come while the receiver did not run, and when.
+    /// Datagrams that have come while the receiver did not run, with their times.
     inbox: VecDeque<(Timestamp, Vec<u8>)>,
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
     pub(crate) tcp: Option<Tcp>,
@@ -192,7 +192,7 @@ impl Call {
         (rate(|seen| seen.bytes), rate(|seen| seen.tcp_bytes))
     }
 
-    /// What `share` of the media datagrams that came within a time had to wait at most.
+    /// Returns the longest wait of `share` of the media datagrams that came within a time.
     pub(crate) fn wait_percentile(&self, share: f64, from: Duration, to: Duration) -> Duration {
         let within = self.waits.iter().filter(|(at, _)| (from..to).contains(at));
         let mut waits: Vec<_> = within.map(|(_, wait)| *wait).collect();
@@ -200,7 +200,7 @@ impl Call {
         waits.get((waits.len() as f64 * share) as usize).copied().unwrap_or_default()
     }
 
-    /// When an end runs: now, or after its stall.
+    /// Returns the time at which an end runs: now, or after its stall.
     fn runs_again(&self, end: usize) -> Timestamp {
         match self.stalls[end].end(self.now.since(self.start)) {
             Some(up) if self.start <= self.now => self.start + up,
@@ -229,7 +229,7 @@ impl Call {
         self.now = end;
     }
 
-    /// When that which arrives at `at` is delivered.
+    /// Returns the delivery of a datagram that arrives at `at`.
     fn delivery(&self, at: Option<Timestamp>) -> Option<Timestamp> {
         let grain = self.grain.as_micros().max(1) as u64;
         at.map(|at| Timestamp::from_us(at.as_us().next_multiple_of(grain)))

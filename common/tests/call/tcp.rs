@@ -22,7 +22,7 @@ pub(crate) struct Tcp {
     acked: u32,
     /// Sequence numbers below this were sent before the last cut.
     recovered: u32,
-    /// When each acknowledgement comes back, and what it is for.
+    /// Acknowledgements on their way back: time of arrival, and number acknowledged.
     acks: VecDeque<(Timestamp, u32)>,
     sent_at: VecDeque<Timestamp>,
     rtt: f64,
@@ -69,7 +69,7 @@ impl Tcp {
         true
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
         self.acks.front().map(|ack| ack.0)
     }

@@ -64,7 +64,7 @@ pub(crate) fn frame(seed: u64, bytes: usize) -> CodedFrame {
     frame
 }
 
-/// What was sent, and what has come out so far.
+/// Frames sent, and those released so far.
 #[derive(Default)]
 pub(crate) struct Checker {
     sent: BTreeMap<u32, (CodedFrame, FrameTimes)>,
@@ -77,7 +77,7 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    /// What must hold for every frame released.
+    /// Checks what must hold for every frame released.
     pub(crate) fn on_frame(&mut self, frame: &ArrivedFrame) -> Result<(), String> {
         let (arrived, released) = (&frame.assembled, frame.released);
         let id = arrived.id;

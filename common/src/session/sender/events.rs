@@ -1,4 +1,4 @@
-//! What a sending session tells its owner.
+//! Events that a sending session gives its owner.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::wire::states::StatesReport;
 /// Points in a frame's life before the session, sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameTimes {
-    /// When the picture was taken.
+    /// Time at which the picture was taken.
     pub capture: Timestamp,
-    /// When the coded frame was ready.
+    /// Time at which the coded frame was ready.
     pub coded: Timestamp,
 }
 
