@@ -12,7 +12,7 @@ use socket2::SockRef;
 use crate::namespaces::Namespaces;
 
 const PORT: u16 = 4_899;
-/// How often the sink writes down how much has come.
+/// Interval at which the sink notes the bytes that have come.
 const NOTE: Duration = Duration::from_millis(50);
 
 /// A running flow; it ends with this value.

@@ -58,7 +58,7 @@ pub(crate) enum Fault {
     Line(Duration),
 }
 
-/// What a flood is made of.
+/// Contents of a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// 1200 random bytes.
@@ -67,7 +67,7 @@ pub(crate) enum Flood {
     Initials,
 }
 
-/// What a hostile peer does.
+/// Behaviour of a hostile peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// Sends video and, between its datagrams, 10,000 others a second that are none.
@@ -83,7 +83,7 @@ pub(crate) const RESTART: Duration = Duration::from_millis(200);
 
 const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
 
-/// How the daemons are joined.
+/// Path between the daemons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Through the relay.
@@ -108,39 +108,39 @@ pub(crate) struct Case {
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
     pub(crate) faults: Vec<(Duration, Fault)>,
-    /// Whether QUIC's usual controller must fail here: if it does not, the network was not bad.
+    /// True if QUIC's usual controller must fail here: if it does not, the network was not bad.
     pub(crate) is_proof: bool,
-    /// Whether the check compares with [`CLEAN`].
+    /// True if the check compares with [`CLEAN`].
     pub(crate) needs_clean: bool,
     /// Back end of both daemons, if it is not the one asked for.
     pub(crate) backend: Option<&'static str>,
     /// Source and rate, if they are not those asked for.
     pub(crate) stream: Option<(&'static str, &'static str)>,
-    /// What is not as it should be, one sentence each.
+    /// Returns the faults found, one sentence each.
     pub(crate) check: fn(&Measured) -> Vec<String>,
-    /// Whether the network has done its part.
+    /// Returns true if the network has done its part.
     pub(crate) fired: fn(&Passed) -> bool,
 }
 
 impl Case {
-    /// How long it takes if `asked` for: a TCP flow needs some time to find its share, and all faults must have come.
+    /// Returns the duration of a run, at least `asked`: a TCP flow must find its share, and all faults must come.
     pub(crate) fn length(&self, asked: Duration) -> Duration {
         let least = if matches!(self.route, Route::Line { .. }) { LINE_LENGTH_MIN } else { Duration::ZERO };
         let last = self.faults.iter().map(|(at, _)| *at + ms(3_000)).max().unwrap_or_default();
         asked.max(least).max(last)
     }
 
-    /// Whether OpenCL devices must do what they are told.
+    /// Returns true if OpenCL devices must obey the scenario.
     pub(crate) fn needs_layer(&self) -> bool {
         self.needs_drivers() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Device { .. }))
     }
 
-    /// Whether drivers are taken away.
+    /// Returns true if drivers are taken away.
     pub(crate) fn needs_drivers(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::RemoveDrivers))
     }
 
-    /// Whether a hostile peer sends video of its own.
+    /// Returns true if a hostile peer sends video of its own.
     pub(crate) fn has_other_pictures(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
     }
@@ -150,7 +150,7 @@ impl Case {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
     }
 
-    /// Whether the daemons' wall clocks are changed.
+    /// Returns true if the daemons' wall clocks are changed.
     pub(crate) fn needs_clock(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))
     }

@@ -1,4 +1,4 @@
-//! When the picture has held. Times are milliseconds; pass criteria are for 60 frames a second.
+//! Pass criteria of the picture. Times are milliseconds; pass criteria are for 60 frames a second.
 
 use crate::cases::Fault;
 use crate::device::Act;
@@ -145,7 +145,7 @@ pub(crate) fn rebind_check(run: &Measured) -> Vec<String> {
     in_order(run).at_most("gap", gaps.fold(0.0, f64::max), 200.0).at_most("connections", run.connections as f64, 1.0).0
 }
 
-/// When the cable that was out for ten seconds is in again, milliseconds.
+/// Time at which the cable that was out for ten seconds is in again, milliseconds.
 pub(crate) const CABLE_BACK: f64 = 12_000.0;
 
 pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
@@ -188,7 +188,7 @@ pub(crate) fn shared_check(run: &Measured) -> Vec<String> {
         .0
 }
 
-/// When the TCP flow of T5 begins.
+/// Time at which the TCP flow of T5 begins, milliseconds.
 pub(crate) const TCP_BEGINS: f64 = 5_000.0;
 
 /// From 2 s on the sender is another program with its key, which sends sound video and much else.
@@ -198,7 +198,7 @@ pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
     in_order(run).at_most("gap", gap, 50.0).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
 }
 
-/// What a daemon may take whatever a peer does.
+/// Memory that a daemon may take whatever a peer does, MB.
 const MEMORY_MAX_MB: f64 = 512.0;
 
 /// Every abuse must have been answered by the end of its connection, with a reason.

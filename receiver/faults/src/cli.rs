@@ -78,10 +78,10 @@ struct Arguments {
     /// Runs the daemons in network namespaces of their own (root)
     #[arg(long)]
     namespaces: bool,
-    /// Where both daemons lie, if not next to this program
+    /// Folder of both daemons, if not this program's
     #[arg(long)]
     programs: Option<PathBuf>,
-    /// Where the daemons' files go
+    /// Folder of the daemons' files
     #[arg(long)]
     out: Option<PathBuf>,
     /// Takes a bulk TCP flow at this address and counts its bytes in the file --out; for scenario T5
@@ -206,8 +206,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Whether the run fails the scenario: the daemons' own controller must hold every bar, and where the other one is the
-/// proof that the network was bad, that one must not.
+/// Returns true if the run fails the scenario: the daemons' own controller must hold every bar, and where the other one
+/// is the proof that the network was bad, that one must not.
 fn is_failure(is_own: bool, is_proof: bool, has_fired: bool, faults: &[String]) -> bool {
     if is_own { !faults.is_empty() } else { is_proof && (!has_fired || faults == [PROVES_NOTHING]) }
 }
@@ -222,7 +222,7 @@ fn recordings(folder: Option<&Path>) -> Result<Vec<String>> {
     paths.iter().map(|path| Ok(std::fs::read_to_string(path)?)).collect()
 }
 
-/// Where the daemons' files go.
+/// Returns the folder of the daemons' files.
 fn folder(arguments: &Arguments) -> PathBuf {
     let default = || std::env::temp_dir().join(format!("duet-faults-{}", std::process::id()));
     arguments.out.clone().unwrap_or_else(default)

@@ -36,7 +36,7 @@ impl Confinement {
         Self { group }
     }
 
-    /// How `program` is started.
+    /// Returns the command that starts `program`.
     pub(crate) fn command(&self, program: &Path) -> Command {
         match &self.group {
             Some(group) => {

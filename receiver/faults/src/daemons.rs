@@ -19,7 +19,7 @@ use crate::quality::{Original, Quality};
 /// Longest that a daemon may take to end when asked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is streamed, and how.
+/// Pictures and options of a stream.
 #[derive(Clone)]
 pub(crate) struct Stream {
     /// The sender's source.
@@ -30,9 +30,9 @@ pub(crate) struct Stream {
     pub(crate) backend: String,
     /// Congestion controller: `duet` or `cubic`.
     pub(crate) controller: String,
-    /// What the pictures are compared with, if they are.
+    /// Pictures to compare with, if any.
     pub(crate) original: Option<Arc<Original>>,
-    /// Whether the daemons run in network namespaces of their own.
+    /// True if the daemons run in network namespaces of their own.
     pub(crate) in_namespaces: bool,
     /// The folder that holds both programs.
     pub(crate) programs: PathBuf,
@@ -44,12 +44,12 @@ pub(crate) struct Setup {
     folder: PathBuf,
     stream: Stream,
     keys: [String; 2],
-    /// Where the receiver listens, or the sender.
+    /// Address at which the receiver listens, or the sender.
     pub(crate) listen: SocketAddr,
     sender_listens: bool,
     pub(crate) spaces: Option<Namespaces>,
     pub(crate) quality: Option<Quality>,
-    /// Whether the program faketime sets the wall clocks of both.
+    /// True if the program faketime sets the wall clocks of both.
     fakes_clock: bool,
     /// A layer between the daemons and OpenCL.
     layer: Option<PathBuf>,
@@ -135,7 +135,7 @@ impl Setup {
         self.file(["sender.device", "receiver.device"][end])
     }
 
-    /// Whether OpenCL drivers can be taken away.
+    /// Returns true if OpenCL drivers can be taken away.
     pub(crate) fn has_drivers(&self) -> bool {
         self.drivers.is_some()
     }
@@ -300,12 +300,12 @@ impl Daemon {
         Duration::from_millis(10 * ticks(Path::new(&format!("/proc/{}/stat", self.child.id()))))
     }
 
-    /// What it has said so far.
+    /// Returns its output so far.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// How it has ended, if it has: the exit code, or 128 and the signal's number.
+    /// Returns the exit code, or 128 and the signal's number, if it has ended.
     pub fn ended(&mut self) -> Result<Option<i32>> {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.try_wait()?;

@@ -14,13 +14,13 @@ use crate::cases::Fault;
 const LAYER: &str = include_str!("layer.c");
 /// Bytes of the file that controls a layer.
 const CONTROL_BYTES: usize = 64;
-/// Where the system lists its drivers.
+/// Folder in which the system lists its drivers.
 const DRIVERS: &str = "/etc/OpenCL/vendors";
 
-/// What a device does.
+/// Behaviour of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// What it should.
+    /// Works as it should.
     Work,
     /// The next call of this function fails.
     FailOnce(&'static str),
@@ -120,7 +120,7 @@ pub(crate) fn tell(control: &Path, act: Act) -> Result<()> {
     Ok(file.write_all(&bytes)?)
 }
 
-/// Whether a call that was to fail once has come.
+/// Returns true if a call that was to fail once has come.
 pub(crate) fn has_struck(control: &Path) -> Result<bool> {
     let mut first = [0];
     std::fs::File::open(control)?.read_exact(&mut first)?;

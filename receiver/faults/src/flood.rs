@@ -30,7 +30,7 @@ pub(crate) struct Flooding {
 }
 
 impl Flooding {
-    /// How much was sent.
+    /// Returns the rate of the flood, as text.
     pub(crate) fn note(self) -> String {
         let per_second = self.sent.load(Ordering::Relaxed) as f64 / self.span.as_secs_f64();
         format!("{per_second:.0} a second, {:.0} Mbit/s", per_second * self.bytes as f64 * 8e-6)
@@ -54,7 +54,7 @@ pub(crate) fn pour(kind: Flood, targets: &[SocketAddr], per_second: u32, stop: &
     Ok(count.into_inner())
 }
 
-/// What a flood is made of, and where it comes from and goes.
+/// Contents, origin and destination of a flood.
 struct Stream {
     datagrams: Vec<Vec<u8>>,
     sockets: Vec<UdpSocket>,

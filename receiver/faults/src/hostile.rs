@@ -33,7 +33,7 @@ const RATE: Bitrate = Bitrate::from_bps(4_000_000);
 const FRAMES: u32 = 16;
 /// Datagrams that are no video, a millisecond.
 const FLOOD_PER_MS: u32 = 10;
-/// How soon the end of a connection must come after an abuse.
+/// Time after an abuse within which the connection must end.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 /// A hostile peer at work.
@@ -42,7 +42,7 @@ pub(crate) struct Hostile {
     thread: JoinHandle<Result<Said>>,
 }
 
-/// What it has to tell.
+/// Report of a hostile peer.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) note: String,
@@ -81,7 +81,7 @@ pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Re
     Ok(Hostile { stop, thread })
 }
 
-/// How to call the peer with the key `peer` as the holder of `own`.
+/// Returns the configuration for calling the peer with the key `peer` as the holder of `own`.
 pub(crate) fn client(own: &Identity, peer: PublicKey) -> Result<quinn::ClientConfig> {
     client_as(own.certified_key()?, peer, Protocol::Call)
 }
@@ -140,7 +140,7 @@ impl Line {
         }
     }
 
-    /// How the peer ends the connection.
+    /// Returns the reason with which the peer ends the connection.
     pub(crate) async fn verdict(&self) -> Option<String> {
         match tokio::time::timeout(ANSWER_MAX, self.connection.closed()).await {
             Ok(quinn::ConnectionError::ApplicationClosed(close)) => {
@@ -240,7 +240,7 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
     datagram
 }
 
-/// What the end `own` may say that breaks the protocol.
+/// Returns the messages of the end `own` that break the protocol.
 pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let said = |messages: &[ControlMessage]| {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What a run's files say.
+//! Figures from a run's files.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -33,7 +33,7 @@ pub(crate) struct Measured {
     pub(crate) length: f64,
     /// Bit rate that the sender was told, bits a second.
     pub(crate) rate_told: f64,
-    /// What the line takes on average of the rate that the sender was told, bits a second.
+    /// Average capacity of the line at the rate that the sender was told, bits a second.
     pub(crate) capacity: f64,
     /// Bits a second that came from the sender, by seconds since the scenario's begin.
     pub(crate) rates: Vec<f64>,
@@ -53,8 +53,7 @@ pub(crate) struct Measured {
     pub(crate) black_holes: f64,
     /// Share of a processor core that the network threads took: sender and receiver.
     pub(crate) network_cpu: [f64; 2],
-    /// What the sender's pacing, the wait for a frame's rest and the way to the display took together: sum of the 99th
-    /// percentiles.
+    /// Sum of the 99th percentiles of the sender's pacing, the wait for a frame's rest and the way to the display.
     pub(crate) queues_p99: f64,
     /// Pictures that were looked at: when, and their PSNR-Y, dB.
     pub(crate) psnr: Vec<(f64, f64)>,
@@ -64,17 +63,17 @@ pub(crate) struct Measured {
     pub(crate) hostile_until: f64,
     /// Abuses after which the connection did not end with a reason.
     pub(crate) unanswered: Vec<String>,
-    /// What the machine itself held up, if that could be watched.
+    /// Stalls of the machine itself, if they could be watched.
     pub(crate) stalls: Option<Stalls>,
     /// The faults, and when they were put in.
     pub(crate) spans: Vec<(f64, Fault)>,
-    /// How the daemons looked, each second.
+    /// State of the daemons, each second.
     pub(crate) looks: Vec<Look>,
     /// Which back end each daemon went on with whose device had failed, in words, and whether it is the right one.
     pub(crate) backends: Vec<(String, bool)>,
     /// Panics in the daemons' logs.
     pub(crate) panics: usize,
-    /// What else there is to say.
+    /// Further remarks.
     pub(crate) notes: Vec<String>,
     /// Percentiles of the latency of a run without impairment: p50, p95, p99.
     pub(crate) clean: Option<[f64; 3]>,
@@ -194,9 +193,9 @@ pub(crate) fn bytes_received(file: &Path) -> u64 {
     last(file).map_or(0, |line| line["bytes_received"].as_u64().unwrap_or(0))
 }
 
-/// How often a sender's path ceased to carry the larger packets, as its statistics file tells; not a number if it does
-/// not. QUIC counts one such change several times, as large packets are under way then: what follows in the next line,
-/// a second later, belongs to the same.
+/// Returns how many times a sender's path ceased to carry the larger packets, as its statistics file tells; not a
+/// number if it does not. QUIC counts one such change several times, as large packets are under way then: what follows
+/// in the next line, a second later, belongs to the same.
 pub(crate) fn black_holes(file: &Path) -> f64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

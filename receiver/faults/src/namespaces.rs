@@ -15,11 +15,11 @@ const BURST_BYTES: u32 = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     names: [String; 2],
-    /// Where the receiver listens.
+    /// Address at which the receiver listens.
     pub(crate) receiver: Ipv4Addr,
-    /// Where the relay listens for the sender; with a line between the daemons there is none.
+    /// Address at which the relay listens for the sender; with a line between the daemons there is none.
     pub(crate) relay: Option<Ipv4Addr>,
-    /// How often the sender's address was changed.
+    /// Number of changes of the sender's address.
     moves: u32,
 }
 

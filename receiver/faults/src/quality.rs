@@ -1,4 +1,4 @@
-//! How like the source the pictures are that the receiver shows.
+//! Similarity of the pictures that the receiver shows to the source.
 //!
 //! The receiver writes them to a pipe besides showing them; the number drawn into each tells which picture of the source
 //! it should be. Looking at one in [`EVERY`] costs little of the processor that the daemons need.
@@ -26,7 +26,7 @@ pub(crate) const EVERY: usize = 10;
 /// Pictures of a clip that are kept.
 const CLIP_PICTURES: usize = 120;
 
-/// What is sent.
+/// Pictures that are sent.
 pub(crate) enum Original {
     /// The test pattern, drawn again.
     Pattern(Box<Pattern>),

@@ -19,7 +19,7 @@ use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenari
 use common::units::Timestamp;
 use socket2::SockRef;
 
-/// How often a reader looks whether it shall end.
+/// Interval at which a reader checks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Room for what comes while the relay's threads wait for a processor.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -42,16 +42,16 @@ enum Event {
     Begin(Box<[Scenario; 2]>),
 }
 
-/// What has passed.
+/// Counters of a relay.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    /// What has become of the datagrams there.
+    /// Counters of the datagrams there.
     pub there: NetCounters,
     /// And of those back.
     pub back: NetCounters,
     /// Bytes that came from who dials in each [`SLICE`] since the start, with the headers of IP and UDP.
     pub bytes: Vec<u64>,
-    /// When each datagram from who dials came, and how long it takes through the queue of the line.
+    /// Arrivals of the dialler's datagrams, with the queueing delay of each on the line.
     pub(crate) queueing: Vec<(Timestamp, Duration)>,
 }
 
@@ -78,7 +78,7 @@ pub const SLICE: Duration = Duration::from_millis(100);
 /// First bytes of a datagram that are seen by who taps the line.
 const HEAD: usize = 32;
 
-/// What somebody on the line sees and can do: read, and send with both ends' addresses.
+/// Powers of somebody on the line: read, and send with both ends' addresses.
 #[derive(Clone, Debug)]
 pub struct Tap {
     front: Arc<UdpSocket>,
@@ -183,12 +183,12 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where to dial.
+    /// Returns the address to dial.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// When it began.
+    /// Returns the time at which it began.
     pub fn began(&self) -> Instant {
         self.began
     }

@@ -26,7 +26,7 @@ pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// Time between two looks at the daemons.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What is still to be done.
+/// Step that is still to be done.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Fault(Fault),
@@ -227,9 +227,9 @@ struct Scene {
     load: Load,
     starved: Option<Starved>,
     steps: Vec<(Duration, Step)>,
-    /// What the devices of the ends were told.
+    /// Orders given to the devices of the ends.
     devices: [Option<DeviceAct>; 2],
-    /// Who went on with which back end after its device had failed, and whether with the right one.
+    /// Ends that went on with another back end after their device failed, and whether it was the right one.
     backends: Vec<(String, bool)>,
     /// Last, so that its limits of memory end after the daemons under them.
     setup: Setup,
@@ -338,7 +338,7 @@ impl Scene {
         Ok(())
     }
 
-    /// How both daemons look now.
+    /// Returns the present state of both daemons.
     fn look(&self, now: Duration) -> Look {
         let of = |count: fn(&Daemon) -> usize| self.pair.daemons().map(|daemon| daemon.map_or(0, count));
         let lives = self.pair.starts.map(|starts| starts - 1);
@@ -363,9 +363,9 @@ impl Scene {
 struct Pair {
     sender: Option<Daemon>,
     receiver: Option<Daemon>,
-    /// How often each was started: sender and receiver.
+    /// Starts of each: sender and receiver.
     starts: [usize; 2],
-    /// What the sender dials.
+    /// Address that the sender dials.
     dialled: SocketAddr,
 }
 

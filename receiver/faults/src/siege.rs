@@ -84,7 +84,7 @@ struct Siege<'a> {
     _relay: Relay,
 }
 
-/// What a kind has done in one slot.
+/// Figures of a kind in one slot.
 struct Slot {
     kind: usize,
     from: f64,
@@ -214,7 +214,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// What the machine has not made.
+    /// Returns the part that the machine has not made.
     fn own(self) -> f64 {
         self.whole - self.machine
     }
@@ -241,7 +241,7 @@ const HEAD: &str = "\
 log lines sender/receiver | processor sender/receiver, % of a core | held |
 |---|---|---|---|---|---|---|---|---|";
 
-/// What a kind has cost in all its slots.
+/// Cost of a kind in all its slots.
 struct Row {
     kind: &'static Kind,
     acts: u64,

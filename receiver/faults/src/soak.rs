@@ -15,12 +15,12 @@ pub(crate) const NAME: &str = "soak";
 const CYCLE: Duration = Duration::from_secs(60);
 /// From the begin to the first fault, and the shortest time from the last one to the end.
 const LEAD: Duration = Duration::from_secs(15);
-/// How long what lasts, lasts.
+/// Duration of the faults that last.
 const SPAN: Duration = Duration::from_secs(5);
-/// How long after a fault's end a gap is still its own, milliseconds.
+/// Time after a fault's end for which a gap is attributed to it, milliseconds.
 const AFTERMATH: f64 = 2_000.0;
 
-/// What the daemons look like is counted this long after a fault's end, and when the daemon is this old, milliseconds.
+/// Time after a fault's end, and age of a daemon, from which its figures count, milliseconds.
 const CALM_AFTER: f64 = 8_000.0;
 const WARM_UP: f64 = 30_000.0;
 const GAP_MAX: f64 = 50.0;
@@ -30,7 +30,7 @@ const SLOPE_MAX: f64 = 1.0;
 const SPARE: f64 = 2.0;
 const DRIFT_MAX_MS: f64 = 1.0;
 
-/// What happens.
+/// An event of the run.
 #[derive(Clone, Copy)]
 enum Event {
     /// To a daemon or the relay.
@@ -66,7 +66,7 @@ fn events() -> [Event; 12] {
     ]
 }
 
-/// How long a fault lasts of which a gap may come, milliseconds; none: no gap may come of it.
+/// Returns the duration of a fault that may cause a gap, milliseconds; none: it may cause none.
 fn lasts(fault: Fault) -> Option<f64> {
     match fault {
         Fault::PauseReceiver(span) | Fault::Line(span) => Some(span.as_secs_f64() * 1e3),
@@ -113,12 +113,12 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
     }
 }
 
-/// How both daemons look at some time. The first of each pair is the sender's.
+/// State of both daemons at some time. The first of each pair is the sender's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Look {
     /// Milliseconds, as all times.
     pub(crate) at: f64,
-    /// How often each was started before.
+    /// Number of earlier starts of each.
     pub(crate) lives: [usize; 2],
     /// Resident bytes.
     pub(crate) memory: [u64; 2],
@@ -177,7 +177,7 @@ fn unexplained(run: &Measured) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// What the looks of calm times say.
+/// Figures of calm times.
 struct Figures {
     looks: usize,
     /// Memory, megabytes an hour.
@@ -235,8 +235,8 @@ fn spread_of(values: impl Iterator<Item = f64>) -> f64 {
     most - least
 }
 
-/// How fast the values grow, by least squares: one slope for all, but each life begins where it likes. Points: life,
-/// time, value.
+/// Returns the growth of the values, by least squares: one slope for all, but each life has its own beginning. Points:
+/// life, time, value.
 fn slope(points: &[(usize, f64, f64)]) -> f64 {
     let (mut above, mut below) = (0.0, 0.0);
     for life in points.chunk_by(|a, b| a.0 == b.0) {

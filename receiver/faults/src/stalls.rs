@@ -1,4 +1,4 @@
-//! What the machine itself holds up: on each processor a process that wants to run every millisecond and goes before
+//! Stalls of the machine itself: on each processor a process that wants to run every millisecond and goes before
 //! everything else that runs there. When even that comes late, a hypervisor or the kernel had the processor.
 
 use std::fs::File;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-/// How often each wants to run.
+/// Interval at which each wants to run.
 const PERIOD: Duration = Duration::from_millis(1);
-/// What is late by less is not noted.
+/// Lateness from which it is noted.
 const NOTED: Duration = Duration::from_millis(5);
 
 /// The processes of all processors.
 pub(crate) struct Watch(Vec<(Child, PathBuf)>);
 
-/// How late the processes ran, milliseconds.
+/// Lateness of the processes, milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stalls {
     /// Each lateness from 5 ms on: when it ended, since the begin of the time that was watched, and how long it was.
@@ -25,7 +25,7 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// How much of the time between these the machine was late somewhere, milliseconds.
+    /// Returns for how much of the time between these the machine was late somewhere, milliseconds.
     pub(crate) fn between(&self, from: f64, to: f64) -> f64 {
         let mut spans: Vec<_> = self.late.iter().map(|(at, late)| ((at - late).max(from), at.min(to))).collect();
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));

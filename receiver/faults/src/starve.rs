@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 pub(crate) const SHARE: f64 = 0.2;
 /// Time in which the group has used up its share, microseconds: short, so that it is slow rather than stopped now and then.
 const PERIOD_US: u32 = 10_000;
-/// Where Linux has its control groups; version 1 keeps each kind in a folder of its own.
+/// Folder of Linux's control groups; version 1 keeps each kind in a folder of its own.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Threads that are starved while this value lives.

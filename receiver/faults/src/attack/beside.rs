@@ -1,4 +1,4 @@
-//! What hostile peers do beside a call of two others, for as long as they are let.
+//! Hostile peers beside a call of two others, for as long as they are let.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const ID_BYTES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// What it does, for the table.
+    /// Description for the table.
     pub(crate) title: &'static str,
     /// Does it until told to stop.
     act: fn(&Ground, &Arc<AtomicBool>) -> Result<u64>,
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-/// Where a call is disturbed.
+/// Addresses and keys of a call that is disturbed.
 #[derive(Debug)]
 pub(crate) struct Ground {
     /// The daemon that listens, and its key.
@@ -151,7 +151,7 @@ fn abuser(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     call(ground, stop, &ground.second, Protocol::Call, Act::Say(Arc::new(abuses)))
 }
 
-/// What a caller does once it is connected. It waits for the connection's end in any case.
+/// Act of a caller once it is connected. It waits for the connection's end in any case.
 #[derive(Clone, Debug)]
 enum Act {
     Wait,

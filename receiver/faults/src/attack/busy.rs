@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::wire::{Deed, Wire};
 use super::{Outcome, Stage};
 
-/// How long it dials.
+/// Time for which it dials.
 const SPAN: Duration = Duration::from_secs(4);
 /// Handshakes in that time: one a second, and some that come faster first.
 const HANDSHAKES_MAX: usize = 8;

@@ -10,7 +10,7 @@ use super::caller::{call, listen};
 use super::{Outcome, Stage, Victim};
 use crate::hostile::Line;
 
-/// How long a dialler is watched that is sent away each time.
+/// Time for which a dialler is watched that is sent away each time.
 const WATCHED: Duration = Duration::from_secs(3);
 /// Calls of a dialler in that time, at most: one a second, and some that come faster first.
 const CALLS_MAX: usize = 10;

@@ -21,7 +21,7 @@ const DATAGRAMS: u32 = 2_000;
 const PAUSE: Duration = Duration::from_millis(1);
 /// Most that a receiver's memory may grow beyond its decoder's, megabytes.
 const GROWTH_MAX: f64 = 64.0;
-/// How long it is watched once all have been sent.
+/// Time for which it is watched once all have been sent.
 const AFTER: Duration = Duration::from_millis(500);
 
 /// A stream of `width` x `height` at `rate` whose squares are as large, and as full, as they can be.

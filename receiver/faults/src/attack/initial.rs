@@ -38,7 +38,7 @@ fn split_ids(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     Some((to, from, rest))
 }
 
-/// What a server says that speaks another version of QUIC.
+/// Encodes the answer of a server that speaks another version of QUIC.
 pub(crate) fn version_negotiation(asked: &Ids) -> Vec<u8> {
     let mut packet = vec![0x80, 0, 0, 0, 0];
     push_ids(&mut packet, &asked.from, &asked.to);
@@ -46,7 +46,7 @@ pub(crate) fn version_negotiation(asked: &Ids) -> Vec<u8> {
     packet
 }
 
-/// What a server says that refuses the handshake with this TLS alert.
+/// Encodes the answer of a server that refuses the handshake with this TLS alert.
 pub(crate) fn refusal(asked: &Ids, alert: u8) -> Result<Vec<u8>> {
     // CONNECTION_CLOSE with the code 0x100 and the alert, caused by a CRYPTO frame, no reason; padding.
     let mut payload = vec![0x1c, 0x41, alert, 0x06, 0x00];

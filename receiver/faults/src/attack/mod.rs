@@ -36,7 +36,7 @@ pub use self::stage::{Stage, Victim, unix_time};
 pub struct Attack {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What is done, for the table.
+    /// Description for the table.
     pub title: &'static str,
     /// Does it.
     pub run: fn(&Stage) -> Result<Outcome>,
@@ -93,7 +93,7 @@ pub const ALL: &[Attack] = &[
     Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];
 
-/// What an attack has cost. A figure that an attack does not measure is `None`.
+/// Cost of an attack. A figure that an attack does not measure is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Largest growth of the victim's resident memory, megabytes.
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub exit_code: Option<i32>,
     /// Longest time without a new picture in a call that was running, milliseconds.
     pub gap_ms: Option<f64>,
-    /// What else there is to say.
+    /// Remarks for the table.
     pub note: String,
     /// Bars that were not held, one sentence each.
     pub faults: Vec<String>,

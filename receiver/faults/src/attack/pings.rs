@@ -11,7 +11,7 @@ use super::caller::call;
 use super::{Outcome, Stage};
 use crate::hostile::Line;
 
-/// How long pings are sent to a sender that takes them.
+/// Time for which pings are sent to a sender that takes them.
 const SPAN: Duration = Duration::from_secs(8);
 const GROWTH_MAX: f64 = 16.0;
 

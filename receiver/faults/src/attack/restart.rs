@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{Outcome, Stage, unix_time};
 
-/// How often it is killed.
+/// Number of times that it is killed.
 const KILLS: usize = 3;
 /// Pictures that show that the call goes on.
 const PICTURES: usize = 5;

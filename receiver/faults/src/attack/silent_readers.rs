@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Outcome, Stage, Victim, unix_time};
 
-/// How long the readers stand still.
+/// Time for which the readers stand still.
 const SPAN: Duration = Duration::from_secs(4);
 /// Longest that an end may take.
 const END_MAX: Duration = Duration::from_secs(20);

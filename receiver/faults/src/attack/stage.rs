@@ -1,4 +1,4 @@
-//! Where an attack happens: keys, a folder, daemons that are watched.
+//! The place of an attack: keys, a folder, daemons that are watched.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ pub struct Victim {
     memory_most: u64,
 }
 
-/// What the victim had when the attack began.
+/// Figures of the victim when the attack began.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     memory: u64,

@@ -18,7 +18,7 @@ use super::{Outcome, Stage, unix_time};
 
 /// The watchdog's limit.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How long the source stands still: two limits and more.
+/// Time for which the source stands still: two limits and more.
 const STALL: Duration = Duration::from_secs(6);
 /// Times that each daemon must have said that it lives meanwhile; it wants to say so 12 times.
 const ALIVE_MIN: usize = 3;
@@ -111,7 +111,7 @@ impl Manager {
         command.env("NOTIFY_SOCKET", &self.path).env("WATCHDOG_USEC", LIMIT.as_micros().to_string())
     }
 
-    /// How often the daemon has said that it lives since the last call.
+    /// Returns the number of signs of life that the daemon has given since the last call.
     fn count(&self) -> Result<usize> {
         let (mut count, mut message) = (0, [0; 256]);
         loop {

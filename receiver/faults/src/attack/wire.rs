@@ -13,7 +13,7 @@ use super::initial::{Ids, ids};
 /// Time between two looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What to do with the packets of the dialler.
+/// Treatment of the dialler's packets.
 #[derive(Clone, Copy)]
 pub(super) enum Deed {
     /// Let them through, and the answers.
@@ -26,7 +26,7 @@ pub(super) enum Deed {
 
 /// A place on the way. It ends with this value.
 pub(super) struct Wire {
-    /// What to dial.
+    /// Address to dial.
     pub(super) address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -69,7 +69,7 @@ impl Wire {
         self.shared.lock().begun.len()
     }
 
-    /// How often the listener has demanded that the dialler prove its address.
+    /// Returns how many times the listener has demanded that the dialler prove its address.
     pub(super) fn retries(&self) -> usize {
         self.shared.lock().retries
     }

@@ -40,7 +40,7 @@ const DEMO: &str = concat!("mjpeg:", env!("CARGO_MANIFEST_DIR"), "/../examples/d
 pub(crate) struct Wanted<'a> {
     /// Names of lines; none: all.
     pub(crate) names: &'a [String],
-    /// How much of each measurement counts.
+    /// Part of each measurement that counts.
     pub(crate) length: Duration,
     pub(crate) seed: u64,
     /// The clip, as `mjpeg:PATH` or `y4m:PATH`.
@@ -52,7 +52,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) recordings: &'a [String],
     pub(crate) chromium: Option<&'a Path>,
     pub(crate) codec: Option<&'a str>,
-    /// Where files go.
+    /// Folder of the files.
     pub(crate) out: PathBuf,
 }
 
@@ -149,7 +149,7 @@ struct Figures {
     rate: f64,
     /// Mean and 5th percentile of the pictures looked at, dB.
     psnr: [f64; 2],
-    /// How late the machine itself ran, at most, ms; not a number where that cannot be watched.
+    /// Longest stall of the machine itself, ms; not a number where that cannot be watched.
     late: f64,
 }
 

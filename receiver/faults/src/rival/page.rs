@@ -11,7 +11,7 @@ use crate::daemons::Daemon;
 
 /// The page itself.
 const PAGE: &str = include_str!("page.html");
-/// Where the page says what it cannot do.
+/// Path at which the page reports what it cannot do.
 const TROUBLE: &str = "/trouble";
 
 /// Largest head and body of a request, bytes.
@@ -58,7 +58,7 @@ impl Listener {
         Ok(Self { address, posts })
     }
 
-    /// Where the page is.
+    /// Returns the address of the page.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -90,7 +90,7 @@ fn middle(luma: &[u8], size: FrameSize) -> Option<Vec<u8>> {
     Some((0..width).map(mean).collect())
 }
 
-/// Where a cell begins in a picture of this width.
+/// Returns the beginning of a cell in a picture of this width.
 const fn border(cell: usize, width: usize) -> usize {
     cell * width / CELLS
 }
