@@ -24,7 +24,7 @@ mod noise;
 const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
 /// One frame in so many is of one of the larger sizes.
 const LARGER_EVERY: usize = 256;
-/// How many of [`SIZES`] are small.
+/// Number of small ones among [`SIZES`].
 const SMALL: usize = 4;
 /// One picture in so many is coded anew; others are the last one with other changes.
 const CODED_EVERY: usize = 32;
@@ -33,7 +33,7 @@ const CODED_EVERY: usize = 32;
 const HEADS_EVERY: usize = 1024;
 const OPENCL_EVERY: u64 = 512;
 const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
-/// How many of [`BACK_ENDS`] cost little.
+/// Number of cheap ones among [`BACK_ENDS`].
 const CHEAP: usize = 2;
 
 /// Everything for one size and depth of picture, and the first so many of [`BACK_ENDS`]: coarse blocks outlive their frame, so

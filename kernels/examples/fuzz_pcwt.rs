@@ -21,7 +21,7 @@ mod noise;
 const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
 /// One frame in so many is of one of the larger sizes.
 const LARGER_EVERY: usize = 256;
-/// How many of [`SIZES`] are small.
+/// Number of small ones among [`SIZES`].
 const SMALL: usize = 4;
 /// One picture in so many is coded anew; others are the last one with other changes.
 const CODED_EVERY: usize = 32;

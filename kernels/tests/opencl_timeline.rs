@@ -24,7 +24,7 @@ fn params() -> StreamParams {
     }
 }
 
-/// Whether two commands of different channels that `overlaps` asks about ran at the same time.
+/// Returns true if two commands of different channels that `overlaps` asks about ran at the same time.
 fn pairs(intervals: &[Interval], overlaps: impl Fn(&Interval, &Interval) -> bool) -> bool {
     intervals.iter().any(|a| intervals.iter().any(|b| a.channel != b.channel && overlaps(a, b) && a.overlaps(b)))
 }

@@ -1,4 +1,4 @@
-//! How many blocks the search for a budget codes.
+//! Number of blocks that the search for a budget codes.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::ops::Range;

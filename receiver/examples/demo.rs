@@ -33,7 +33,7 @@ struct Arguments {
     /// Smallest PSNR of luma that is good enough, dB
     #[arg(long, default_value_t = 38.0)]
     psnr_floor: f64,
-    /// Where results go
+    /// Folder of the results
     #[arg(long)]
     out: Option<PathBuf>,
 }

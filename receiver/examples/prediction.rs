@@ -32,7 +32,7 @@ const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo-clip/demo
 const MAX_DATAGRAM: usize = 1_200;
 /// One way.
 const DELAY: Duration = Duration::from_millis(25);
-/// What coding and decoding take of the virtual time.
+/// Virtual time of coding and decoding.
 const CODE: Duration = Duration::from_millis(12);
 const DECODE: Duration = Duration::from_millis(6);
 /// Frames before the table's: the rate settles.
@@ -302,7 +302,7 @@ impl Call {
     }
 }
 
-/// What all threads of this program have taken of the processors, which tells more than a clock on a busy machine.
+/// Returns the processor time of all threads of this program, which tells more than a clock on a busy machine.
 fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());

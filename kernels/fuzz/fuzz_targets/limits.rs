@@ -1,4 +1,4 @@
-//! What keeps an execution short.
+//! Limits that keep an execution short.
 
 use common::params::StreamParams;
 
@@ -7,7 +7,7 @@ pub const FRAMES: usize = 4;
 /// Pixels of a picture that is decoded: memory and time are those of the size that the head asks for.
 const PIXELS: usize = 1 << 14;
 
-/// Whether the pictures of this stream are passed over.
+/// Returns true if the pictures of this stream are passed over.
 pub fn is_large(params: &StreamParams) -> bool {
     params.size.pixels() > PIXELS
 }

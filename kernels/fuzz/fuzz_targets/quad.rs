@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 mod limits;
 
-/// How many blocks have been damaged so far.
+/// Decodes; returns the number of blocks damaged so far.
 fn decode(decoder: &mut dyn Decoder, frame: &ReceivedFrame, out: &mut Picture) -> Result<u64, DecodeError> {
     decoder.decode(frame, out)?;
     Ok(decoder.damaged_blocks())

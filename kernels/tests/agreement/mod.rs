@@ -18,7 +18,7 @@ pub const FILTERS: [(Wavelet, Element); 5] = [
     (Wavelet::Dd137, Element::F64),
 ];
 
-/// What is transformed.
+/// A transform to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub wavelet: Wavelet,
@@ -50,7 +50,7 @@ impl Case {
     }
 }
 
-/// What the reference makes of a case.
+/// Results of the reference for a case.
 pub struct Reference {
     case: Case,
     planes: Values,
@@ -88,7 +88,7 @@ impl Reference {
     }
 }
 
-/// How near a scheme comes to the reference.
+/// Distance of a scheme from the reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Agreement {
     /// Largest error of a coefficient, relative to the largest coefficient.
@@ -97,7 +97,7 @@ pub struct Agreement {
     pub inverse: f64,
     /// Largest error allowed.
     pub bound: f64,
-    /// Whether all values are equal, and integers come back from their coefficients.
+    /// True if all values are equal, and integers come back from their coefficients.
     pub is_equal: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How like the clip the received pictures are.
+//! Similarity of the received pictures to the clip.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -42,7 +42,7 @@ impl Clip {
     }
 }
 
-/// What was received.
+/// Figures of the received pictures.
 pub(crate) struct Measured {
     pub(crate) frames: u64,
     pub(crate) psnr_mean: f64,
@@ -51,7 +51,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// What is not as it should be, one sentence each.
+    /// Returns the faults found, one sentence each.
     pub(crate) fn faults(&self, backend: &str, frames: u64, psnr_floor: f64) -> Vec<String> {
         let mut faults = Vec::new();
         if self.frames != frames {

@@ -11,10 +11,10 @@ use shell::identity::Identity;
 
 /// Frames a second of the clip.
 const FPS: u32 = 30;
-/// What datagram headers, partly filled datagrams and repeated coarse blocks add to the coded bits.
+/// Factor by which datagram headers, partly filled datagrams and repeated coarse blocks grow the coded bits.
 const OVERHEAD: f64 = 1.07;
 
-/// Where both daemons are.
+/// Paths of both daemons.
 pub(crate) struct Programs {
     folder: PathBuf,
 }
@@ -116,7 +116,7 @@ impl Run<'_> {
 }
 
 impl Streamed {
-    /// What is not as it should be, one sentence each.
+    /// Returns the faults found, one sentence each.
     pub(crate) fn faults(&self, frames: u64, bits_per_pixel: f64) -> Vec<String> {
         let expected = [
             (&self.sender, "frames_sent", frames),

@@ -1,4 +1,4 @@
-//! What a receiver says and which exit code it has when something is wrong.
+//! Messages and exit codes of a receiver when something is wrong.
 
 use std::net::UdpSocket;
 

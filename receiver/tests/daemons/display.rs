@@ -24,7 +24,7 @@ pub(crate) struct Display {
     root: Window,
 }
 
-/// What a window shows: 0x00RRGGBB row by row.
+/// Contents of a window: 0x00RRGGBB row by row.
 pub(crate) struct Screenshot {
     pub(crate) width: usize,
     pub(crate) height: usize,
@@ -79,7 +79,7 @@ impl Display {
         (g.x, g.y, g.width, g.height)
     }
 
-    /// What the window shows now.
+    /// Returns the present contents of the window.
     pub(crate) fn screenshot(&self, window: Window) -> Screenshot {
         // There is none while it is not on the screen yet, or has shrunk since it was measured.
         let (width, height, data) = until("a picture of the window", || {
@@ -116,7 +116,7 @@ impl Display {
         std::thread::sleep(LOOK);
     }
 
-    /// What the keyboard sends when the key with this symbol goes down or up over the window.
+    /// Sends the event of the key with this symbol going down or up over the window.
     fn key(&self, kind: u8, window: Window, keysym: u32) {
         // A window that has closed meanwhile takes no key.
         let _ = self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, 8, 8).unwrap().check();
@@ -129,7 +129,7 @@ impl Display {
         self.connection.xtest_fake_input(kind, code, 0, self.root, 0, 0, 0).unwrap().check().unwrap();
     }
 
-    /// What a window manager sends when the cross is clicked.
+    /// Sends the message of a window manager when the cross is clicked.
     pub(crate) fn close(&self, window: Window) {
         let atom = |name: &[u8]| self.connection.intern_atom(false, name).unwrap().reply().unwrap().atom;
         let message =

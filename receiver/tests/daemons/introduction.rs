@@ -7,7 +7,7 @@ use common::reach::Ticket;
 
 use crate::support::{Daemon, Folder, receiver, sender, until};
 
-/// What the sender's file says before: nobody outside is asked for an address.
+/// Contents of the sender's file before: nobody outside is asked for an address.
 const SENDER_FILE: &str = "# Mine.\n[reach]\nstun = [] # nobody\n";
 const FRAMES: &str = "20";
 

@@ -1,4 +1,4 @@
-//! What the daemon tests share: both programs as processes, temporary folders, keys, ports.
+//! Helpers of the daemon tests: both programs as processes, temporary folders, keys, ports.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
@@ -118,7 +118,7 @@ pub(crate) struct Daemon {
     reader: Option<JoinHandle<()>>,
 }
 
-/// How a daemon ended.
+/// Exit and output of a daemon.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -275,7 +275,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Whether a UDP socket is bound to the address. Binding one to find out could get in the daemon's way.
+    /// Returns true if a UDP socket is bound to the address. Binding one to find out could get in the daemon's way.
     pub(crate) fn is_listening(&self) -> bool {
         let port: u16 = self.address.rsplit_once(':').unwrap().1.parse().unwrap();
         let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();

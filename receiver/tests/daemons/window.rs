@@ -114,7 +114,7 @@ fn four_colours() -> Vec<u8> {
     bytes
 }
 
-/// Whether the middles of the quarters have their colours.
+/// Returns true if the middles of the quarters have their colours.
 fn shows_the_quarters(shot: &Screenshot) -> bool {
     shows_the_quarters_dimmed(shot, 0)
 }
@@ -128,7 +128,7 @@ fn shows_the_quarters_dimmed(shot: &Screenshot, shift: u32) -> bool {
     })
 }
 
-/// Whether white letters are in the strip at the bottom.
+/// Returns true if white letters are in the strip at the bottom.
 fn shows_the_line(shot: &Screenshot) -> bool {
     shot.pixels[(shot.height - 24) * shot.width..].iter().any(is_white)
 }

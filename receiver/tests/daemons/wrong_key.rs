@@ -1,4 +1,4 @@
-//! Who is not allowed gets no picture across and is told what to do.
+//! A peer that is not allowed gets no picture across and is told the remedy.
 
 use std::path::Path;
 use std::sync::Arc;
