@@ -54,7 +54,7 @@ struct Unchecked {
     synthesis: Pair,
 }
 
-/// Why numbers are not a filter bank that can be used.
+/// Errors of numbers that are not a filter bank.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BankError {
@@ -63,7 +63,7 @@ pub enum BankError {
     Text {
         /// Line of the text, from 1.
         line: usize,
-        /// What the parser says.
+        /// Message of the parser.
         reason: String,
     },
     /// No tap, or too many.

@@ -15,10 +15,10 @@ pub trait Encoder: Send {
     /// The same pictures in the same order give the same bytes on every back end.
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError>;
 
-    /// How long the stages of the last frame took.
+    /// Returns the durations of the last frame's stages.
     fn times(&self) -> EncodeTimes;
 
-    /// What computes.
+    /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
 }
 
@@ -30,17 +30,17 @@ pub trait Decoder: Send {
     /// keeps the coefficients of the frame before; any other is zero.
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError>;
 
-    /// How long the stages of the last frame took.
+    /// Returns the durations of the last frame's stages.
     fn times(&self) -> DecodeTimes;
 
-    /// What computes.
+    /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
 
-    /// How many blocks since the decoder was opened had bytes that no encoder makes.
+    /// Returns the number of blocks, since the decoder was opened, that had bytes that no encoder makes.
     fn damaged_blocks(&self) -> u64;
 }
 
-/// How many bits a frame may have.
+/// Limit of a frame's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// [`common::wire::run::coded_size`] is at most this, and as near to it as the picture's detail allows.
@@ -127,7 +127,7 @@ pub struct BackendInfo {
     pub kind: Backend,
     /// The device's own name, or the processor's threads and instruction set.
     pub device: String,
-    /// Why it was chosen, one sentence.
+    /// Reason of the choice, one sentence.
     pub reason: String,
 }
 

@@ -18,7 +18,7 @@ pub trait CodecError: std::error::Error {
     fn is_of_device(&self) -> bool;
 }
 
-/// Why a device cannot go on.
+/// Errors after which a device cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -44,7 +44,7 @@ pub enum DeviceError {
     },
 }
 
-/// Why an encoder, a decoder or a transform cannot be opened.
+/// Errors of opening an encoder, a decoder or a transform.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -147,7 +147,7 @@ pub enum OpenError {
     },
 }
 
-/// Why a picture cannot be taken or written.
+/// Errors of a picture that cannot be taken or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
@@ -158,7 +158,7 @@ pub enum PictureError {
         format: PixelFormat,
         /// Size in pixels.
         size: FrameSize,
-        /// What the format and size take.
+        /// Bytes that the format and size take.
         wanted_bytes: usize,
         /// The type given.
         given_bytes: usize,
@@ -205,7 +205,7 @@ pub enum PictureError {
     },
 }
 
-/// Why planes or squares of values cannot be taken.
+/// Errors of planes or squares of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValuesError {
@@ -231,7 +231,7 @@ pub enum ValuesError {
     },
 }
 
-/// Why a picture or its coefficients cannot be transformed.
+/// Errors of transforming a picture or its coefficients.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransformError {
@@ -246,7 +246,7 @@ pub enum TransformError {
     Values(#[from] ValuesError),
 }
 
-/// Why a picture cannot be coded.
+/// Errors of coding a picture.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -280,7 +280,7 @@ pub enum EncodeError {
     Pcwt(#[from] PcwtError),
 }
 
-/// Why a frame cannot be decoded.
+/// Errors of decoding a frame.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {

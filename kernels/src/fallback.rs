@@ -1,4 +1,4 @@
-//! What a running call does when its OpenCL device is lost: it goes on with the processor.
+//! Fallback to the processor when the OpenCL device of a running call is lost.
 //!
 //! The frame that failed is coded or decoded again. Only opening fails for good, so that a device asked for by name is
 //! not replaced silently; [`BackendInfo`] names the processor and the failure from then on. A device whose calls do not return
@@ -87,7 +87,7 @@ impl Decoder for FallbackDecoder {
     }
 }
 
-/// Why the processor takes over from `backend`, if this error says that its device cannot go on.
+/// Returns why the processor takes over from `backend`, if this error says that its device cannot go on.
 fn lost(error: &impl CodecError, backend: &BackendInfo) -> Option<String> {
     error.is_of_device().then(|| backend.given_up(error))
 }

@@ -18,7 +18,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// How far the analysis filters reach, if they are known to be symmetric.
+    /// Returns the reach of the analysis filters, if they are known to be symmetric.
     pub(crate) fn reach(&self) -> Option<Reach> {
         let Self::Wavelet(wavelet) = self else { return None };
         // A step of n pairs reaches 2n - 1 samples to each side. The last one makes low coefficients of high ones.

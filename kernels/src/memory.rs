@@ -1,4 +1,4 @@
-//! How much memory this machine has left.
+//! Memory that this machine has left.
 
 use std::fs;
 

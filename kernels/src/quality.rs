@@ -16,18 +16,18 @@ use crate::{
     Target, open_decoder, open_encoder,
 };
 
-/// How far above the target a result may be, decibels, before smaller sizes are tried no more.
+/// Excess over the target up to which a result is accepted, decibels: smaller sizes are then tried no more.
 pub const TOLERANCE_DB: f64 = 0.1;
 /// Sizes tried between two steps: enough to tell 1/256 of their difference.
 const SIZES: usize = 8;
-/// Where the first picture's search starts: a step of 8.
+/// First step of the first picture's search: 8.
 const FIRST_GUESS: StepIndex = StepIndex::ONE.coarser_by(24);
 
 /// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
 /// no step does.
 pub const MAX_DB: f64 = 100.0;
 
-/// Why a picture cannot be coded to a quality.
+/// Errors of coding a picture to a quality.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QualityError {

@@ -23,7 +23,7 @@ pub trait BlockCoder {
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError>;
 }
 
-/// Where a stream without a frame yet starts its search: a step of 8.
+/// First step index of a stream without a frame yet: a step of 8.
 const FIRST_GUESS: u8 = 56;
 
 /// Rate control of one stream.
@@ -31,7 +31,7 @@ const FIRST_GUESS: u8 = 56;
 pub struct RateControl {
     /// Blocks recoded at a time near the budget.
     chunk: usize,
-    /// Where the last frame ended.
+    /// End of the last frame's search.
     last: FrameHeader,
     lengths: Vec<u32>,
     chunk_lengths: Vec<u32>,
@@ -85,7 +85,7 @@ impl RateControl {
         Ok(self.last)
     }
 
-    /// Where the search for `budget` bytes of blocks and their directory begins.
+    /// Returns the start of the search for `budget` bytes of blocks and their directory.
     fn beginning(&self, budget: usize) -> FrameHeader {
         let total = cost(&self.lengths);
         let parts = times_smaller(total, budget, PART);
@@ -264,8 +264,8 @@ const PARTS_IGNORED: u32 = 2;
 /// More bytes than any frame has; a budget may be anything.
 const BYTES_MAX: usize = 1 << 40;
 
-/// How often the larger of `total` and `budget` must be made smaller, each time to so much of 2^15, to be no larger than the
-/// other.
+/// Returns how many times the larger of `total` and `budget` must be multiplied by `share` of 2^15 to be no larger than
+/// the other.
 fn times_smaller(total: usize, budget: usize, share: u64) -> u32 {
     let [total, budget] = [total, budget].map(|bytes| bytes.min(BYTES_MAX) as u64);
     let (mut large, small) = (total.max(budget), total.min(budget).max(1));

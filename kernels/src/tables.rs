@@ -73,7 +73,7 @@ pub(crate) const fn coefficient_row(quad: u8, position: usize, reached: bool) ->
     COEFFICIENT + (peak * COEFFICIENT_STATES + state) * COEFFICIENT_SUMS
 }
 
-/// How large a neighbour's bit-length is beside `quad`: 3 if equal, 4 if larger, 0 if three or more smaller.
+/// Returns the closeness of a neighbour's bit-length to `quad`: 3 if equal, 4 if larger, 0 if three or more smaller.
 pub(crate) const fn nearness(length: u8, quad: u8) -> usize {
     min((length as usize + 3).saturating_sub(quad as usize), 4)
 }
@@ -102,7 +102,7 @@ const fn starts() -> [[u16; SYMBOLS]; CONTEXTS] {
     starts
 }
 
-/// How many symbols can occur in `context`: a drop is never larger than the peak it is taken from.
+/// Returns the number of symbols that can occur in `context`: a drop is never larger than the peak it is taken from.
 pub const fn symbols_of(context: usize) -> usize {
     if context < QUAD {
         SYMBOLS

@@ -23,7 +23,7 @@ pub struct TransformParams {
     pub levels: Levels,
     /// Extension at the ends of each row and column.
     pub boundary: Boundary,
-    /// How the plane continues in its square.
+    /// Continuation of the plane in its square.
     pub padding: Padding,
     /// Arithmetic; [`Element::I32`] if and only if the wavelet is [`Wavelet::Cdf53`].
     pub element: Element,
@@ -75,7 +75,7 @@ impl TransformParams {
         (size_of::<f32>() * samples) as u64 + element_bytes * values as u64
     }
 
-    /// Whether only the OpenCL back end computes the scheme.
+    /// Returns true if only the OpenCL back end computes the scheme.
     pub(crate) fn scheme_needs_opencl(&self) -> bool {
         self.scheme.is_some_and(|scheme| scheme != Scheme::Separable)
     }
@@ -148,6 +148,6 @@ pub trait Transform: Send {
         Ok(())
     }
 
-    /// What computes.
+    /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
 }

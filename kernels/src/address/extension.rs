@@ -6,7 +6,7 @@
 //!   or half a sample beyond them (filters of even length). A coefficient belongs to the position where its
 //!   analysis filter has its centre; mirrored, it is itself times the filter's own sign of symmetry (Brislawn, 1996).
 //!
-//! Whether that reconstructs is not assumed but computed: see [`super::residual`].
+//! The reconstruction is not assumed but computed: see [`super::residual`].
 
 use common::params::Boundary;
 
@@ -52,12 +52,12 @@ pub(super) fn inverse(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Ro
     (0..n).map(row).collect()
 }
 
-/// Whether the mirrors are at samples (filters of odd length), not between them.
+/// Returns true if the mirrors are at samples (filters of odd length), not between them.
 fn whole_sample(bank: &FilterBank) -> bool {
     bank.analysis().low.taps.len() % 2 == 1
 }
 
-/// Where sample `i` of a row of `n` >= 2 is found; `None` where it is zero.
+/// Returns the place of sample `i` of a row of `n` >= 2; `None` where it is zero.
 fn sample(i: isize, n: usize, boundary: Boundary, whole: bool) -> Option<usize> {
     let at = match boundary {
         Boundary::Periodic => i.rem_euclid(n as isize),
@@ -71,10 +71,10 @@ fn sample(i: isize, n: usize, boundary: Boundary, whole: bool) -> Option<usize> 
     usize::try_from(at).ok().filter(|at| *at < n)
 }
 
-/// How the coefficients of one half go on beyond the ends.
+/// Continuation of the coefficients of one half beyond the ends.
 struct Coefficients {
     boundary: Boundary,
-    /// How many are stored.
+    /// Number of coefficients stored.
     count: isize,
     /// Symmetric: coefficient i is coefficient `i mod period`, and `sign` times coefficient `mirror - i`; the latter
     /// only if the centre of the filter can be mirrored onto the centre of another coefficient's.

@@ -84,7 +84,7 @@ enum Half {
     Odd,
 }
 
-/// Where item `i` of a half of a row of `n` >= 2 samples is found, by the rule of `boundary`; `None` where it is zero.
+/// Returns the place of item `i` of a half of a row of `n` >= 2 samples, by `boundary`; `None` where it is zero.
 fn in_half(half: Half, i: isize, n: usize, boundary: Boundary) -> Option<usize> {
     let (parity, count) = match half {
         Half::Even => (0, n.div_ceil(2) as isize),

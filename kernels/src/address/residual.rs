@@ -1,4 +1,4 @@
-//! Whether a filter bank gives a row back: synthesis times analysis, less the identity.
+//! Error of a filter bank on a row: synthesis times analysis, less the identity.
 
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use common::params::Boundary;
 
 use super::{Half, in_half};
 
-/// Where an input is found; `None` where it is zero.
+/// Place of an input; `None` where it is zero.
 pub type Source = Option<usize>;
 
 /// The result of one lifting step for its item `own` and the `pair` of its neighbours.

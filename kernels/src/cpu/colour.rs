@@ -7,7 +7,7 @@ use super::simd::{multiversion, truncated};
 use crate::PictureRef;
 use crate::reference::colour::{from_rgb, full, halved};
 
-/// Whether a channel in a stream of `chroma` has half the picture's width and height.
+/// Returns true if a channel in a stream of `chroma` has half the picture's width and height.
 pub(super) fn is_halved(picture: PictureRef<'_>, chroma: Chroma, channel: Channel) -> bool {
     let size = chroma.plane_size(picture.size(), channel);
     size != picture.size() || (chroma == Chroma::C420 && channel != Channel::Y)

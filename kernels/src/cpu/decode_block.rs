@@ -17,10 +17,10 @@ use crate::tables::{ESCAPE_SYMBOL, peak_context};
 /// Longest block that is decoded here; a longer one is no encoder's.
 const BYTES_MAX: usize = common::wire::run::BLOCK_BYTES_MAX;
 
-/// How many blocks are decoded side by side.
+/// Blocks that are decoded side by side.
 pub(super) const LANES: usize = 2;
 
-/// What decoding blocks needs; one per thread.
+/// Memory for decoding blocks; one per thread.
 #[derive(Debug)]
 pub(super) struct Scratch {
     bytes: [[u8; ROOM]; LANES],

@@ -18,7 +18,7 @@ pub(super) struct Lengths {
     quads: [u8; GRID],
     /// Those of the coefficients (0,0), (0,1), (1,0), (1,1) of each quad.
     coefficients: [[u8; 4]; GRID],
-    /// Where in the grid the quads are that are not zero, in decoding order.
+    /// Places in the grid of the quads that are not zero, in decoding order.
     coded: [u16; QUADS * QUADS],
 }
 

@@ -25,7 +25,7 @@ pub(super) fn eight_at(bytes: &[u8; ROOM], at: usize) -> u64 {
 /// A context in which symbol 0 is certain: decoding it reads nothing.
 pub(super) const CERTAIN: usize = CONTEXTS;
 
-/// What decoding needs of a context.
+/// A context's part of the decoding tables.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Row {
@@ -60,7 +60,7 @@ pub(super) struct Rans<'a> {
     /// At least [`STATE_MIN`] and below 2^24.
     state: u32,
     bytes: &'a [u8; ROOM],
-    /// Where the bytes not read yet end; below [`MARGIN`] once reading has passed the front.
+    /// End of the bytes not read yet; below [`MARGIN`] once reading has passed the front.
     at: usize,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Rans<'a> {
         Self { state: eight_at(bytes, at) as u32 & 0xff_ffff, bytes, at }
     }
 
-    /// Whether an encoder may end, or start, with the state.
+    /// Returns true if an encoder may end, or start, with the state.
     #[inline(always)]
     pub(super) fn is_sound(&self) -> bool {
         self.state >= STATE_MIN
@@ -103,8 +103,8 @@ impl<'a> Rans<'a> {
     }
 }
 
-/// How many symbols have a first slot that is not beyond `slot`, from 1 less than each: 1 to 16, because that of symbol 0
-/// is 0.
+/// Returns the number of symbols whose first slot is not beyond `slot`, from 1 less than each: 1 to 16, because that of
+/// symbol 0 is 0.
 #[inline(always)]
 fn symbols_to(starts: &[i16; SYMBOLS], slot: i16) -> usize {
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]

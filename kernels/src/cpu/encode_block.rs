@@ -1,7 +1,7 @@
 //! The encoder of `reference::quad`, arranged for speed: same bytes.
 //!
-//! What does not depend on the symbol before is computed for all quads of a row at once: bit-lengths, raw bits,
-//! contexts. What is left for one quad at a time is to append its raw bits and its symbols.
+//! Values that do not depend on the symbol before are computed for all quads of a row at once: bit-lengths, raw bits,
+//! contexts. Only its raw bits and its symbols are then appended quad by quad.
 
 use common::pyramid::BLOCK_SIDE;
 
@@ -22,7 +22,7 @@ const SYMBOLS_ROOM: usize = 1 + QUADS * QUADS + TILE + QUADS;
 /// Most bytes of raw bits of a block without escapes, and a margin that is written ahead.
 const RAW_ROOM: usize = TILE * ESCAPE_SYMBOL / 8 + 16;
 
-/// What coding a block needs besides its coefficients.
+/// Memory for coding a block, besides its coefficients.
 #[derive(Debug)]
 pub(super) struct Scratch {
     /// The block's coefficients.

@@ -172,7 +172,7 @@ fn parts_of(magnitude: f32, inverse: f32) -> u32 {
     truncated::<0, { 1 << 30 }>((magnitude * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS)) as u32
 }
 
-/// Whether all values are below the lowest threshold, and become 0.
+/// Returns true if all values are below the lowest threshold, and become 0.
 #[inline(always)]
 fn is_below_all(values: &[f32], inverse: f32) -> bool {
     // Magnitudes have the order of their bits.

@@ -1,4 +1,4 @@
-//! Where a forward level finds its rows of samples.
+//! Sources of a forward level's rows of samples.
 
 use common::frame::{Channel, Chroma};
 
@@ -33,7 +33,7 @@ impl<T: Element> Input<T> for Rows<'_, T> {
 pub(super) struct PictureRows<'a> {
     picture: PictureRef<'a>,
     channel: Channel,
-    /// Whether the channel has half the picture's width and height, rounded up.
+    /// True if the channel has half the picture's width and height, rounded up.
     half: bool,
     width: usize,
     height: usize,

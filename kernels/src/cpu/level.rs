@@ -17,14 +17,14 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// How many pairs of rows each thread takes.
+    /// Returns the number of pairs of rows that each thread takes.
     pub(super) fn pairs_per_task(&self, threads: usize) -> usize {
         let pairs = self.rows.div_ceil(2);
         if self.columns * self.rows < PARALLEL_SAMPLES { pairs } else { pairs.div_ceil(threads) }
     }
 
-    /// Whether the first and last rows are not those of a plane that goes on beyond its ends: a single row is not split,
-    /// an odd number of rows that is repeated puts even rows beside even ones, and rows of zeros stay zero in each step.
+    /// Returns true if the first and last rows are computed apart from the others: a single row is not split, an odd
+    /// number of rows that is repeated puts even rows beside even ones, and rows of zeros stay zero in each step.
     pub(super) fn has_separate_ends(&self) -> bool {
         let never = match self.boundary {
             Boundary::Symmetric => true,
@@ -35,7 +35,7 @@ impl Level {
     }
 }
 
-/// Where the detail of a level lies in the coefficients.
+/// Place of a level's detail in the coefficients.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DetailPlace {
     /// From one row to the next.

@@ -10,7 +10,7 @@ use super::filter::Filter;
 use super::vector::Vector;
 use crate::reference::sample::Sample;
 
-/// How to get at the neighbour before.
+/// Access to the neighbour before.
 pub(super) trait Direction {
     /// `now` moved by one sample; `before` is the vector that came before and becomes `now`.
     unsafe fn delayed<V: Vector>(now: V, before: &mut V) -> V;

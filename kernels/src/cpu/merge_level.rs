@@ -19,7 +19,7 @@ pub(super) struct Bands<'a, T> {
     pub(super) low: Rows<'a, T>,
     /// The coefficients that hold the detail.
     pub(super) detail: &'a [T],
-    /// Where in them.
+    /// Place in them.
     pub(super) place: DetailPlace,
 }
 

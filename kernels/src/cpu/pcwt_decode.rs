@@ -11,7 +11,7 @@ struct Job<'a> {
     /// Position of the first group.
     first: usize,
     groups: &'a [Group],
-    /// What the rows of elements become, from the band's first column on.
+    /// Maxima of the rows of elements, from the band's first column on.
     maxima: &'a mut [u8],
     /// Likewise the coefficients, four an element.
     coefficients: &'a mut [i32],

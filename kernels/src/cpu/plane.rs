@@ -49,7 +49,7 @@ impl Plane {
         place.store(tile, &mut self.bands, self.pitch);
     }
 
-    /// Where in the compact bands the coefficient (x, y) of the square lies; `None` if it is always zero.
+    /// Returns the place in the compact bands of the square's coefficient (x, y); `None` if it is always zero.
     pub(super) fn compact(&self, x: usize, y: usize) -> Option<usize> {
         let levels = self.pyramid.levels();
         let level = (1..=levels).find(|&level| x.max(y) >= self.pyramid.side() >> level);
@@ -71,7 +71,7 @@ impl Plane {
         inside.then(|| self.band_start(level, orientation) + y * self.pitch + x)
     }
 
-    /// Where in the compact bands a band starts.
+    /// Returns the start of a band in the compact bands.
     pub(super) fn band_start(&self, level: usize, orientation: Orientation) -> usize {
         if orientation == Orientation::LL {
             return 0;

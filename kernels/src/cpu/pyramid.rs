@@ -13,7 +13,7 @@ use super::vector::Element;
 use super::window::Scratch;
 use crate::wavelet::Wavelet;
 
-/// Where coefficients lie.
+/// Order of the coefficients in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// At each level the high half follows the low half without a gap, rows this far apart: only what can be non-zero
@@ -24,7 +24,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// Where the detail of a level lies.
+    /// Returns the place of a level's detail.
     pub(super) fn place(self, pyramid: &Pyramid, level: usize) -> DetailPlace {
         match self {
             Self::Compact(pitch) => {

@@ -12,7 +12,7 @@ use super::short::{Short, TOUCHED, end_row, short_length};
 use super::simd::multiversion;
 use super::vector::{Element, Isa, Vector};
 
-/// How the columns of a half are laid out in the parts of vectors.
+/// Layout of a half's columns in the parts of vectors.
 struct Parts {
     /// Columns of each part, the last one's perhaps beyond the end.
     columns: usize,

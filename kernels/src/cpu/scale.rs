@@ -24,7 +24,7 @@ pub struct Scaler {
     bands: Vec<Band>,
 }
 
-/// How one size becomes the other.
+/// Conversion from one size to the other.
 #[derive(Debug)]
 enum Way {
     Copy,
@@ -219,7 +219,7 @@ fn narrow(low: &[u32], high: &[u32], columns: &[Covered], out: &mut [u32]) {
     }
 }
 
-/// Where the middle of `at` of `to` lies among `from`: the first neighbour, and the weight of the second.
+/// Returns the neighbours in `from` of the middle of `at` of `to`: the first one, and the weight of the second.
 fn neighbours(at: usize, from: usize, to: usize) -> (usize, u32) {
     let one = ONE as usize;
     let last = (from - 1) * one;
@@ -259,7 +259,7 @@ mod tests {
         f64::from(pixel.to_be_bytes()[number + 1])
     }
 
-    /// What the weight of each of `from` for `at` of `to` is.
+    /// Returns the weight of each of `from` for `at` of `to`.
     fn exact_weights(at: usize, from: usize, to: usize, averages: bool) -> Vec<f64> {
         let middle = (at as f64 + 0.5) * from as f64 / to as f64 - 0.5;
         let (begin, end) = ((at * from) as f64 / to as f64, ((at + 1) * from) as f64 / to as f64);

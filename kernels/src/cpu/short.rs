@@ -28,14 +28,14 @@ pub(super) fn short_length(length: usize) -> usize {
     if length <= SHORT { length } else { 2 * END + length % 2 }
 }
 
-/// Where sample `at` of the short row lies in the row of `length` that it stands for.
+/// Returns the place of sample `at` of the short row in the row of `length` that it stands for.
 #[inline(always)]
 pub(super) fn end_row(at: usize, length: usize) -> usize {
     let short = short_length(length);
     if 2 * at < short { at } else { length - short + at }
 }
 
-/// Whether sample `at` of the short row is also one of the long row.
+/// Returns true if sample `at` of the short row is also one of the long row.
 #[inline(always)]
 pub(super) fn is_end(at: usize, length: usize) -> bool {
     let short = short_length(length);

@@ -11,7 +11,7 @@ pub(super) enum Simd {
     /// AVX2, FMA, BMI and LZCNT.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// What every processor of the target has.
+    /// Instructions that every processor of the target has.
     Baseline,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn truncated<const LEAST: i32, const MOST: i32>(value: f32) -> i32 {
 
 #[cfg(test)]
 thread_local! {
-    /// What [`Simd::force`] asks for.
+    /// Instruction set that [`Simd::force`] asks for.
     static FORCED: std::cell::Cell<Option<Simd>> = const { std::cell::Cell::new(None) };
 }
 

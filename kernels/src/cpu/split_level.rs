@@ -12,7 +12,7 @@ use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::vector::Element;
 use super::window::{self, PAIRS, Scratch, Window, source};
 
-/// What a task writes: consecutive rows of the low band and of the detail beside and below it.
+/// Output of a task: consecutive rows of the low band and of the detail beside and below it.
 struct Written<'a, T> {
     low: &'a mut [T],
     low_pitch: usize,

@@ -14,9 +14,9 @@ pub(super) const QUADS: usize = BLOCK_SIDE / 2;
 pub(super) struct TilePlace {
     /// Channel index.
     pub(super) channel: usize,
-    /// What decides the block's code.
+    /// Shape, which decides the block's code.
     pub(super) shape: Shape,
-    /// How many indices coarser than the frame's its step is.
+    /// Excess of its step index over the frame's.
     pub(super) coarser: u8,
     at: Position,
 }

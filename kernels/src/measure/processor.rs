@@ -94,7 +94,7 @@ impl<T: Sample + Into<f64>> Measure for OnProcessor<T> {
     }
 }
 
-/// How long `run` took, and the sum of the result.
+/// Returns the duration of `run`, and the sum of the result.
 fn timed<T: Sample + Into<f64>>(
     result: &mut Values,
     run: impl FnOnce(&mut Values) -> Result<(), TransformError>,

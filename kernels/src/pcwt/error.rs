@@ -5,7 +5,7 @@ pub(crate) const MAX_LENGTH: u8 = 20;
 /// Most bit planes that can be left out: what is left still fits an i32 when it is decoded.
 pub const QMIN_MAX: u8 = 10;
 
-/// Why a frame of the profile `pcwt` cannot be made or read.
+/// Errors of making or reading a frame of the profile `pcwt`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PcwtError {
@@ -44,7 +44,7 @@ pub enum PcwtError {
         channel: usize,
         /// The first such group of the channel, from 0.
         group: usize,
-        /// How many groups the channel has.
+        /// Number of groups of the channel.
         of: usize,
     },
 }

@@ -19,7 +19,7 @@ pub(crate) struct CodedChannel {
 pub(crate) struct ReceivedChannel<'a> {
     /// The largest length of all, at most [`MAX_LENGTH`].
     pub(crate) peak: u8,
-    /// Where each group's bytes end.
+    /// End of each group's bytes.
     pub(crate) ends: Vec<u32>,
     /// The groups' bytes one after another.
     pub(crate) data: &'a [u8],

@@ -11,7 +11,7 @@ use crate::{
     Values, cpu, open_transform,
 };
 
-/// What codes the coefficients.
+/// Coder of the coefficients.
 #[derive(Clone, Copy, Debug)]
 enum TreeCoder {
     Reference,

@@ -1,7 +1,7 @@
 //! The profile `pcwt`: whole pictures by maximum lengths over the coefficient trees of the CDF 5/3 (J. Ao, 2014), lossless or
 //! without the last bit planes.
 //!
-//! What is coded is in `kernels/README.md`, what it looks like in `kernels/BITSTREAM.md`. Every back end makes the same bytes
+//! The method is in `kernels/README.md`, the bytes are in `kernels/BITSTREAM.md`. Every back end makes the same bytes
 //! and the same samples.
 
 pub(crate) mod error;
@@ -26,7 +26,7 @@ pub trait PcwtEncoder: Send {
     /// left out: with 0 every sample comes back as it was.
     fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError>;
 
-    /// What computes.
+    /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
 }
 
@@ -36,11 +36,11 @@ pub trait PcwtDecoder: Send {
     /// `bytes` is something that no encoder makes, and then `out` holds anything.
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError>;
 
-    /// What computes.
+    /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
 }
 
-/// How the bits of a group's elements are joined (Ao 2014, section 3.5.1 and its future work).
+/// Ways of joining the bits of a group's elements (Ao 2014, section 3.5.1 and its future work).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// One work-item writes all elements of a group, one after another.

@@ -1,4 +1,4 @@
-//! Where the elements of the coefficient trees and their groups lie: pure integers.
+//! Places of the elements of the coefficient trees and of their groups: pure integers.
 //!
 //! An *element* (Ao 2014, section 3.4.1) is 2 x 2 coefficients of a band with their maximum length. Element (x, y) of a band
 //! is the child of element (x / 2, y / 2) of the band of the same orientation one level coarser. A *group* is up to
@@ -62,7 +62,7 @@ impl Group {
     }
 }
 
-/// What lies at one level of the decomposition.
+/// Elements at one level of the decomposition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) bands: Range<usize>,
@@ -102,7 +102,7 @@ impl Tree {
         tree
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub(crate) fn elements(&self) -> usize {
         self.levels.last().map_or(0, |level| level.elements.end)
     }

@@ -46,7 +46,7 @@ impl<'a> BitReader<'a> {
         bit == 1
     }
 
-    /// Whether exactly the bytes were read that a writer of the bits read would have made.
+    /// Returns true if exactly the bytes were read that a writer of the bits read would have made.
     pub(crate) fn is_finished(&self) -> bool {
         let rest = self.bytes.last().map_or(0, |&last| last & (0xff_u32 >> ((self.count + 7) % 8 + 1)) as u8);
         self.count.div_ceil(8) == self.bytes.len() && rest == 0

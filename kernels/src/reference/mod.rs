@@ -141,7 +141,7 @@ impl BlockCoder for Blocks {
     }
 }
 
-/// Where the rows of a block lie in its square.
+/// Returns the places of a block's rows in its square.
 pub(crate) fn rows(block: &Block, side: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     let rect = block.rect;
     (rect.y..rect.y + rect.height).map(move |y| y * side + rect.x..y * side + rect.x + rect.width)

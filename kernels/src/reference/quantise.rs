@@ -6,8 +6,8 @@ use super::quad::Shape;
 
 /// Largest quantised magnitude: [`crate::tables::MAX_LENGTH`] bits.
 pub const MAX_MAGNITUDE: f32 = 16_777_215.0;
-/// Where a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are more
-/// frequent than large ones and because the encoder rounds some of those below 1 up.
+/// Value at which a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are
+/// more frequent than large ones and because the encoder rounds some of those below 1 up.
 pub const RECONSTRUCTION_OF_ONE: f32 = 0.3;
 /// The same of larger magnitudes.
 pub const RECONSTRUCTION: f32 = 0.48;

@@ -80,7 +80,7 @@ impl<'a> Decoder<'a> {
         symbol
     }
 
-    /// Where of 2^12 the next symbol lies.
+    /// Returns the slot of the next symbol, of 2^12.
     pub fn slot(&self) -> u32 {
         self.state & ((1 << PROBABILITY_BITS) - 1)
     }

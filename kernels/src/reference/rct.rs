@@ -12,7 +12,7 @@ use crate::{Picture, PictureError, PictureRef};
 
 /// A sample as it lies in memory.
 trait Stored: Copy {
-    /// What is taken from luma to centre it.
+    /// Value taken from luma to centre it.
     const MIDDLE: i32;
 
     fn value(self) -> i32;
@@ -75,7 +75,7 @@ fn from_planes<S: Stored>(picture: PictureRef<'_>, samples: &[S], chroma: Chroma
     chroma.channels().iter().map(plane).collect()
 }
 
-/// Whether [`planes`] can be made.
+/// Returns an error unless [`planes`] can be made.
 pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(), PictureError> {
     use PixelFormat::{Grey8, I420, I444, Nv12, Rgb8, YCbCr8, Yuyv};
     match (picture.format(), chroma, picture.depth()) {

@@ -1,4 +1,4 @@
-//! What samples and coefficients can be, and the arithmetic of lifting steps on them.
+//! Types of samples and coefficients, and the arithmetic of lifting steps on them.
 
 use std::fmt::Debug;
 
@@ -133,7 +133,7 @@ pub struct Rounded {
 }
 
 impl Rounded {
-    /// What a step makes of a pair before its sign.
+    /// Returns a step's value for a pair, before its sign.
     fn of(self, left: i32, right: i32) -> i32 {
         left.wrapping_add(right).wrapping_add(self.offset) >> self.shift
     }

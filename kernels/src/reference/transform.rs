@@ -21,7 +21,7 @@ pub struct ReferenceTransform {
     backend: BackendInfo,
 }
 
-/// What transforms the plane of each channel.
+/// Transforms of each channel's plane.
 #[derive(Debug)]
 enum Engines {
     F32(Vec<Box<dyn Engine<f32>>>),

@@ -15,7 +15,7 @@ use crate::opencl::transform_texts;
 /// More than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
-/// Why settings could not be kept.
+/// Errors of keeping settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotKept {
@@ -27,12 +27,12 @@ pub enum NotKept {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// What is in the file: the settings, and what they were measured with.
+/// Contents of the file: the settings, and the device they were measured with.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contents {
@@ -57,7 +57,7 @@ impl Contents {
         }
     }
 
-    /// What the settings hold for, with names.
+    /// Returns the names and values of what the settings hold for.
     fn identity(&self) -> [(&'static str, String); 5] {
         [
             ("device", self.device.clone()),

@@ -19,7 +19,7 @@ pub(crate) fn tuned_settings_wanted() -> bool {
     FROM_CACHE.load(Ordering::Relaxed)
 }
 
-/// Where a device's settings come from.
+/// Origin of a device's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Built in, since nobody asked for others.
@@ -37,11 +37,11 @@ pub struct SettingsInUse {
     pub device: DeviceInfo,
     /// Its settings.
     pub tuning: Tuning,
-    /// Where they come from.
+    /// Their origin.
     pub origin: Origin,
 }
 
-/// Why there are no cached settings to use.
+/// Reasons for which there are no cached settings to use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotUsed {
@@ -56,7 +56,7 @@ pub enum NotUsed {
     Refused {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the file.
         why: String,
     },
     /// The settings were measured with something else than what is here now.
@@ -64,7 +64,7 @@ pub enum NotUsed {
     Stale {
         /// The file.
         path: PathBuf,
-        /// What has changed: `driver`, for instance.
+        /// Name of the value that has changed: `driver`, for instance.
         what: &'static str,
         /// As the file has it.
         then: String,

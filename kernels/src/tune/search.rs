@@ -8,7 +8,7 @@ const WORTH: f64 = 0.97;
 /// The second round sees the first one's choices.
 const ROUNDS: usize = 2;
 
-/// What came of trying a candidate.
+/// Result of trying a candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// Its time in units of the default's.
@@ -19,7 +19,7 @@ pub(super) enum Verdict {
     NoTime,
 }
 
-/// What the search came to.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
     /// The best settings seen.
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) tried: usize,
     /// Candidates that the device does not run, or not with the same result.
     pub(super) unfit: usize,
-    /// Whether there was time for all of them.
+    /// True if there was time for all of them.
     pub(super) complete: bool,
 }
 

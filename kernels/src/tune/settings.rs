@@ -1,4 +1,5 @@
-//! What may differ from device to device without changing a bit of any result: work-group shapes and segment sizes.
+//! Settings that may differ from device to device without changing a bit of any result: work-group shapes and segment
+//! sizes.
 
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +123,7 @@ pub struct Setting {
     /// Its meaning, one sentence.
     pub about: &'static str,
     value: fn(&Tuning) -> String,
-    /// What is wrong with its value, if anything.
+    /// Returns the fault of its value, if any.
     problem: fn(&Tuning) -> Option<String>,
     candidates: fn(DeviceKind, &Tuning) -> Vec<Tuning>,
 }

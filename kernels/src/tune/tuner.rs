@@ -15,7 +15,7 @@ use super::settings::Tuning;
 use crate::opencl::{PassTimes, Trial, TrialDevice};
 use crate::{DeviceInfo, OpenError};
 
-/// How long the tuner takes at most, building the kernels included.
+/// Longest duration of the tuner, building the kernels included.
 pub const BUDGET: Duration = Duration::from_secs(9);
 /// Sizes in pixels that are tuned for unless others are asked for.
 pub const SIZES: [(u32, u32); 2] = [(1280, 720), (1920, 1080)];
@@ -47,7 +47,7 @@ pub struct Report {
     pub unfit: usize,
     /// True if there was time for all candidates.
     pub complete: bool,
-    /// How long it took.
+    /// Duration.
     pub elapsed: Duration,
 }
 
@@ -62,7 +62,7 @@ pub struct SizeTimes {
     pub after: PassTimes,
 }
 
-/// How far the tuner is.
+/// Progress of the tuner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
     /// Candidate of this round, from 1.
@@ -126,7 +126,7 @@ fn mean_ratio(times: &[SizeTimes]) -> f64 {
     times.iter().map(SizeTimes::ratio).sum::<f64>() / times.len().max(1) as f64
 }
 
-/// Whether there is time for one more candidate.
+/// Time left for further candidates.
 struct Clock {
     start: Instant,
     budget: Duration,
@@ -137,7 +137,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Whether a candidate, and after it the one that is chosen, can be timed.
+    /// Returns true if a candidate, and after it the one that is chosen, can be timed.
     fn has_time(&self, built: bool) -> bool {
         // A driver that keeps what it compiled may have had the first kernels ready, but not the next ones.
         let candidate = if built { self.running } else { self.building.max(self.budget / 3) };
@@ -186,7 +186,7 @@ impl Tuner {
 struct Yardstick {
     params: StreamParams,
     default: Trial,
-    /// What they give.
+    /// Coefficients that they give.
     result: Vec<Vec<f32>>,
 }
 

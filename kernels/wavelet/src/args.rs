@@ -76,7 +76,7 @@ pub(crate) enum Command {
     },
     /// Measure on this machine: medians over several runs after a warm-up
     Bench {
-        /// What to measure
+        /// Measurement to make
         kind: BenchKind,
         #[command(flatten)]
         bench: BenchArgs,
@@ -111,7 +111,7 @@ pub(crate) struct TransformArgs {
     /// Extension at the ends of rows and columns [default: symmetric]
     #[arg(long)]
     pub(crate) boundary: Option<BoundaryName>,
-    /// How the picture continues in its square [default: smooth]
+    /// Continuation of the picture in its square [default: smooth]
     #[arg(long)]
     pub(crate) padding: Option<PaddingName>,
     /// Order of the computation, of the same coefficients [default: the fastest]
@@ -122,7 +122,7 @@ pub(crate) struct TransformArgs {
     pub(crate) precision: Option<PrecisionName>,
 }
 
-/// Where it runs.
+/// Choice of the back end.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ComputeArgs {
     /// auto takes an OpenCL GPU, else the CPU
@@ -133,7 +133,7 @@ pub(crate) struct ComputeArgs {
     pub(crate) device: Option<String>,
 }
 
-/// How coefficients become bytes.
+/// Options of the coding.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CodingArgs {
     /// Coefficient code
@@ -144,7 +144,7 @@ pub(crate) struct CodingArgs {
     /// Chroma sampling [default: the Y4M's own; 420 for colour stills]
     #[arg(long)]
     pub(crate) chroma: Option<ChromaName>,
-    /// Where the error goes [default: psnr]
+    /// Distribution of the error over the bands [default: psnr]
     #[arg(long)]
     pub(crate) weights: Option<WeightsName>,
     #[command(flatten)]
@@ -203,7 +203,7 @@ pub(crate) struct RateArgs {
     pub(crate) qmin: Option<u8>,
 }
 
-/// Where the error goes.
+/// Distribution of the error over the bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WeightsName {
     /// Evenly: the least squared error
@@ -212,7 +212,7 @@ pub(crate) enum WeightsName {
     Visual,
 }
 
-/// How to measure.
+/// Options of a measurement.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchArgs {
     /// hd (852x480 to 7680x4320), square (256x256 to 8192x8192) or WxH, separated by commas [default: square for

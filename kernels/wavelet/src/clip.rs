@@ -18,7 +18,7 @@ use crate::io::{Kind, Output, PICTURES, Reader, Writer};
 use crate::options::{self, Rate};
 use crate::{pcwt, picture};
 
-/// What the container adds to each frame's [`common::wire::run::coded_size`]: its length.
+/// Bytes that the container adds to each frame's [`common::wire::run::coded_size`]: its length.
 const FRAME_LENGTH_BYTES: usize = 4;
 
 /// Codes every picture of `input` into the file `output`.

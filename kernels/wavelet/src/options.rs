@@ -21,7 +21,7 @@ use crate::args::{
     RateArgs, TransformArgs, WaveletName, WeightsName,
 };
 
-/// How large a coded frame may be, or how finely it is quantised.
+/// Limit of a coded frame's size, or of its quantisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rate {
     /// Bits per luma pixel of the whole file.
@@ -175,7 +175,7 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     }
 }
 
-/// How frames are predicted, if they are.
+/// Returns the prediction of frames, if any.
 pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<PredictionSettings>> {
     let PredictionArgs { prediction, reference_age, effort } = *args;
     if prediction == PredictionName::Off {
@@ -201,7 +201,7 @@ pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<Pre
     Ok(Some(PredictionSettings { reference_age, effort }))
 }
 
-/// How many bits of every coefficient the profile pcwt leaves out.
+/// Returns the number of bits of every coefficient that the profile pcwt leaves out.
 pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
     let RateArgs { bpp, bytes_per_frame, quality, step, lossless: _, qmin } = args.rate;
     if bpp.is_some() || bytes_per_frame.is_some() || quality.is_some() || step.is_some() {

@@ -1,4 +1,4 @@
-//! What a file's pictures mean for a stream.
+//! Stream parameters of a file's pictures.
 
 use common::frame::{Chroma, PixelFormat};
 use common::params::{CodecParams, StreamParams};
@@ -25,7 +25,7 @@ pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecPara
     StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
 }
 
-/// What the decoded pictures of a stream are like.
+/// Returns the properties of a stream's decoded pictures.
 pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
     PictureInfo {
         size: params.size,

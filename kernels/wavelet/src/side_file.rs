@@ -1,4 +1,4 @@
-//! What an array of coefficients does not say itself: `OUT.npy.json` beside `OUT.npy`.
+//! The description of an array of coefficients that it does not contain itself: `OUT.npy.json` beside `OUT.npy`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy};
 use crate::side_file::SideFile;
 use crate::{options, picture};
 
-/// What is subtracted from every sample before the transform.
+/// Value subtracted from every sample before the transform.
 const OFFSET: u8 = 128;
 
 /// Transforms the (first) picture of `input` into the array `output`.

@@ -67,7 +67,7 @@ impl Element for i32 {
 ///
 /// All functions need a processor that has the instruction set which the vector is for.
 pub(super) trait Vector: Copy {
-    /// What a lane holds.
+    /// Type of a lane's value.
     type Element: Element;
     /// Number of lanes.
     const LANES: usize;

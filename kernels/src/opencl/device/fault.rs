@@ -1,4 +1,4 @@
-//! Where tests make OpenCL calls fail.
+//! Faults of OpenCL calls, for tests.
 
 #[cfg(not(test))]
 pub(crate) use off::check;

@@ -1,4 +1,4 @@
-//! Whether a device can run the kernels that were built for it.
+//! Checks that a device can run the kernels that were built for it.
 
 use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResult as Answer};
 

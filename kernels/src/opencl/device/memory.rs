@@ -1,4 +1,4 @@
-//! What the buffers of an encoder, decoder or transform take together, known before the first one is allocated.
+//! Total size of the buffers of an encoder, decoder or transform, known before the first one is allocated.
 
 use ocl::core::OclPrm;
 
@@ -85,7 +85,7 @@ pub(crate) mod tests {
         ALLOCATED_BYTES.set(ALLOCATED_BYTES.get() + bytes);
     }
 
-    /// What this thread has allocated since the last call.
+    /// Returns the bytes that this thread has allocated since the last call.
     pub(crate) fn take_allocated() -> u64 {
         ALLOCATED_BYTES.replace(0)
     }

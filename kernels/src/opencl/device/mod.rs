@@ -40,21 +40,21 @@ pub(crate) struct Device {
     pub(crate) info: DeviceInfo,
     /// Largest single buffer that the driver allows, bytes.
     max_allocation_bytes: u64,
-    /// Whether its memory is the host's.
+    /// True if its memory is the host's.
     pub(crate) shares_host_memory: bool,
     /// Most work-items in a group.
     pub(crate) max_group_size: usize,
     pub(crate) tuning: Tuning,
-    /// Whether several queues may run kernels at once. Not in PoCL before version 6, which looks a finished kernel up
-    /// by its text and group size alone: two sizes of grid in flight mix up their use counts, and an assertion ends
-    /// the process (`pocl_release_dlhandle_cache`). One kernel fills all cores there, so one queue loses nothing.
+    /// True if several queues may run kernels at once. Not in PoCL before version 6, which looks a finished kernel up
+    /// by its text and group size alone: two sizes of grid in flight mix up their use counts, and an assertion ends the
+    /// process (`pocl_release_dlhandle_cache`). One kernel fills all cores there, so one queue loses nothing.
     pub(crate) queues_overlap: bool,
-    /// Whether kernels may tell its second-level cache what to keep (`cl/transform/dwt_tile.cl`).
+    /// True if kernels may tell its second-level cache what to keep (`cl/transform/dwt_tile.cl`).
     pub(crate) has_cache_hints: bool,
     opened: Arc<Mutex<Opened>>,
 }
 
-/// What is made once for a device, whatever its settings.
+/// Handles made once for a device, whatever its settings.
 #[derive(Default)]
 struct Opened {
     context: Option<Arc<Handle<cl::Context>>>,
@@ -64,7 +64,7 @@ struct Opened {
     programs: Vec<(String, Program)>,
 }
 
-/// What computes, for `reason`.
+/// Returns the description of the back end, chosen for `reason`.
 pub(crate) fn backend(device: &Device, reason: String) -> BackendInfo {
     BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason }
 }
@@ -116,7 +116,7 @@ impl Device {
         }
     }
 
-    /// Whether it computes in f64.
+    /// Returns true if it computes in f64.
     pub(crate) fn has_doubles(&self) -> bool {
         let extensions = text(cl::get_device_info(self.id, cl::DeviceInfo::Extensions));
         extensions.split_whitespace().any(|extension| extension == "cl_khr_fp64")
@@ -161,7 +161,7 @@ impl Device {
     }
 }
 
-/// What tells a program from others.
+/// Returns the key that tells a program from others.
 fn key(sources: &[&str], options: &str) -> String {
     [&[options], sources].concat().join("\n")
 }

@@ -20,7 +20,7 @@ use crate::opencl::device::Result;
 /// Device memory, whatever it holds.
 pub(crate) type Mem = Arc<Handle<cl::Mem>>;
 
-/// What a queue notes of when commands ran.
+/// Commands of which a queue notes the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// Nothing.
@@ -75,8 +75,8 @@ impl Queue {
         Self::switched_by(&self.device, self.timing.clone())
     }
 
-    /// What is noted from here on, of this queue, its clones and those beside it. All that was queued has ended, and nobody
-    /// else uses any of them meanwhile.
+    /// Sets the commands noted from here on, of this queue, its clones and those beside it. All queued commands must
+    /// have ended, and nobody else may use any of them meanwhile.
     pub(crate) fn set_timing(&self, timing: Timing) {
         self.timing.store(timing as u8, Ordering::Relaxed);
     }
@@ -91,7 +91,7 @@ impl Queue {
         });
     }
 
-    /// Whether few kernels are noted, and stages are known by what comes before and after them.
+    /// Returns true if few kernels are noted, and stages are known by the commands before and after them.
     pub(crate) fn is_marked(&self) -> bool {
         self.timing.load(Ordering::Relaxed) == Timing::Markers as u8
     }
@@ -279,7 +279,7 @@ impl Queue {
         Ok(event.into())
     }
 
-    /// What is queued from here on runs after `events` of any queue of the device.
+    /// Makes later commands of the queue run after `events` of any queue of the device.
     pub(crate) fn wait_for(&self, events: &[Event]) -> Result<()> {
         let list = wait_list(events);
         fault::check("clEnqueueBarrierWithWaitList")?;
@@ -371,8 +371,8 @@ impl From<cl::Event> for Event {
 }
 
 impl Event {
-    /// When the command ran: start and end in nanoseconds of the device's clock; `None` if nobody noted that. Waits for its
-    /// end: that its queue has finished does not mean for every driver that the event knows.
+    /// Returns the start and end of the command, nanoseconds of the device's clock; `None` if nobody noted them. Waits
+    /// for its end, because with some drivers a finished queue does not mean a finished event.
     pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>> {
         wait(std::slice::from_ref(self))?;
         fault::check("clGetEventProfilingInfo")?;
@@ -435,7 +435,7 @@ pub(crate) struct Buffer<T> {
 }
 
 impl<T> Buffer<T> {
-    /// How many values it holds.
+    /// Returns the number of values it holds.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -1,4 +1,4 @@
-//! When the device did what: the commands of a frame with the device's own timestamps.
+//! Timeline of a frame: its commands with the device's own timestamps.
 
 use super::queue::Event;
 use crate::opencl::device::Result;
@@ -98,7 +98,7 @@ impl Sampling {
         Self { every: frames.max(1), frame: 0 }
     }
 
-    /// Whether the next frame is measured.
+    /// Returns true if the next frame is measured.
     pub(crate) fn next(&mut self) -> bool {
         // The second frame too: in the first one, drivers are still compiling.
         let measured = self.frame.is_multiple_of(self.every) || self.frame == 1;
@@ -107,7 +107,7 @@ impl Sampling {
     }
 }
 
-/// What is timed: a command, or what runs between the end of one and the start of another.
+/// A timed command, or the time between the end of one and the start of another.
 enum Timed {
     Command(Event),
     Between(Event, Event),

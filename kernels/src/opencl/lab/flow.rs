@@ -31,7 +31,7 @@ impl Flow {
     }
 }
 
-/// How a pipeline works.
+/// Settings of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineParams {
     /// Geometry and transform.

@@ -64,7 +64,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(Self { channels, backend: backend(&device, reason) })
     }
 
-    /// What [`Self::open`] allocates, and the plane of [`Measure::copies`].
+    /// Returns the memory that [`Self::open`] allocates, and the plane of [`Measure::copies`].
     fn memory(device: &Arc<Device>, params: &TransformParams) -> Result<Memory, OpenError> {
         let (queue, mut memory) = (Queue::new(device)?, Memory::default());
         for pyramid in params.pyramids() {

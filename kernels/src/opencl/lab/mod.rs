@@ -1,4 +1,4 @@
-//! What only measurements, the tuner and tests use.
+//! Code that only measurements, the tuner and tests use.
 
 pub(crate) mod flow;
 pub(crate) mod lane;

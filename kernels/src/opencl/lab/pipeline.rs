@@ -29,7 +29,7 @@ pub struct OpenClPipeline {
     device: String,
 }
 
-/// Why a pipeline cannot go on.
+/// Errors after which a pipeline cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
@@ -69,7 +69,7 @@ impl OpenClPipeline {
         Ok(Self { params, lanes, next: 0, pending: 0, device: device.info.name.clone() })
     }
 
-    /// What [`Self::open`] allocates.
+    /// Returns the memory that [`Self::open`] allocates.
     pub(crate) fn memory(device: &Device, params: &PipelineParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(&params.stream), Memory::default());
         for _ in 0..params.depth {

@@ -21,12 +21,12 @@ impl TrialDevice {
         Ok(Self(device::named(device)?.built_in().clone()))
     }
 
-    /// What it is.
+    /// Returns the description of the device.
     pub(crate) fn info(&self) -> &DeviceInfo {
         &self.0.info
     }
 
-    /// Whether the kernels for these settings have been built, so that trying them takes little time.
+    /// Returns true if the kernels for these settings have been built, so that trying them takes little time.
     pub(crate) fn is_built(&self, tuning: &Tuning, params: &StreamParams) -> bool {
         self.0.with_tuning(tuning.clone()).has_transform(params.codec.boundary)
     }
@@ -53,8 +53,8 @@ pub(crate) struct Trial {
     staging: Vec<Pinned<f32>>,
 }
 
-/// How long the transform of all channels of a frame takes on the device, from the start of its first command to the
-/// end of its last one.
+/// Durations of the transform of all channels of a frame on the device, from the start of its first command to the end
+/// of its last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassTimes {
     /// Planes to coefficients.

@@ -63,7 +63,7 @@ impl OpenClLosslessDecoder {
         Ok(Self { params: *params, layout, channels, decoders, writer, damaged: 0, times, backend })
     }
 
-    /// What [`Self::open`] allocates.
+    /// Returns the memory that [`Self::open`] allocates.
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
         let mut memory = Memory::default();
         plans.iter().for_each(|plan| plan.memory(&mut memory));

@@ -70,7 +70,7 @@ impl OpenClLosslessEncoder {
         })
     }
 
-    /// What [`Self::open`] allocates.
+    /// Returns the memory that [`Self::open`] allocates.
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
         let mut memory = Memory::default();
         plans.iter().for_each(|plan| plan.memory(&mut memory));

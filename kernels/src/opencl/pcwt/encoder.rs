@@ -104,7 +104,7 @@ struct TreeEncoder {
     /// Bytes of all groups.
     total: usize,
     running: Option<Event>,
-    /// What the kernels refer to besides; kept so that it lives as long as they do.
+    /// Buffer that the kernels refer to besides; kept so that it lives as long as they do.
     _slots: Buffer<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What the OpenCL encoder and decoder of the profile `pcwt` share: the program, and the channels' trees on the device.
+//! Shared parts of the OpenCL encoder and decoder of the profile `pcwt`: program, and the channels' trees on the device.
 
 pub(crate) mod decoder;
 pub(crate) mod encoder;
@@ -50,7 +50,8 @@ impl Channels {
         self.iter().map(|channel| &channel.plane).collect()
     }
 
-    /// What a frame came to. Nothing of a failed one still uses the staging memory when the next one fills it.
+    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory, which the next
+    /// frame fills.
     pub(crate) fn after<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
         if result.is_err() {
             self.settle();

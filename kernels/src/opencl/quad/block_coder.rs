@@ -23,7 +23,7 @@ use crate::rate::BlockCoder;
 /// Areas of a device that codes whole frames.
 const AREAS: usize = 3;
 
-/// How many areas a device has: one if it codes no more blocks than it must.
+/// Returns the number of areas of a device: one if it codes no more blocks than it must.
 pub(crate) fn areas(codes_whole_frames: bool) -> usize {
     if codes_whole_frames { AREAS } else { 1 }
 }
@@ -38,7 +38,7 @@ pub(crate) struct FrameCoder {
     /// Channel of each block of the frame, and its number there.
     owners: Vec<(usize, usize)>,
     blocks: usize,
-    /// Where there are several: the step at which each area holds the whole frame.
+    /// With several areas, the step at which each holds the whole frame.
     areas: Vec<Option<StepIndex>>,
     /// The ends of what [`Self::forward`] started.
     running: Vec<Event>,

@@ -16,11 +16,11 @@ pub(crate) struct ChannelDecoder {
     /// Start and length of each block here, and then the blocks, so that they travel together.
     bytes: Buffer<u8>,
     bytes_host: Pinned<u8>,
-    /// How many of them the frame has.
+    /// Number of them that the frame has.
     filled: usize,
     damaged: Buffer<u32>,
     damaged_host: Pinned<u32>,
-    /// What the kernel refers to besides; kept so that it lives as long as it does.
+    /// Table that the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
     _steps: Buffer<f32>,
 }
@@ -154,7 +154,7 @@ impl ChannelDecoder {
         set(&self.decode, FINE_BLOCKS_ARG, Arg::Int(fine_blocks))
     }
 
-    /// How many blocks were damaged, once the frame has been decoded.
+    /// Returns the number of damaged blocks, once the frame has been decoded.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged_host.values().iter().map(|&damaged| u64::from(damaged)).sum()
     }

@@ -11,8 +11,8 @@ use crate::opencl::device::queue::{Buffer, Queue};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::reference::quad::Shape;
 
-/// Where the blocks of one channel are coded: queue, kernels (`cl/quad/quad_encode.cl`, `cl/quad/quad_decode.cl`), and the square of
-/// coefficients.
+/// Device side of one channel's block coder: queue, kernels (`cl/quad/quad_encode.cl`, `cl/quad/quad_decode.cl`), and
+/// the square of coefficients.
 #[derive(Clone, Copy)]
 pub(crate) struct Square<'a> {
     pub(crate) queue: &'a Queue,
@@ -44,7 +44,7 @@ pub(crate) struct ChannelBlocks {
 const DESCRIPTION: usize = 9;
 
 impl ChannelBlocks {
-    /// How many blocks each channel has, and what [`Self::new`] allocates for them.
+    /// Returns the number of blocks of each channel, and the memory that [`Self::new`] allocates for them.
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, memory: &mut Memory) -> Vec<usize> {
         let of = |&channel: &Channel| layout.blocks().iter().filter(|block| block.channel == channel).count();
         let counts: Vec<_> = params.chroma.channels().iter().map(of).collect();

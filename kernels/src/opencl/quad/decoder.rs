@@ -85,7 +85,7 @@ impl OpenClDecoder {
         })
     }
 
-    /// What a decoder allocates before the first frame.
+    /// Returns the memory that a decoder allocates before the first frame.
     pub(crate) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, OpenError> {
         let mut memory = Memory::default();
         ChannelPipeline::memory(device, params, layout, &mut memory)?;

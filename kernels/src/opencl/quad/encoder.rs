@@ -59,7 +59,7 @@ impl OpenClEncoder {
         })
     }
 
-    /// What an encoder allocates before the first frame.
+    /// Returns the memory that an encoder allocates before the first frame.
     pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
@@ -136,7 +136,7 @@ impl Encoder for OpenClEncoder {
 /// Blocks that a processor codes at a time near the budget.
 const CHUNK: usize = 160;
 
-/// Whether it takes as long for some blocks as for many: graphics cards do.
+/// Returns true if it takes as long for some blocks as for many: graphics cards do.
 fn codes_whole_frames(device: &Device) -> bool {
     device.tuning.block_group_size > 1
 }

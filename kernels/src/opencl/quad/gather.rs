@@ -10,7 +10,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
 use crate::opencl::device::timeline::{Recorder, Stage};
 
-/// Where a block's bytes lie.
+/// Place of a block's bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct SlotPlace {
     pub(crate) channel: usize,

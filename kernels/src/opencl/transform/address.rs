@@ -14,7 +14,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem, Queue};
 use crate::transform::Filter;
 
-/// What the table of the reversible wavelet holds where there is no second lifting step.
+/// Entry of the reversible wavelet's table where there is no second lifting step.
 const FIRST: i32 = -2;
 /// Side of the square of outputs that a group makes.
 const TILE: usize = 32;
@@ -26,10 +26,10 @@ pub(crate) trait Tabled: OclPrm {
     /// Compiler options that say what it is.
     const DEFINES: &'static str;
 
-    /// What the table holds in place of the coordinate of an input that is 0.
+    /// Entry of the table in place of the coordinate of an input that is 0.
     const NOWHERE: i32;
 
-    /// What each output of one dimension is made of.
+    /// Returns the inputs of each output of one dimension.
     fn rows(filter: &Filter, boundary: Boundary, n: usize, direction: Direction) -> Vec<Vec<Term<Self>>>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Direction {
 /// An input with its weight.
 pub(crate) type Term<T> = (Input, T);
 
-/// Where an input is found.
+/// Place of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     At(usize),
@@ -196,7 +196,7 @@ impl Line {
         }
     }
 
-    /// Where input `index` is stored; `None` where it is zero.
+    /// Returns the coordinate at which input `index` is stored; `None` where it is zero.
     fn coordinate(&self, index: usize, direction: Direction) -> Option<usize> {
         let low = self.n.div_ceil(2);
         match direction {

@@ -25,7 +25,7 @@ pub(crate) struct ChannelPipeline {
     pub(crate) queue: Queue,
     pub(crate) program: Program,
     pub(crate) transform: ChannelTransform<f32>,
-    /// What the transform was made with.
+    /// Schemes that the transform was made with.
     pub(crate) schemes: Schemes<f32>,
     pub(crate) boundary: Boundary,
     pub(crate) width: usize,

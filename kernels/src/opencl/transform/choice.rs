@@ -127,12 +127,12 @@ impl<T> Schemes<T> {
         Ok(Self { scheme, lines, small: None, tail: None })
     }
 
-    /// What computes all of these levels, the last of a transform, at once.
+    /// Returns the kernels that compute all of these levels, the last of a transform, at once.
     pub(crate) fn tail(&self, sizes: &[LevelSize]) -> Option<&Tail> {
         self.tail.as_ref().filter(|tail| tail.takes(sizes))
     }
 
-    /// What computes a level of this size.
+    /// Returns the kernels that compute a level of this size.
     pub(crate) fn of(&self, size: &LevelSize) -> &dyn LevelKernels<T> {
         let fits = |(tiles, most): &&(Tiles, usize)| {
             size.w * size.h <= *most && <Tiles as LevelKernels<T>>::takes(tiles, size)

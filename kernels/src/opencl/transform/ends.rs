@@ -28,13 +28,13 @@ fn plane_program(device: &Device, options: &str) -> Result<Program> {
 
 /// From a picture's bytes to coefficients.
 pub(crate) struct First {
-    /// What makes a plane of the bytes, if the finest level does not read them itself.
+    /// Kernel that makes a plane of the bytes, if the finest level does not read them itself.
     plane: Option<Kernel>,
     /// The finest level, if one launch computes it.
     level: Option<RowsLaunch>,
 }
 
-/// How far a channel has come with the rows of its picture.
+/// Progress of a channel through the rows of its picture.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Rows of the plane.
@@ -122,14 +122,14 @@ impl First {
         Ok(())
     }
 
-    /// Whether the finest level reads the bytes itself.
+    /// Returns true if the finest level reads the bytes itself.
     #[cfg(test)]
     pub(crate) fn is_fused(&self) -> bool {
         self.plane.is_none()
     }
 }
 
-/// How many rows of groups find all that they read in the first `rows` rows of samples.
+/// Returns the number of rows of groups that find all that they read in the first `rows` rows of samples.
 fn groups_ready(first: &RowsLaunch, rows: usize, pipeline: &ChannelPipeline) -> usize {
     let [_, all] = first.launch.groups;
     if rows >= pipeline.height {

@@ -39,7 +39,7 @@ pub(crate) struct LevelSize {
     /// `h / 2` that the square has room for: squares from elsewhere may hold others.
     pub(crate) high_w: usize,
     pub(crate) high_h: usize,
-    /// Where the detail bands start in the square: so far to the right and so far down.
+    /// Start of the detail bands in the square: so far to the right and so far down.
     pub(crate) half_side: usize,
 }
 
@@ -72,8 +72,8 @@ impl LevelSize {
         }
     }
 
-    /// Whether rows or columns of odd length wrap around. Their seam lies between two low coefficients, and no extension of
-    /// the samples gives what wrapping in every lifting step gives.
+    /// Returns true if rows or columns of odd length wrap around. Their seam lies between two low coefficients, and no
+    /// extension of the samples gives what wrapping in every lifting step gives.
     pub(crate) fn is_odd_ring(&self, boundary: Boundary) -> bool {
         let odd = |n: usize| n > 1 && n % 2 == 1;
         boundary == Boundary::Periodic && (odd(self.w) || odd(self.h))
@@ -94,7 +94,7 @@ pub(crate) struct Level<'a, T> {
 }
 
 impl<T> Level<'_, T> {
-    /// What a kernel of one forward level takes: samples, their sizes, low band, detail bands.
+    /// Returns the arguments of a kernel of one forward level: samples, their sizes, low band, detail bands.
     pub(crate) fn forward_args(&self) -> Vec<Arg<'_>> {
         self.forward_args_from(&[self.fine.buffer.arg(), self.fine.pitch.into()])
     }
@@ -120,7 +120,7 @@ impl<T> Level<'_, T> {
         [samples, &rest].concat()
     }
 
-    /// What a kernel of one inverse level takes: low band, all the details that the square has room for, samples.
+    /// Returns the arguments of a kernel of one inverse level: low band, all details that fit in the square, samples.
     pub(crate) fn inverse_args(&self) -> Vec<Arg<'_>> {
         self.inverse_args_to(&[self.fine.buffer.arg(), self.fine.pitch.into()])
     }
@@ -156,7 +156,7 @@ pub(crate) struct RowsLaunch {
     pub(crate) launch: Launch,
     /// Rows of samples of which a row of groups makes coefficients.
     pub(crate) rows: usize,
-    /// How many rows beyond these it reads.
+    /// Number of rows beyond these that it reads.
     pub(crate) reach: usize,
 }
 
@@ -184,7 +184,7 @@ impl Launch {
 
 /// A scheme: how one level is computed.
 pub(crate) trait LevelKernels<T>: Send {
-    /// Whether it computes levels of this size; [`super::line::Lines`] computes those that are left.
+    /// Returns true if it computes levels of this size; [`super::line::Lines`] computes those that are left.
     fn takes(&self, _size: &LevelSize) -> bool {
         true
     }

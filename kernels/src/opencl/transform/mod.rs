@@ -55,7 +55,7 @@ fn pitch(width: usize) -> usize {
     if lines >= 256 && lines.is_multiple_of(256) { lines + 16 } else { lines }
 }
 
-/// How many values each buffer of a transform holds.
+/// Values in each buffer of a transform.
 struct Lengths {
     plane: usize,
     bands: usize,

@@ -26,10 +26,11 @@ pub(crate) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
 /// Length of a block of which nothing is known.
 pub(crate) const MISSING: u32 = u32::MAX;
 
-/// What the encoder needs of every context and symbol, of frequency f and start b, with M = 2^PROBABILITY_BITS:
-/// f, shift from bit 13 and bias from bit 17 on, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x + bias + q (M - f) with
-/// q = floor(x m / 2^32) >> shift. For f > 1, m = ceil(2^(31 + s) / f) and shift = s - 1 with s = ceil(log2 f), where q is
-/// x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1 and the bias makes up.
+/// Returns the encoder's table of every context and symbol, of frequency f and start b, with M = 2^PROBABILITY_BITS: f,
+/// shift from bit 13 and bias from bit 17 on, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x +
+/// bias + q (M - f) with q = floor(x m / 2^32) >> shift. For f > 1, m = ceil(2^(31 + s) / f) and shift = s - 1 with s =
+/// ceil(log2 f), where q is x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1
+/// and the bias makes up.
 pub(crate) fn encoder_table() -> Vec<u32> {
     let entry = |(&frequency, &start): (&u16, &u16)| {
         let (f, start) = (u64::from(frequency), u32::from(start));
@@ -45,8 +46,8 @@ pub(crate) fn encoder_table() -> Vec<u32> {
     tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
 }
 
-/// What the decoder needs of every context and symbol: frequency, symbol from bit 16 and start from bit 20 on. A symbol
-/// that would start behind the last slot, and so never occurs, starts at the last one with all bits set.
+/// Returns the decoder's table of every context and symbol: frequency, symbol from bit 16 and start from bit 20 on. A
+/// symbol that would start behind the last slot, and so never occurs, starts at the last one with all bits set.
 pub(crate) fn decoder_table() -> Vec<u32> {
     let entry = |(at, (&frequency, &start)): (usize, (&u16, &u16))| {
         let symbol = (at % tables::SYMBOLS) as u32;
@@ -59,7 +60,7 @@ pub(crate) fn decoder_table() -> Vec<u32> {
     symbols.enumerate().map(entry).collect()
 }
 
-/// What coding at each step needs: see `cl/quad/quad.cl`.
+/// Returns the values for coding at each step: see `cl/quad/quad.cl`.
 pub(crate) fn step_table(dropped: usize) -> Vec<f32> {
     let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
     quantisers.map(|q| q.without_levels(dropped)).flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()

@@ -1,4 +1,4 @@
-//! Where the samples of a channel lie in a picture, and how kernels read them (`cl/shared/source.cl`).
+//! Sources of a channel's samples in a picture, and kernels that read them (`cl/shared/source.cl`).
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::opencl::device::kernel::Arg;
 use crate::opencl::device::queue::Buffer;
 use crate::reference::colour::RGB_TO_YCBCR;
 
-/// How one channel gets its samples from a picture.
+/// Source of one channel's samples in a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     /// The channel whose queue uploads the bytes: its own, or the first one that needs them too.
     pub(crate) owner: usize,
     /// The bytes of the picture that are uploaded.
     pub(crate) bytes: Range<usize>,
-    /// How many rows they are: the picture's, or half as many.
+    /// Number of rows: the picture's, or half as many.
     pub(crate) rows: usize,
-    /// What makes samples of them.
+    /// Conversion of them to samples.
     pub(crate) convert: Convert,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Bytes {
     pub(crate) across: usize,
 }
 
-/// Where `channel` of a stream of `chroma` finds its samples in a picture.
+/// Returns the source of `channel` of a stream of `chroma` in a picture.
 pub(crate) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, channel: Channel) -> Source {
     let (pixels, half, c) = (size.pixels(), size.halved(), channel.index());
     let all = 0..format.bytes(size);
@@ -94,8 +94,8 @@ pub(crate) fn source(format: PixelFormat, size: FrameSize, chroma: Chroma, chann
 }
 
 impl Convert {
-    /// Whether a level reads these bytes rather than a plane made of them. It reads a sample more than once, so that it should be
-    /// one byte; and a processor's vectors take bytes that lie side by side.
+    /// Returns true if a level reads these bytes rather than a plane made of them. It reads a sample more than once, so
+    /// that it should be one byte; and a processor's vectors take bytes that lie side by side.
     pub(crate) fn suits_levels(self, kind: DeviceKind) -> bool {
         match self {
             Self::Samples { at: Bytes { step: 1, across: 0, .. }, down: 0 } => true,

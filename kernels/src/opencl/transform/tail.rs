@@ -17,7 +17,7 @@ pub(crate) const SOURCES: [&str; 5] = [
     include_str!("../../../cl/transform/idwt_tail.cl"),
 ];
 
-/// What finishes a transform of any wavelet in any element, from a small low band on.
+/// Last levels of a transform of any wavelet in any element, from a small low band on.
 pub(crate) struct Tail {
     program: Program,
     boundary: Boundary,
@@ -44,7 +44,7 @@ impl Tail {
         Ok(Self { program: device.build(&SOURCES, &options.concat())?, boundary, side, group_size })
     }
 
-    /// Whether it can take all of these levels, the finest of which comes first.
+    /// Returns true if it can take all of these levels, the finest of which comes first.
     pub(crate) fn takes(&self, sizes: &[LevelSize]) -> bool {
         // The inverse holds the whole corner of the square.
         let fits = |size: &LevelSize| size.w.max(size.h).max(2 * size.half_side) <= self.side;

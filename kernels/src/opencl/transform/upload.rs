@@ -27,7 +27,7 @@ const FORMATS: [PixelFormat; 7] = [
     PixelFormat::Grey8,
 ];
 
-/// Where the bytes of a picture are.
+/// Place of a picture's bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
     /// In [`Uploads::staging`] already.
@@ -43,7 +43,7 @@ pub(crate) struct Uploads {
     channels: Vec<ChannelUpload>,
     /// In how many horizontal stripes a picture travels.
     stripes: usize,
-    /// Where stripes travel, so that the kernels of one run beside the copy of the next.
+    /// Queue of the stripes, so that the kernels of one run beside the copy of the next.
     stripe_queue: Queue,
     /// Everything that may use the staging memory.
     queues: Vec<Queue>,
@@ -56,7 +56,7 @@ struct ChannelUpload {
     start: Option<(PixelFormat, Start)>,
 }
 
-/// How a channel starts with the pictures of a format.
+/// Start of a channel with the pictures of a format.
 struct Start {
     source: Source,
     first: First,

@@ -55,7 +55,7 @@ impl OpenClTransform {
         })
     }
 
-    /// What [`Self::open`] allocates.
+    /// Returns the memory that [`Self::open`] allocates.
     pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
         let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
         ChannelPipeline::memory(device, params, &layout, &mut memory)?;
@@ -100,7 +100,7 @@ impl OpenClTransform {
         Ok(squares)
     }
 
-    /// What the transform does not write is zero.
+    /// Sets the bands to zero, because the transform does not write all of them.
     fn clear_bands(&self) -> Result<()> {
         self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
     }
@@ -187,7 +187,7 @@ impl Transform for OpenClTransform {
     }
 }
 
-/// Whether this is the transform of some stream.
+/// Returns true if this is the transform of some stream.
 pub(crate) fn is_stream(params: &TransformParams) -> bool {
     let wavelet = (&params.filter, params.element) == (&Filter::Wavelet(Wavelet::Cdf97), Element::F32);
     wavelet && matches!(params.scheme, None | Some(Scheme::Slab))

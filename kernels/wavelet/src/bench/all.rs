@@ -11,7 +11,7 @@ use common::params::Levels;
 use super::{Table, measure, write};
 use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs, WaveletName};
 
-/// Where the files go unless another folder is named.
+/// Folder of the files unless another is named.
 const FOLDER: &str = "bench-results";
 /// Sizes and levels of Eskildsen et al. (2012), table 6.1: as often as those sizes can be halved without padding.
 const FEW_LEVELS: [(&str, u8); 5] =

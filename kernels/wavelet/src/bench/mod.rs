@@ -88,7 +88,7 @@ fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Re
     Ok(options::transform(args)?.params(size, chroma))
 }
 
-/// What is transformed and how, for the title of a plot.
+/// Returns the transform's description, for the title of a plot.
 fn describe(params: &TransformParams) -> String {
     let boundary = format!("{:?}", params.boundary).to_lowercase();
     format!("{} in {}, {boundary}", params.filter, params.element)

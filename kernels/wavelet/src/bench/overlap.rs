@@ -24,9 +24,9 @@ struct Case {
     flow: &'static str,
     order: String,
     pipelines: Vec<PipelineParams>,
-    /// Whether each pipeline's frame is submitted before the first one's is collected.
+    /// True if each pipeline's frame is submitted before the first one's is collected.
     together: bool,
-    /// Whether the picture lies in ordinary memory.
+    /// True if the picture lies in ordinary memory.
     pageable: bool,
 }
 

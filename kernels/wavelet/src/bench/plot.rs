@@ -40,14 +40,14 @@ const GRID: RGBColor = RGBColor(215, 215, 215);
 type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
 
-/// What a plot shows.
+/// Contents of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Figure {
     /// One line at the top.
     pub(crate) title: String,
     /// Quantity and unit of the vertical axis.
     pub(crate) quantity: &'static str,
-    /// Whether the vertical axis is logarithmic; it starts at 0 if not.
+    /// True if the vertical axis is logarithmic; it starts at 0 if not.
     pub(crate) logarithmic: bool,
     /// The lines.
     pub(crate) series: Vec<Series>,
@@ -149,7 +149,7 @@ impl Figure {
     }
 }
 
-/// How a line looks.
+/// Style of a line.
 struct Style {
     colour: RGBColor,
     dashed: bool,

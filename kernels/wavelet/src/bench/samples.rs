@@ -29,7 +29,7 @@ impl Samples {
         self.0.iter().sum::<Duration>() / self.runs().max(1)
     }
 
-    /// How many there are.
+    /// Returns the number of runs.
     pub(crate) fn runs(&self) -> u32 {
         self.0.len() as u32
     }
@@ -48,7 +48,7 @@ impl FromIterator<Duration> for Samples {
     }
 }
 
-/// How long a measurement goes on.
+/// Limit of a measurement's duration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
     /// Most runs, at least 1.

@@ -6,7 +6,7 @@ use common::units::FrameRate;
 
 use crate::io::PictureInfo;
 
-/// What [`i420`] makes.
+/// Returns the description of [`i420`]'s pictures.
 pub(crate) fn info(size: FrameSize) -> Result<PictureInfo> {
     let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
     Ok(PictureInfo {

@@ -17,7 +17,7 @@ use super::{Axes, Limit, Table, describe, gb_s, scene, transform_params, us};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
 use crate::options;
 
-/// What the device's copy is called among the schemes.
+/// Name of the device's copy among the schemes.
 const COPY: &str = "device copy";
 
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {

@@ -24,7 +24,7 @@ pub(crate) struct Axes {
     pub(crate) by: &'static [&'static str],
     /// Quantity and unit of the vertical axis.
     pub(crate) quantity: &'static str,
-    /// Whether the vertical axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub(crate) logarithmic: bool,
     /// For some names of lines another name, in whose colour the line is drawn, dashed.
     pub(crate) dashed: fn(&str) -> Option<String>,

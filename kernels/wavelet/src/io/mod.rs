@@ -15,13 +15,13 @@ mod rgb;
 mod still;
 mod y4m;
 
-/// What every picture of a file has in common.
+/// Properties that all pictures of a file share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
     pub(crate) depth: BitDepth,
-    /// What Y, Cb and Cr mean, or will mean after conversion from RGB.
+    /// Meaning of Y, Cb and Cr, now or after conversion from RGB.
     pub(crate) colour: ColourSpace,
     pub(crate) frame_rate: FrameRate,
 }
@@ -87,7 +87,7 @@ impl Reader {
         }
     }
 
-    /// What every picture has in common.
+    /// Returns the properties that all pictures share.
     pub(crate) fn info(&self) -> PictureInfo {
         match self {
             Self::Still(still) => still.info,
@@ -95,7 +95,7 @@ impl Reader {
         }
     }
 
-    /// Whether the file is a single picture by its kind.
+    /// Returns true if the file is a single picture by its kind.
     pub(crate) fn is_still(&self) -> bool {
         matches!(self, Self::Still(..))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Still {
     pub(crate) info: PictureInfo,
     /// Until it is taken.
     pub(crate) data: Option<Vec<u8>>,
-    /// Whether the file has samples of more bits, of which 8 are left.
+    /// True if the file has samples of more bits, of which 8 are left.
     pub(crate) is_rounded: bool,
 }
 
@@ -85,7 +85,7 @@ fn read_deep(path: &Path) -> Result<Option<Still>> {
     Ok(Some(Still { info: info(format, depth, size)?, data: Some(data), is_rounded: false }))
 }
 
-/// Whether a picture of `info` can become a file of `kind`.
+/// Returns an error unless a picture of `info` can become a file of `kind`.
 pub(crate) fn check(path: &Path, kind: Kind, info: &PictureInfo) -> Result<()> {
     let name = path.display();
     match (kind, info.depth, info.format) {

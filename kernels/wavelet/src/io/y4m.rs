@@ -36,7 +36,7 @@ impl Reader {
         Ok(Self { path: path.to_owned(), reader, info })
     }
 
-    /// What every frame has in common.
+    /// Returns the properties that all frames share.
     pub(crate) fn info(&self) -> PictureInfo {
         self.info
     }

@@ -34,7 +34,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// What a step reads, and what it does with it.
+/// Reads and operations of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Code {
     /// In the order of first use, each once.

@@ -10,7 +10,7 @@ use super::matrix::Component;
 use super::step::Step;
 use crate::wavelet::Element;
 
-/// How far a function reads beyond the quadruples that it is right for, in quadruples.
+/// Number of quadruples that a function reads beyond those that it is right for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reach {
     pub(super) left: usize,
@@ -105,7 +105,7 @@ impl Reach {
     }
 }
 
-/// What each slot of local memory holds: a component and its version, and whether the last step read it.
+/// Contents of each slot of local memory: a component and its version, and whether the last step read it.
 #[derive(Default)]
 struct Slots(Vec<Slot>);
 
@@ -151,7 +151,7 @@ impl Slots {
         stored
     }
 
-    /// Where the cell's component lies.
+    /// Returns the place of the cell's component.
     fn of(&self, cell: &Cell) -> usize {
         let holds = |slot: &Slot| slot.component == cell.component && slot.version == cell.version;
         self.0.iter().position(holds).unwrap_or(0)
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::wavelet::{Scheme, Wavelet};
 
-    /// What the text of a function does per quadruple.
+    /// Operations in the text of a function, per quadruple.
     #[derive(Debug, PartialEq, Eq)]
     struct Counts {
         barriers: usize,

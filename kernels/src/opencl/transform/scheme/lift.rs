@@ -21,12 +21,12 @@ pub(super) enum Axis {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Lift {
     pub(super) axis: Axis,
-    /// Whether it changes the odd samples (predict) or the even ones (update).
+    /// True if it changes the odd samples (predict), false for the even ones (update).
     pub(super) odd: bool,
     pub(super) weights: Weights,
 }
 
-/// What is added to a sample, given the sums of its pairs of neighbours, nearest pair first.
+/// Weights of the sums of a sample's pairs of neighbours, nearest pair first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Weights {
     /// `sum of c[k] pair[k]`, each as a fused multiply-add.
@@ -50,7 +50,7 @@ impl Lift {
         }
     }
 
-    /// Where the new values of `component` come from; none if it keeps its values.
+    /// Returns the component that the new values of `component` come from; none if it keeps its values.
     pub(super) fn source(&self, component: Component) -> Option<Component> {
         let bit = match self.axis {
             Axis::Rows => 1,
@@ -80,7 +80,7 @@ impl Weights {
         Self::Real(coefficients.iter().map(|c| if inverse { -c } else { *c }).collect())
     }
 
-    /// How many pairs of neighbours are read.
+    /// Returns the number of pairs of neighbours read.
     pub(super) fn pairs(&self) -> i32 {
         match self {
             // At most a few, as `Lifting` has them.

@@ -41,7 +41,7 @@ impl Matrix {
         self
     }
 
-    /// What the step adds to component `row`: the row of the matrix less the identity, without zeros.
+    /// Returns the terms that the step adds to component `row`: the row of the matrix less the identity, without zeros.
     pub(super) fn added(&self, row: Component) -> Vec<(Component, (i32, i32), f64)> {
         let entries = Component::ALL.into_iter().flat_map(|column| {
             let entry = &self.0[row.index()][column.index()];

@@ -7,7 +7,7 @@ use super::lift::{Axis, Direction, Lift};
 use super::matrix::{self, Matrix};
 use crate::wavelet::{Lifting, Scheme};
 
-/// What every quadruple does at once. Before a step that reads other quadruples there is a barrier.
+/// A step that every quadruple takes at once. Before a step that reads other quadruples there is a barrier.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
     /// Multiplies quadruples by a polyphase matrix.
