@@ -1,5 +1,4 @@
-//! Settings that may differ from device to device without changing a bit of any result: work-group shapes and segment
-//! sizes.
+//! Settings that may differ from device to device and change no result: work-group shapes and segment sizes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Shared parts of the OpenCL encoder and decoder of the profile `pcwt`: program, and the channels' trees on the device.
+//! Shared parts of the OpenCL encoder and decoder of the profile `pcwt`: the program, and the trees on the device.
 
 pub(crate) mod decoder;
 pub(crate) mod encoder;
@@ -50,8 +50,7 @@ impl Channels {
         self.iter().map(|channel| &channel.plane).collect()
     }
 
-    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory, which the next
-    /// frame fills.
+    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory any more.
     pub(crate) fn after<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
         if result.is_err() {
             self.settle();

@@ -26,11 +26,11 @@ pub(crate) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
 /// Length of a block of which nothing is known.
 pub(crate) const MISSING: u32 = u32::MAX;
 
-/// Returns the encoder's table of every context and symbol, of frequency f and start b, with M = 2^PROBABILITY_BITS: f,
+/// Returns the encoder's table of contexts and symbols, of frequency f and start b, with M = 2^PROBABILITY_BITS: f,
 /// shift from bit 13 and bias from bit 17 on, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x +
 /// bias + q (M - f) with q = floor(x m / 2^32) >> shift. For f > 1, m = ceil(2^(31 + s) / f) and shift = s - 1 with s =
-/// ceil(log2 f), where q is x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1
-/// and the bias makes up.
+/// ceil(log2 f), where q is x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1,
+/// which the bias corrects.
 pub(crate) fn encoder_table() -> Vec<u32> {
     let entry = |(&frequency, &start): (&u16, &u16)| {
         let (f, start) = (u64::from(frequency), u32::from(start));
