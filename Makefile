@@ -118,10 +118,10 @@ miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchai
 		wire:: container:: packetise:: y4m:: config::
 
 .PHONY: camera-check
-camera-check: ## stream from a kernel test camera in a virtual machine (downloads a kernel, takes minutes)
+camera-check: ## stream from a kernel test camera in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
 	@.ci/setup camera
 	cargo build --release --locked -p sender -p receiver --bins
-	sender/tests/camera-vm/run $(TARGET)
+	sender/tests/camera-vm/run $(TARGET) $(or $(CYCLES),4)
 
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")

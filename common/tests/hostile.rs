@@ -145,9 +145,10 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
         }
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
-        Kind::Again => Act::Say(match random.below(3) {
+        Kind::Again => Act::Say(match random.below(4) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: own },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
+            2 => ControlMessage::Source { stands: random.chance(0.5) },
             _ => ControlMessage::Ready,
         }),
         Kind::FarAhead => {

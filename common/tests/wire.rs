@@ -131,6 +131,7 @@ fn golden_control_messages() {
         (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 06"),
         (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 07 026e6f"),
         (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
+        (ControlMessage::Source { stands: true }, "02000000 09 01"),
     ] {
         let mut bytes = Vec::new();
         encode(&message, Role::Sender, &mut bytes);
@@ -155,7 +156,7 @@ fn golden_container_head() {
     let mut bytes = Vec::new();
     write_header(&params(), &mut bytes).unwrap();
     assert_eq!(hex(&bytes[..6]), "445545540200");
-    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 4));
+    assert_eq!((bytes.len(), PROTOCOL_VERSION), (31, 5));
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.

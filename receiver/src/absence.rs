@@ -51,6 +51,9 @@ impl Absence {
         let has_left = self.last.is_some_and(|last| link.goodbye >= last.stream);
         let time = |since| duration(now.since(since));
         Some(match self.last {
+            Some(last) if !has_left && link.source_stands && is_heard(link, now) => {
+                format!("No picture from {who} for {}: the camera there gives none", time(last.at))
+            }
             Some(last) if !has_left && now.since(last.at) < last.patience => return None,
             Some(last) if !has_left && is_heard(link, now) => {
                 format!(
@@ -201,6 +204,17 @@ mod tests {
         let wanted = "No picture from Clara for 4 s; the line works, so it is the camera or computer there";
         check(&absence, &streaming(5_000), 5_100, Some(wanted));
         assert_eq!(absence.state(&streaming(5_000), at(5_100)), CallState::Silent);
+    }
+
+    #[test]
+    fn what_the_sender_says_of_its_camera_is_shown_at_once() {
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(0));
+        absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
+        let stands = LinkSnapshot { source_stands: true, ..streaming(1_350) };
+        check(&absence, &stands, 1_360, Some("No picture from Clara for 0 s: the camera there gives none"));
+        let gone = LinkSnapshot { heard: at(1_350), ..LinkSnapshot::default() };
+        check(&absence, &gone, 4_000, Some("Clara has been missing for 3 s; waiting for a call"));
+        check(&absence, &streaming(1_400), 1_410, None);
     }
 
     #[test]

@@ -136,6 +136,13 @@ impl ReceiverLink {
         // The last one known stays for the final report.
         view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
         view.snapshot.streaming = self.session.is_streaming();
+        if view.snapshot.source_stands != self.session.source_stands() {
+            view.snapshot.source_stands = self.session.source_stands();
+            match view.snapshot.source_stands {
+                true => limited!(info, "the camera or computer there gives no pictures, says the sender"),
+                false => limited!(info, "the camera there gives pictures again"),
+            }
+        }
         view.snapshot.peer = self.peer;
         view.snapshot.heard = self.heard;
         view.snapshot.goodbye = self.goodbye;

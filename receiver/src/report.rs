@@ -23,6 +23,8 @@ pub struct LinkSnapshot {
     pub clock_offset_us: Option<i64>,
     /// True if a sender is streaming.
     pub streaming: bool,
+    /// True if the sender has said that its source stands still.
+    pub source_stands: bool,
     /// Who is connected.
     pub peer: Option<PublicKey>,
     /// When something came last.

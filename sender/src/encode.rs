@@ -93,6 +93,11 @@ impl Encode {
         }
     }
 
+    fn tell_source_stands(&self, stands: bool) {
+        self.gate.source_stands.store(stands, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
     fn pump(&mut self) -> Result<(), Failure> {
         let mut count = 0;
         let mut stall = Stall::new(self.info.frame_rate.interval());
@@ -104,6 +109,7 @@ impl Encode {
                 Taken::Timeout => {
                     if stall.on_nothing(self.gate.is_open(), clock::now()) {
                         limited!(warn, "the source gives no pictures; waiting for it");
+                        self.tell_source_stands(true);
                     }
                     continue;
                 }
@@ -111,6 +117,7 @@ impl Encode {
             };
             if let Some(stood) = stall.on_picture(clock::now()) {
                 limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
+                self.tell_source_stands(false);
             }
             if self.info.is_live && !self.gate.is_open() {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
-//! What the network thread tells the stages before it: whether pictures are wanted, and how large they may be.
+//! What the network thread and the stages before it tell each other: whether pictures are wanted, how large they may be,
+//! whether there are any.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use common::prediction::PredictionCounters;
@@ -26,6 +27,8 @@ pub(crate) struct Gate {
     /// For an encoder that predicts.
     told: Mutex<Vec<Told>>,
     prediction: Mutex<PredictionCounters>,
+    /// The source is wanted and gives no pictures.
+    pub(crate) source_stands: AtomicBool,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
@@ -43,6 +46,7 @@ impl Gate {
             budget_bytes: AtomicUsize::new(budget_bytes),
             told: Mutex::default(),
             prediction: Mutex::default(),
+            source_stands: AtomicBool::new(false),
             captured: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             unwanted: AtomicU64::new(0),

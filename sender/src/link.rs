@@ -248,7 +248,8 @@ impl Link for SenderLink {
     }
 
     fn on_wake(&mut self, _: Timestamp) {
-        // Whatever woke the loop is found when it polls for datagrams.
+        // A frame that is there is found when the loop polls for datagrams.
+        self.parts.session.set_source_stands(self.parts.gate.source_stands.load(Ordering::Relaxed));
     }
 
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {

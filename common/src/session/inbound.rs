@@ -40,6 +40,8 @@ pub(super) struct Inbound {
     ending: Option<Ending>,
     /// None: old frames are wanted, too.
     backlog: Option<Backlog>,
+    /// The sender has said that its source stands still.
+    pub(super) source_stands: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,7 @@ impl Inbound {
             ended: None,
             ending: None,
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
+            source_stands: false,
         }
     }
 

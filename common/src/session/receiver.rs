@@ -197,6 +197,12 @@ impl ReceiverSession {
                     self.clock.on_pong(ping_sent, received, sent, now);
                 }
             }
+            (Phase::Streaming, ControlMessage::Source { stands }) => {
+                if let Some(inbound) = &mut self.inbound {
+                    inbound.source_stands = stands;
+                }
+            }
+            (_, ControlMessage::Source { .. }) => self.violation("a source's state without a stream".to_owned())?,
             (_, ControlMessage::Ready | ControlMessage::Ping { .. }) => {
                 self.violation("a message that only receivers send".to_owned())?;
             }
@@ -222,6 +228,11 @@ impl ReceiverSession {
     /// Returns true if video may come.
     pub fn is_streaming(&self) -> bool {
         self.phase == Phase::Streaming
+    }
+
+    /// Returns true if the sender has said that its source stands still.
+    pub fn source_stands(&self) -> bool {
+        self.is_streaming() && self.inbound.as_ref().is_some_and(|inbound| inbound.source_stands)
     }
 
     /// Takes a datagram. Afterwards take the events.

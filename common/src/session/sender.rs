@@ -81,6 +81,8 @@ pub struct SenderSession {
     next_sequence: SequenceNumber,
     /// The last frame given in this connection.
     current: Option<CurrentFrame>,
+    /// True if the source gives no pictures.
+    source_stands: bool,
     pacer: Pacer,
     rate_max: Bitrate,
     /// While streaming.
@@ -129,6 +131,7 @@ impl SenderSession {
             next_frame: FrameId(0),
             next_sequence: SequenceNumber(0),
             current: None,
+            source_stands: false,
             pacer: Pacer::default(),
             rate_max,
             rate: None,
@@ -188,6 +191,9 @@ impl SenderSession {
                 self.budget.set_rate(rate.target());
                 self.rate = Some(rate);
                 self.events.push_back(SenderEvent::Streaming);
+                if self.source_stands {
+                    self.control.push(ControlMessage::Source { stands: true });
+                }
             }
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
                 if !self.pings.take(now) {
@@ -198,11 +204,19 @@ impl SenderSession {
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Ready) => self.violation("Ready where no stream was offered".to_owned())?,
             (_, ControlMessage::Ping { .. }) => self.violation("a ping before Hello".to_owned())?,
-            (_, ControlMessage::Welcome { .. } | ControlMessage::Pong { .. }) => {
+            (_, ControlMessage::Welcome { .. } | ControlMessage::Pong { .. } | ControlMessage::Source { .. }) => {
                 self.violation("a message that only senders send".to_owned())?;
             }
         }
         Ok(())
+    }
+
+    /// The source stands still, or gives pictures (again): the receiver is told of a change.
+    pub fn set_source_stands(&mut self, stands: bool) {
+        let is_new = std::mem::replace(&mut self.source_stands, stands) != stands;
+        if is_new && self.phase == Phase::Streaming {
+            self.control.push(ControlMessage::Source { stands });
+        }
     }
 
     /// Takes a datagram of the receiver.

@@ -68,6 +68,11 @@ pub enum ControlMessage {
         /// Time of sending this answer, sender's clock.
         sent: Timestamp,
     },
+    /// Sender to receiver while it streams: the source stands still, or gives pictures again.
+    Source {
+        /// True if it stands still.
+        stands: bool,
+    },
     /// Last message of either end.
     Bye {
         /// Why.
@@ -159,6 +164,7 @@ enum Wire {
     Stopping,
     Protocol { reason: String },
     ReplacedByNewer,
+    Source { stands: bool },
 }
 
 impl From<&ControlMessage> for Wire {
@@ -175,6 +181,7 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::Pong { id, ping_sent, received, sent } => {
                 Self::Pong { id: *id, ping_sent: ping_sent.as_us(), received: received.as_us(), sent: sent.as_us() }
             }
+            ControlMessage::Source { stands } => Self::Source { stands: *stands },
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -218,6 +225,7 @@ impl TryFrom<Wire> for ControlMessage {
             }
             Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
             Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
+            Wire::Source { stands } => Self::Source { stands },
         })
     }
 }

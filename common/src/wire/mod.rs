@@ -12,7 +12,7 @@ pub mod run;
 pub mod states;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 4;
+pub const PROTOCOL_VERSION: u16 = 5;
 
 /// Cost of a datagram below us, bytes: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
 /// 4 % of a full one. IPv6 takes 20 more.

@@ -1,0 +1,177 @@
+//! Who may say what when: Hello, Welcome, Ready, the source's state, Bye, and who is sent away.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use common::frame::{Chroma, ColourSpace, FrameSize};
+use common::params::{Boundary, CodecParams, Padding, StreamParams};
+use common::protection::Protection;
+use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::wire::PROTOCOL_VERSION;
+use common::wire::control::{ByeReason, ControlMessage, Role};
+
+const RATE: Bitrate = Bitrate::from_bps(4_000_000);
+
+const fn t(us: u64) -> Timestamp {
+    Timestamp::from_us(us)
+}
+
+fn params() -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(200, 120).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma: Chroma::C420,
+        colour: ColourSpace::JPEG,
+        codec: CodecParams::default(),
+    }
+}
+
+#[test]
+fn a_sender_without_an_answer_finishes_alone() {
+    let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+    sender.on_connected(t(0), 1_200);
+    sender.finish(t(0));
+    assert!(matches!(sender.poll_control(), Some(ControlMessage::Hello { .. })));
+    assert_eq!(sender.poll_control(), Some(ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }));
+    assert_eq!((sender.poll_event(), sender.poll_timeout()), (None, Some(t(1_000_000))));
+    sender.handle_timeout(t(1_000_000));
+    assert_eq!((sender.poll_event(), sender.poll_event()), (Some(SenderEvent::Finished), None));
+
+    let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+    sender.finish(t(0));
+    assert_eq!(sender.poll_event(), Some(SenderEvent::Finished));
+}
+
+#[test]
+fn the_wrong_peer_is_told_why() {
+    let said = |message: Option<ControlMessage>| match message {
+        Some(ControlMessage::Bye { reason: ByeReason::Protocol(text) }) => text,
+        other => panic!("{other:?}"),
+    };
+    for (version, role, sentence) in
+        [(PROTOCOL_VERSION, Role::Sender, "both ends are senders"), (PROTOCOL_VERSION - 1, Role::Receiver, "version")]
+    {
+        let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+        sender.on_connected(t(0), 1_200);
+        sender.poll_control();
+        assert!(sender.on_control(ControlMessage::Hello { version, role }, t(0)).is_err());
+        assert!(said(sender.poll_control()).contains(sentence));
+        assert_eq!((sender.poll_control(), sender.is_streaming()), (None, false));
+    }
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    receiver.on_connected(t(0));
+    receiver.poll_control();
+    assert!(receiver.on_control(ControlMessage::Ready, t(0)).is_err());
+    assert!(said(receiver.poll_control()).contains("before Hello"));
+    assert_eq!(receiver.on_control(ControlMessage::Ready, t(0)), Ok(()), "after a Bye nothing counts");
+}
+
+#[test]
+fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
+    let size = |width, height| FrameSize::new(width, height).unwrap();
+    let events = |params: StreamParams, size_max| {
+        let options = ReceiverOptions { size_max: Some(size_max), ..ReceiverOptions::default() };
+        let mut receiver = ReceiverSession::new(options);
+        receiver.on_connected(t(0));
+        receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }, t(0)).unwrap();
+        let welcome = ControlMessage::Welcome { params, start_frame: FrameId(0) };
+        (receiver.on_control(welcome, t(0)), receiver.poll_event())
+    };
+    // The stream's pictures are 200x120.
+    assert!(matches!(events(params(), size(120, 200)), (Ok(()), Some(ReceiverEvent::Start(_)))));
+    let refused = |params: StreamParams, size_max: FrameSize| {
+        let (verdict, event) = events(params, size_max);
+        let said = verdict.unwrap_err().to_string();
+        let names_both = said.contains(&params.size.to_string()) && said.contains(&size_max.to_string());
+        assert!(event.is_none() && names_both && !said.contains("broke the protocol"), "{said}");
+    };
+    refused(params(), size(200, 119));
+    let largest = size(3_840, 2_160);
+    let narrow = CodecParams { boundary: Boundary::Periodic, padding: Padding::Zero, ..CodecParams::default() };
+    for giant in [size(16_384, 1), size(1, 16_384), size(8_192, 1_000), size(16_384, 16_384)] {
+        for (chroma, codec) in [(Chroma::C444, narrow), (Chroma::C420, CodecParams::default())] {
+            refused(StreamParams { size: giant, chroma, codec, ..params() }, largest);
+        }
+    }
+    // What has the same square, or is narrower than it, is taken; a thousand of the largest a second are not.
+    let ultra_hd = StreamParams { size: size(2_160, 3_840), chroma: Chroma::C444, codec: narrow, ..params() };
+    assert!(events(ultra_hd, largest).0.is_ok());
+    assert!(events(StreamParams { size: size(4_096, 1), ..ultra_hd }, largest).0.is_ok());
+    refused(StreamParams { frame_rate: FrameRate::new(1_000, 1).unwrap(), ..ultra_hd }, largest);
+}
+
+#[test]
+fn a_second_welcome_breaks_the_protocol() {
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    receiver.on_connected(t(0));
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+    receiver.on_control(hello, t(0)).unwrap();
+    let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
+    receiver.on_control(welcome.clone(), t(0)).unwrap();
+    assert!(receiver.on_control(welcome.clone(), t(0)).unwrap_err().to_string().contains("second Welcome"));
+    let start = receiver.poll_event();
+    assert!(matches!(start, Some(ReceiverEvent::Start(_))) && receiver.poll_event().is_none());
+}
+
+#[test]
+fn a_receiver_that_pings_without_end_is_sent_away() {
+    let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+    sender.on_connected(t(0), 1_200);
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+    sender.on_control(hello, t(0)).unwrap();
+    let ping = ControlMessage::Ping { id: 0, sent: t(0) };
+    let answered = (0..1_000).take_while(|_| sender.on_control(ping.clone(), t(1_000)).is_ok()).count();
+    assert!((20..200).contains(&answered), "{answered}");
+    let said: Vec<_> = std::iter::from_fn(|| sender.poll_control()).collect();
+    assert!(said.len() <= answered + 3 && !sender.is_streaming());
+    let reason = said.last().unwrap();
+    assert!(matches!(reason, ControlMessage::Bye { reason: ByeReason::Protocol(text) } if text.contains("pings")));
+}
+
+#[test]
+fn a_source_that_stands_still_is_told_on_each_connection_and_only_during_a_stream() {
+    let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
+    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
+    sender.set_source_stands(true);
+    for _ in 0..2 {
+        sender.on_connected(t(0), 1_200);
+        receiver.on_connected(t(0));
+        assert!(!receiver.source_stands());
+        talk(&mut sender, &mut receiver);
+        receiver.ready();
+        talk(&mut sender, &mut receiver);
+        assert!(receiver.source_stands());
+        for stands in [false, false, true] {
+            sender.set_source_stands(stands);
+            talk(&mut sender, &mut receiver);
+            assert_eq!(receiver.source_stands(), stands);
+        }
+        sender.on_disconnected(t(0));
+        receiver.on_disconnected(t(0));
+        assert!(!receiver.source_stands());
+    }
+    sender.on_connected(t(0), 1_200);
+    receiver.on_connected(t(0));
+    let early = receiver.on_control(ControlMessage::Source { stands: true }, t(0));
+    assert!(early.is_err());
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+    sender.on_control(hello, t(0)).unwrap();
+    assert!(sender.on_control(ControlMessage::Source { stands: true }, t(0)).is_err(), "receivers have none");
+}
+
+/// Carries messages both ways until nobody says more.
+fn talk(sender: &mut SenderSession, receiver: &mut ReceiverSession) {
+    loop {
+        let mut said = 0;
+        while let Some(message) = sender.poll_control() {
+            receiver.on_control(message, t(0)).unwrap();
+            said += 1;
+        }
+        while let Some(message) = receiver.poll_control() {
+            sender.on_control(message, t(0)).unwrap();
+            said += 1;
+        }
+        if said == 0 {
+            return;
+        }
+    }
+}
