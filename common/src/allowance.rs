@@ -1,4 +1,4 @@
-//! How often something that a peer causes is done for it.
+//! Limit on the rate of an act that a peer causes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::units::Timestamp;
 pub(crate) struct Allowance {
     each: Duration,
     at_once: u32,
-    /// When all of them will be there again.
+    /// Time at which all of them will be there again.
     full_at: Timestamp,
 }
 

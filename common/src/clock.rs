@@ -1,4 +1,4 @@
-//! How far the peer's clock is from ours, from pings (as in NTP, RFC 5905 section 8).
+//! Offset of the peer's clock from ours, from pings (as in NTP, RFC 5905 section 8).
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -60,7 +60,7 @@ impl StepIndex {
 pub struct FrameHeader {
     /// Quantiser step of the first [`Self::fine_blocks`] blocks; the others use the next coarser step.
     pub step: StepIndex,
-    /// How many blocks, in coding order, use `step` itself.
+    /// Number of blocks, in coding order, that use `step` itself.
     pub fine_blocks: u32,
 }
 
@@ -102,7 +102,7 @@ impl CodedFrame {
         self.ends.len()
     }
 
-    /// Where block `index` lies in [`Self::data`].
+    /// Returns the place of block `index` in [`Self::data`].
     pub fn range(&self, index: usize) -> Range<usize> {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         start..self.ends[index] as usize
@@ -117,7 +117,7 @@ impl CodedFrame {
 /// A frame of a stream with prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PredictedFrame {
-    /// How many frames before this one its reference is; 0: it has none.
+    /// Distance to the reference frame, frames; 0: none.
     pub reference: u8,
     /// With a reference, the slices of vectors ([`crate::vectors::VectorLayout`]) come before the blocks. The header
     /// counts blocks only.
@@ -160,7 +160,7 @@ pub struct ReceivedFrame {
 enum Slot {
     Missing,
     Zero,
-    /// Where its bytes are: 32 bits hold the largest frame, and there are many slots.
+    /// Place of its bytes: 32 bits hold the largest frame, and there are many slots.
     Coded(Range<u32>),
 }
 
@@ -175,7 +175,7 @@ impl ReceivedFrame {
         self.slots.len()
     }
 
-    /// How many blocks are missing.
+    /// Returns the number of missing blocks.
     pub fn missing(&self) -> usize {
         self.missing
     }

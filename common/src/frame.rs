@@ -111,7 +111,7 @@ pub enum BitDepth {
 }
 
 impl BitDepth {
-    /// How many.
+    /// Returns the number of bits.
     pub const fn bits(self) -> u32 {
         match self {
             Self::Eight => 8,
@@ -133,7 +133,7 @@ impl BitDepth {
     }
 }
 
-/// How chroma is sampled in the coded stream.
+/// Sampling of chroma in the coded stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Chroma {
     /// Luma alone.

@@ -50,7 +50,7 @@ impl Gaps {
         &self.0
     }
 
-    /// Where the last one ends; 0 if there is none.
+    /// Returns the end of the last one; 0 if there is none.
     pub fn end(&self) -> usize {
         self.0.last().map_or(0, |range| range.end as usize)
     }

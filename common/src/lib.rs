@@ -1,4 +1,4 @@
-//! What both ends of Duet must agree on.
+//! Rules and data that both ends of Duet share.
 //!
 //! This crate is pure: it reads no clock, opens no socket or file, starts no thread and knows no device.
 //! Time is always an argument ([`units::Timestamp`]); bytes come in and go out through the two session

@@ -47,7 +47,7 @@ impl Page {
         self.sample(name, labels, 1.0);
     }
 
-    /// How the call stands: whether a peer is connected, and which state it is of all there are.
+    /// Writes the state of the call: whether a peer is connected, and which state it is of all there are.
     fn standing(&mut self, program: &str, Standing { unix_ms: _, state, connected }: &Standing) {
         let name = format!("duet_{program}_connected");
         self.gauge(&name, "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));

@@ -19,7 +19,7 @@ pub struct StreamParams {
     pub codec: CodecParams,
 }
 
-/// How planes become coefficients and coefficients become bytes.
+/// Parameters by which planes become coefficients and coefficients become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecParams {
     /// Coefficient code.
@@ -32,9 +32,9 @@ pub struct CodecParams {
     pub levels: Levels,
     /// Extension at the ends of each row and column.
     pub boundary: Boundary,
-    /// How the plane continues in its square.
+    /// Continuation of the plane in its square.
     pub padding: Padding,
-    /// How coarsely each band is quantised.
+    /// Quantisation of the bands.
     pub weights: Weights,
 }
 
@@ -106,7 +106,7 @@ pub enum Boundary {
     Zero,
 }
 
-/// How a plane continues to the right of and below itself in its square.
+/// Continuation of a plane to the right of and below itself in its square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
     /// Zeros (mid grey): the plane is an object in the corner of the square.

@@ -1,4 +1,4 @@
-//! Where every subband and every block of coefficients lives: pure integers.
+//! Places of all subbands and blocks of coefficients: pure integers.
 //!
 //! A plane of w x h is decomposed in a square of side N = 2^L in Mallat layout: the low band LL top left,
 //! HL (horizontal detail) to its right, LH below it, HH diagonally. The square is tiled by blocks of
@@ -49,7 +49,7 @@ pub struct Pyramid {
     padding: Padding,
 }
 
-/// How many samples to the left of sample 2n the analysis filters begin that make low and high coefficient n.
+/// Number of samples left of sample 2n at which the analysis filters of low and high coefficient n begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// Of the low-pass filter.
@@ -188,10 +188,10 @@ pub struct Block {
     pub level: usize,
     /// Band; `LL` for the root block and for blocks of a low band.
     pub orientation: Orientation,
-    /// Where it lies in the channel's square; width and height are at most [`BLOCK_SIDE`] and cut to the
-    /// coefficients that can be non-zero.
+    /// Place in the channel's square; width and height are at most [`BLOCK_SIDE`] and cut to the coefficients that can
+    /// be non-zero.
     pub rect: Rect,
-    /// How many step indices coarser than the frame's step it is quantised: see [`crate::weights`].
+    /// Excess of its step index over the frame's: see [`crate::weights`].
     pub coarser: u8,
 }
 
@@ -290,7 +290,7 @@ impl BlockLayout {
         })
     }
 
-    /// How many of the finest levels [`Self::without_finest`] has left out.
+    /// Returns the number of finest levels that [`Self::without_finest`] has left out.
     pub fn dropped_levels(&self) -> usize {
         self.dropped
     }
@@ -315,8 +315,8 @@ impl BlockLayout {
         &self.blocks
     }
 
-    /// How many leading blocks are coarse: the root blocks and the rest of the low bands. A missing coarse
-    /// block is replaced by the last frame's; a missing later block is zero.
+    /// Returns the number of leading blocks that are coarse: the root blocks and the rest of the low bands. A missing
+    /// coarse block is replaced by the last frame's; a missing later block is zero.
     pub fn coarse_blocks(&self) -> usize {
         self.coarse
     }

@@ -54,17 +54,17 @@ pub enum DatagramOutcome {
 pub struct AssembledFrame {
     /// Its number.
     pub id: FrameId,
-    /// How many frames before it its reference is; 0: it has none. With one, the slices of vectors come before the blocks.
+    /// Distance to the reference frame, frames; 0: none. With one, the slices of vectors come before the blocks.
     pub reference: u8,
     /// Its blocks.
     pub frame: ReceivedFrame,
-    /// When it was captured, sender's clock.
+    /// Time of capture, sender's clock.
     pub capture: Timestamp,
-    /// When the last datagram that brought something left, sender's clock.
+    /// Time of sending the last datagram that brought something, sender's clock.
     pub sent: Timestamp,
-    /// When the first datagram came.
+    /// Arrival of the first datagram.
     pub first_received: Timestamp,
-    /// When the last datagram that brought something came.
+    /// Arrival of the last datagram that brought something.
     pub last_received: Timestamp,
 }
 
@@ -233,7 +233,7 @@ impl Reassembler {
         Ok(DatagramOutcome::Accepted)
     }
 
-    /// Where the frame is held, or what becomes of the datagram: it is late if three newer ones are held.
+    /// Returns the frame's place, or the datagram's fate: it is late if three newer frames are held.
     fn find_or_open(&mut self, header: &MediaHeader, blocks: usize, now: Timestamp) -> Result<usize, DatagramOutcome> {
         let older = |assembly: &Assembly| header.frame.is_newer_than(assembly.frame.id);
         let mut at = self.held.iter().take_while(|assembly| older(assembly)).count();

@@ -158,7 +158,7 @@ impl Serialize for StageSummary {
 /// A peer that has been silent for longer is not there: a receiver pings twice a second, and a sender answers.
 pub const HEARD_MAX: Duration = Duration::from_millis(700);
 
-/// How a call stands.
+/// States of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallState {
@@ -188,12 +188,12 @@ impl CallState {
     }
 }
 
-/// When a line was written, and how the call stood then.
+/// Time of a line, and the call's state then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// Wall clock, milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
-    /// How the call stands.
+    /// State of the call.
     pub state: CallState,
     /// True if a peer is connected and has been heard of a moment ago.
     pub connected: bool,

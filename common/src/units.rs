@@ -137,7 +137,7 @@ impl FrameId {
         Self(self.0.wrapping_add(1))
     }
 
-    /// How many frames `self` is ahead of `other` (negative: behind), by the shorter way round.
+    /// Returns how many frames `self` is ahead of `other` (negative: behind), by the shorter way round.
     pub const fn ahead_of(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }
@@ -158,7 +158,7 @@ impl SequenceNumber {
         Self(self.0.wrapping_add(1))
     }
 
-    /// How many datagrams `self` is ahead of `other` (negative: behind), by the shorter way round.
+    /// Returns how many datagrams `self` is ahead of `other` (negative: behind), by the shorter way round.
     pub const fn ahead_of(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
     }

@@ -1,5 +1,5 @@
-//! Where the motion vectors of a predicted frame lie: blocks of 32 x 32 samples of luma, row by row, in slices of whole
-//! rows of blocks. A slice decodes with nothing but its own bytes.
+//! Layout of a predicted frame's motion vectors: blocks of 32 x 32 samples of luma, row by row, in slices of whole rows
+//! of blocks. A slice decodes with nothing but its own bytes.
 
 use std::ops::Range;
 

@@ -15,8 +15,9 @@ pub enum Weights {
 /// Samples of a degree of the field of view: 1080 lines seen from 3.2 times their height, one sample per arc minute.
 #[cfg(test)]
 const SAMPLES_PER_DEGREE: f64 = 60.0;
-/// How much finer luminance is seen than colour: gratings vanish at 34 and at 11 cycles per degree (Mullen 1985, "The
-/// contrast sensitivity of human colour vision to red-green and blue-yellow chromatic gratings", J. Physiol. 359).
+/// Ratio of the finest gratings seen in luminance to those in colour, which vanish at 34 and at 11 cycles per degree
+/// (Mullen 1985, "The contrast sensitivity of human colour vision to red-green and blue-yellow chromatic gratings", J.
+/// Physiol. 359).
 #[cfg(test)]
 const COLOUR_FREQUENCY: f64 = 34.0 / 11.0;
 /// The coarsest weight: 16 times the step.
@@ -29,7 +30,7 @@ const LUMA: [[u8; 2]; 2] = [[10, 21], [1, 4]];
 const COLOUR: [[u8; 2]; 4] = [[32, 32], [25, 32], [5, 13], [0, 1]];
 
 impl Weights {
-    /// How many step indices (eighths of an octave) coarser than the frame's a band is quantised.
+    /// Returns the excess of a band's step index (eighths of an octave) over the frame's.
     ///
     /// `octave` is its decomposition level counted from the picture's resolution: 1 for the finest of a plane of full
     /// size, 2 for the finest of one of half size. `colour` is true for colour differences.

@@ -90,7 +90,7 @@ impl Absence {
         }
     }
 
-    /// Who is there, was there last, or is awaited.
+    /// Returns the name of who is there, was there last, or is awaited.
     fn who(&self, link: &LinkSnapshot) -> String {
         let known = link.peer.or(self.last.and_then(|last| last.from));
         let all = self.peers.iter().filter(|peer| known.is_none_or(|key| key == peer.key));
@@ -105,7 +105,7 @@ impl Absence {
     }
 }
 
-/// Whether the other side has been heard of a moment ago.
+/// Returns true if the other side has been heard of a moment ago.
 fn is_heard(link: &LinkSnapshot, now: Timestamp) -> bool {
     link.peer.is_some() && now.since(link.heard) < HEARD_MAX
 }

@@ -12,10 +12,10 @@ use crate::sink::{self, SinkSpec};
 #[derive(Debug, Parser)]
 #[command(name = "receiver", version, after_help = sink::HELP)]
 pub struct Cli {
-    /// What to do
+    /// Command to run
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Where pictures go; may be repeated. See below
+    /// Destination of the pictures; may be repeated. See below
     #[arg(long, global = true, value_name = "SPEC")]
     pub sink: Vec<String>,
     /// Flags of both daemons.

@@ -55,7 +55,7 @@ pub enum Job {
 pub struct Opened {
     /// From [`Job::Open`].
     pub serial: u64,
-    /// Why this machine cannot decode the stream, if it cannot.
+    /// Reason for which this machine cannot decode the stream, if it cannot.
     pub refused: Option<String>,
 }
 
@@ -79,11 +79,11 @@ pub struct Decoded {
     pub id: FrameId,
     /// The picture.
     pub picture: Picture,
-    /// When it passed which point.
+    /// Times of the points it passed.
     pub passed: Passed,
 }
 
-/// When a frame passed the points between the stages; sender's times are on its own clock.
+/// Times at which a frame passed the points between the stages; sender's times are on its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// Captured, sender's clock.
@@ -96,9 +96,9 @@ pub struct Passed {
     pub released: Timestamp,
     /// Picture ready.
     pub decoded: Timestamp,
-    /// How much of the time from release to picture the inverse transform took.
+    /// Duration of the inverse transform, within the time from release to picture.
     pub inverse: Duration,
-    /// How long the network thread had not run when it should have, in all until then.
+    /// Total duration of stalls of the network thread until then.
     pub stalled: Duration,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
@@ -209,7 +209,7 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
 struct Wanted {
     choice: BackendChoice,
     device: Option<String>,
-    /// Why there is only the processor, once a device has not answered: its driver is not asked again.
+    /// Reason for which there is only the processor, once a device has not answered: its driver is not asked again.
     given_up: Option<String>,
 }
 
@@ -250,7 +250,7 @@ struct Open {
     slices: usize,
     engine: Engine,
     spare: Vec<Picture>,
-    /// What decoding took of late: an average in which the last frame counts an eighth.
+    /// Average duration of decoding, in which the last frame counts an eighth.
     took: Duration,
 }
 
@@ -318,7 +318,7 @@ impl Open {
         self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
     }
 
-    /// Whether two frames take longer than one comes after the other.
+    /// Returns true if two frames take longer than one comes after the other.
     fn is_slow(&self) -> bool {
         2 * self.took > self.stream.params.frame_rate.interval()
     }
@@ -413,7 +413,7 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Where the sinks give shown pictures back.
+/// Channel in which the sinks give shown pictures back.
 pub type Shown = Sender<Picture>;
 
 #[cfg(test)]
@@ -430,7 +430,7 @@ mod tests {
         Timestamp::from_us(10_000 * READ.replace(READ.get() + 1))
     }
 
-    /// How many of three frames that wait together are decoded, of a stream of so many frames a second.
+    /// Returns how many of three waiting frames to decode, of a stream of so many frames a second.
     fn decoded_of_three(frames_a_second: u32) -> u64 {
         let params = StreamParams {
             size: FrameSize::new(16, 16).unwrap(),

@@ -6,7 +6,7 @@
 //!                    slot of one: the newest wins
 //! ```
 //!
-//! When all sinks are files, frames queue up for a while before any is lost.
+//! With files as the only sinks, frames queue up for a while before any is lost.
 //!
 //! The window must live on the main thread, so the sinks do; a decoder and its device belong to one thread; the
 //! network thread never decodes.
@@ -83,7 +83,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
 }
 
-/// How to reach the loop that turns a receiver's link.
+/// Access to the loop that turns a receiver's link.
 pub struct Network {
     /// Wakes it.
     pub waker: Waker,

@@ -48,7 +48,7 @@ pub struct ReceiverLink {
     interval: Duration,
     action: Option<Action>,
     pulse: Pulse,
-    /// Who is connected, when something came last, and which stream has ended on purpose last.
+    /// The peer that is connected, the time of its last datagram, and the last stream that ended on purpose.
     peer: Option<PublicKey>,
     heard: Timestamp,
     goodbye: u64,

@@ -30,7 +30,7 @@ pub struct LinkView {
     pub last_frame: Option<FrameId>,
 }
 
-/// Why the main thread asks the network thread to end the connection.
+/// Reasons for which the main thread asks the network thread to end the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All frames that were asked for are shown: the sender ends too.

@@ -1,4 +1,4 @@
-//! What is known about the stream: the statistics file's lines and the window's line.
+//! Knowledge of the stream: the statistics file's lines and the window's line.
 
 use std::time::Duration;
 
@@ -25,15 +25,15 @@ pub struct LinkSnapshot {
     pub streaming: bool,
     /// True if the sender has said that its source stands still.
     pub source_stands: bool,
-    /// Who is connected.
+    /// The peer that is connected.
     pub peer: Option<PublicKey>,
-    /// When something came last.
+    /// Time of the last datagram.
     pub heard: Timestamp,
     /// Serial number of the last stream that has ended on purpose; 0: none has.
     pub goodbye: u64,
 }
 
-/// What a window can say about the stream.
+/// Figures of the stream that a window can show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// One line in plain words.
@@ -54,7 +54,7 @@ pub struct Presentation {
     /// Serial number of the stream that is shown, and the time between its frames.
     stream: u64,
     interval: Duration,
-    /// Whether a stream has begun of which no picture is shown yet.
+    /// True if a stream has begun of which no picture is shown yet.
     resumes: bool,
     /// Frames that outages have cost, beyond those whose numbers tell.
     lost_in_outages: u64,
@@ -74,7 +74,7 @@ struct LastShown {
     frames_lost: u64,
 }
 
-/// How long pictures were held up longer than those before them, at most: by the line, and by a computer of either end.
+/// Longest delay of pictures beyond those before them, by its cause: the line, or a computer of either end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
     line: Duration,
@@ -82,7 +82,7 @@ struct Held {
 }
 
 impl Held {
-    /// What held `passed`, shown at `presented`, longer than the picture before.
+    /// Returns the delay of `passed`, shown at `presented`, beyond the picture before, by its cause.
     fn between((before, shown): &(Passed, Timestamp), passed: &Passed, presented: Timestamp) -> Self {
         let longer = |now: Duration, then: Duration| now.saturating_sub(then);
         let stalled = passed.stalled.saturating_sub(before.stalled);

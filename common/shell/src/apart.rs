@@ -11,7 +11,7 @@ use std::time::Duration;
 /// True once a thread has been left behind.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
-/// How long to wait for an answer.
+/// Times to wait for an answer.
 ///
 /// The time is counted in slices: a process that was stopped, or that had no processor, finds one of them gone when it goes
 /// on, however long that took. Its device had no chance to answer.
@@ -48,7 +48,7 @@ impl Patience {
 
 const SLICE: Duration = Duration::from_millis(100);
 
-/// Why no answer comes.
+/// Reasons for which no answer comes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// The driver holds the thread.

@@ -26,7 +26,7 @@ pub struct CommonFlags {
     /// introduced, which is then called wherever it is; may be repeated
     #[arg(long, global = true, value_name = "KEY|NAME")]
     pub peer: Vec<String>,
-    /// What runs the transform: auto, opencl, cpu or reference
+    /// Back end of the transform: auto, opencl, cpu or reference
     #[arg(long, global = true, value_name = "NAME")]
     pub backend: Option<String>,
     /// Part of the OpenCL device's name

@@ -22,7 +22,7 @@ pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-/// How long it is until `when`; zero if it is past.
+/// Returns the time until `when`; zero if it is past.
 pub fn until(when: Timestamp) -> Duration {
     when.since(now())
 }

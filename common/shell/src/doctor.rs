@@ -13,7 +13,7 @@ use crate::identity::Identity;
 use crate::link::NOBODY;
 use crate::{cli, outlet, quic, reach};
 
-/// How a check came out.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -36,7 +36,7 @@ pub struct Check {
     pub detail: String,
     /// Advice, if there is any.
     pub advice: Option<String>,
-    /// What a run would end with.
+    /// Failure with which a run would end.
     #[serde(skip)]
     pub failure: Option<Failure>,
 }
@@ -109,8 +109,8 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
     opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// What stands between this machine and the outside. Never a failure: within the house, and from a forwarded port, calls
-/// work whatever it is.
+/// Checks the router between this machine and the outside. Never a failure: within the house, and from a forwarded
+/// port, calls work whatever it is.
 fn router(config: &SharedConfig) -> Check {
     let name = "router";
     match reach::outside(config) {

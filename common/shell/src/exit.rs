@@ -1,4 +1,4 @@
-//! How a daemon ends: an exit code and one sentence on standard error.
+//! Exit of a daemon: an exit code and one sentence on standard error.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use common::config::ConfigError;
 
 use crate::{apart, log};
 
-/// Why a daemon cannot go on, by exit code.
+/// Reasons for which a daemon cannot go on, by exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Flags, configuration or an input file: exit code 2.

@@ -20,7 +20,7 @@ use crate::tls;
 
 const FILE_NAME: &str = "identity.pem";
 
-/// Why an identity cannot be used. All end a daemon with exit code 4.
+/// Errors of an identity. All end a daemon with exit code 4.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// There is no file yet.
@@ -33,7 +33,7 @@ pub enum IdentityError {
         path: PathBuf,
         /// `read` or `written`.
         action: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// Others may read the private key.
@@ -44,7 +44,7 @@ pub enum IdentityError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the file.
         why: String,
     },
     /// No place for the file.
@@ -131,8 +131,8 @@ impl Identity {
         }
     }
 
-    /// Where the key is kept unless a flag or the configuration says otherwise: the directory of credentials, if
-    /// it holds one, or of state that systemd gives, else the user's state directory. Both daemons share it.
+    /// Returns the default path of the key: in the directory of credentials, if it holds one, or of state that systemd
+    /// gives, else in the user's state directory. Both daemons share it.
     pub fn default_path() -> Result<PathBuf, IdentityError> {
         let credential =
             directory("CREDENTIALS_DIRECTORY").map(|path| path.join(FILE_NAME)).filter(|path| path.exists());

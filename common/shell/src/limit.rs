@@ -34,7 +34,7 @@ macro_rules! limited {
     }};
 }
 
-/// How often messages of one kind may be written.
+/// Limit on the rate of messages of one kind.
 #[derive(Debug)]
 pub struct Limit(Mutex<State>);
 

@@ -19,7 +19,8 @@ use crate::tls::Protocol;
 
 /// Longest link test that is answered.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// When to look again whether the send buffer has room, and how often a running test looks whether a call has begun.
+/// Time after which to check again whether the send buffer has room, and interval at which a running test checks
+/// whether a call has begun.
 const LOOK: Duration = Duration::from_millis(1);
 /// Sizes the congestion window so that quinn's is never what limits a test.
 const WINDOW_RATE: Bitrate = Bitrate::from_bps(400_000_000);
@@ -146,7 +147,7 @@ async fn measure(probing: &Probing) -> Result<Measured, Failure> {
     }
 }
 
-/// Whether another datagram can be sent; `full` is set if not.
+/// Returns `Some` if another datagram can be sent; `full` is set if not.
 fn room(probing: &Probing, full: &mut bool) -> Option<()> {
     *full = !probing.has_room();
     (!*full).then_some(())

@@ -66,7 +66,7 @@ impl MetricsPage {
         Ok(Self { text, address })
     }
 
-    /// Where it is served.
+    /// Returns the address at which it is served.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -192,7 +192,7 @@ const BAD_REQUEST: &str = "400 Bad Request";
 const NOT_ALLOWED: &str = "405 Method Not Allowed";
 const NOT_THIS_HOST: &str = "421 Misdirected Request";
 
-/// What a caller asks for.
+/// A caller's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
     Page {
@@ -235,7 +235,7 @@ fn hosts(request: &[u8]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether `host`, with or without a port, is an address or this machine's own name for itself.
+/// Returns true if `host`, with or without a port, is an address or this machine's own name for itself.
 fn is_own(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,

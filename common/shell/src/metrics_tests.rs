@@ -22,7 +22,7 @@ fn call(page: &MetricsPage) -> TcpStream {
     stream
 }
 
-/// What the page says until it hangs up; nothing if the connection was reset.
+/// Returns the page's text until it hangs up; nothing if the connection was reset.
 fn rest(mut stream: TcpStream) -> String {
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {

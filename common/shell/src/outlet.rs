@@ -1,7 +1,7 @@
 //! A way out for lines that nobody has to wait for: a queue with a bound, and a thread that writes.
 //!
-//! Who reads a pipe may stop reading it, and a disk may stand still. A thread that has a picture to show must not stand still
-//! with them: lines that find no room are left out and counted, the oldest first.
+//! The reader of a pipe may stop reading, and a disk may stall. A thread that has a picture to show never waits: lines
+//! that find no room are left out and counted, the oldest first.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -37,7 +37,7 @@ struct Shared {
 struct State {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Whether the thread is writing a line.
+    /// True if the thread is writing a line.
     writing: bool,
     written: u64,
     left_out: u64,

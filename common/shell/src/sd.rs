@@ -1,4 +1,4 @@
-//! What the service manager is told: ready, alive, stopping. Does nothing outside systemd.
+//! Messages to the service manager: ready, alive, stopping. Does nothing outside systemd.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

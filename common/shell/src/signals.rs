@@ -17,14 +17,14 @@ use crate::exit::{self, Failure};
 /// Longest time from the request to stop to the end.
 pub const END_MAX: Duration = Duration::from_secs(10);
 
-/// Whether this process is a daemon, which ends with an exit code.
+/// True if this process is a daemon, which ends with an exit code.
 static SERVES: AtomicBool = AtomicBool::new(false);
-/// Whether somebody has begun to wait for requests.
+/// True if somebody has begun to wait for requests.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Whether the end has a limit.
+/// True if the end has a limit.
 static LIMITED: AtomicBool = AtomicBool::new(false);
 
-/// How often the daemon was asked to stop.
+/// Number of requests to stop.
 static REQUESTS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
 
 /// Takes both signals over, in this thread and all that it starts from now on: to be called before there are others. Until
@@ -80,7 +80,7 @@ fn take(signals: SigSet) {
     }
 }
 
-/// What waits for requests to stop that come from here on.
+/// Wait for requests to stop that come from here on.
 pub(crate) struct Requests(watch::Receiver<u64>);
 
 impl Requests {

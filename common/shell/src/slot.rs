@@ -173,7 +173,7 @@ impl<T> Slot<T> {
         self.lock().closed
     }
 
-    /// How many items were replaced before anyone took them.
+    /// Returns the number of items replaced before anyone took them.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }

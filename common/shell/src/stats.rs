@@ -1,4 +1,4 @@
-//! Where statistics go: a file of JSON lines, one object a second and a last one, and the metrics page.
+//! Destinations of statistics: a file of JSON lines, one object a second and a last one, and the metrics page.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +47,7 @@ pub struct StatsFile {
 struct Open {
     outlet: Outlet,
     path: PathBuf,
-    /// Whether the log has said that lines are left out.
+    /// True if the log has said that lines are left out.
     reported: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How much parity a group needs.
+//! Parity that a group needs.
 
 use crate::session::LossEstimate;
 
@@ -23,7 +23,7 @@ pub fn parity_shards(data: usize, loss: LossEstimate, hole_cost: f64, parity_max
     turn.start
 }
 
-/// How many of `data` consecutive datagrams with `parity` of parity are lost for good, on average.
+/// Returns the average number of `data` consecutive datagrams with `parity` of parity that are lost for good.
 ///
 /// Gilbert's model: a chain of two states, one that loses every datagram and one that loses none. It leaves the bad one
 /// with probability `r = 1 / burst_mean` and enters it with `q = share r / (1 - share)`, so that it loses `share` in

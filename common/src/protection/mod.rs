@@ -57,12 +57,12 @@ use crate::wire::media::{COMMON_HEADER_BYTES, Content, PARITY_HEADER_BYTES};
 pub const SHARDS_MAX: usize = 256;
 /// Bytes of a shard: more than any datagram on a common network.
 pub const SHARD_BYTES_MAX: usize = 4096;
-/// What a datagram must leave free so that the parity shards of its group fit into datagrams of the same size.
+/// Bytes that a datagram must leave free so that the parity shards of its group fit into datagrams of the same size.
 pub const PARITY_EXTRA_BYTES: usize = PARITY_HEADER_BYTES + SHARD_HEAD_BYTES + 1 - COMMON_HEADER_BYTES;
 
 const SHARD_HEAD_BYTES: usize = 3;
 
-/// Whether frames are protected.
+/// Protection of frames by parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
     /// By the loss seen, coarse datagrams always.

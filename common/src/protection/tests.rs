@@ -80,7 +80,7 @@ fn groups(protected: &Protected) -> Vec<(usize, usize)> {
     groups
 }
 
-/// Whether every block is there with its bytes.
+/// Returns true if every block is there with its bytes.
 fn is_intact(received: &ReceivedFrame, sent: &CodedFrame) -> bool {
     (0..sent.block_count()).all(|index| match received.block(index) {
         BlockState::Missing => false,

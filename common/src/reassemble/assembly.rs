@@ -65,7 +65,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What a datagram has brought.
+/// Contribution of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brought {
     /// All of it was there.
@@ -156,7 +156,7 @@ impl Assembly {
         self.add(Piece::check(&header, payload, self.frame.frame.block_count())?, bytes_max)
     }
 
-    /// Whether the piece brought something new.
+    /// Returns true if the piece brought something new.
     fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, PacketError> {
         match piece {
             Piece::Run { first, blocks } => {

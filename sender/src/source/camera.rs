@@ -28,7 +28,7 @@ pub struct CameraDescription {
     pub name: String,
     /// Its formats: name, size, frames a second.
     pub formats: Vec<(String, FrameSize, u32)>,
-    /// Why its formats are not known.
+    /// Reason for which its formats are not known.
     pub problem: Option<String>,
 }
 
@@ -214,7 +214,7 @@ fn choose(formats: &[CameraFormat], wanted: Option<FrameSize>, rate: f64) -> Opt
     best.map(|(.., format)| *format)
 }
 
-/// When the driver says that the picture was taken, if that is believable, on our clock.
+/// Returns the driver's time of the picture, if that is believable, on our clock.
 fn capture_time(picture: &Buffer) -> Timestamp {
     let now = clock::now();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok();

@@ -84,7 +84,7 @@ impl<R: Read> MjpegReader<R> {
     }
 }
 
-/// What [`scan`] found. Positions count from the start of the bytes given.
+/// Result of [`scan`]. Positions count from the start of the bytes given.
 #[derive(Debug, PartialEq, Eq)]
 enum Scan {
     /// A picture.

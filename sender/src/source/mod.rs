@@ -23,7 +23,7 @@ pub struct SourceFrame {
     pub format: PixelFormat,
     /// The samples.
     pub data: Vec<u8>,
-    /// When it was taken.
+    /// Time at which it was taken.
     pub capture: Timestamp,
 }
 
@@ -43,7 +43,7 @@ pub struct SourceInfo {
 
 /// Gives pictures one after another, on the thread that opened it.
 pub trait FrameSource {
-    /// What its pictures are like.
+    /// Returns the properties of its pictures.
     fn info(&self) -> SourceInfo;
 
     /// Waits for the next picture; `None` at the end. `buffer` is memory to use again.

@@ -11,7 +11,7 @@ use shell::exit::Failure;
 pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
                          y4m:PATH[:loop][:fps=N] (PATH may be -) or mjpeg:PATH[:loop][:fps=N] (fps=0: as fast as it goes)";
 
-/// Where pictures come from.
+/// Sources of pictures.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SourceSpec {
     /// A camera of this machine.
@@ -32,13 +32,13 @@ pub enum SourceSpec {
     },
     /// A file of pictures.
     File {
-        /// How it is laid out.
+        /// Layout of the pictures.
         layout: Layout,
         /// The file; `-` is standard input.
         path: PathBuf,
-        /// Whether it begins again at its end.
+        /// True if it begins again at its end.
         repeat: bool,
-        /// How fast it is played.
+        /// Speed at which it is played.
         pace: Pace,
     },
 }
@@ -52,7 +52,7 @@ pub enum Layout {
     Mjpeg,
 }
 
-/// How fast a file is played.
+/// Speeds at which a file is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
     /// At the rate it names, or the configured one.
