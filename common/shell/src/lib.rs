@@ -1,6 +1,5 @@
-//! Shared parts of both daemons: command line, identity, QUIC, the link's event loop, link tests, slots between
-//! threads, threads that drivers may hold, limits on log lines, statistics file, metrics page, signals, service
-//! manager.
+//! Shared parts of both daemons: command line, identity, QUIC, the link's event loop, link tests, slots of threads,
+//! threads that drivers may hold, limits on log lines, statistics file, metrics page, signals, service manager.
 
 #![deny(unsafe_code)]
 

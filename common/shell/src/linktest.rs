@@ -19,8 +19,7 @@ use crate::tls::Protocol;
 
 /// Longest link test that is answered.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// Time after which to check again whether the send buffer has room, and interval at which a running test checks
-/// whether a call has begun.
+/// Interval of checking whether the send buffer has room, and, in a running test, whether a call has begun.
 const LOOK: Duration = Duration::from_millis(1);
 /// Sizes the congestion window so that quinn's is never what limits a test.
 const WINDOW_RATE: Bitrate = Bitrate::from_bps(400_000_000);
