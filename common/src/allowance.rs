@@ -14,7 +14,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// All `at_once` are there at `now`; what is taken comes back one by one, `each` later.
+    /// Creates an allowance of `at_once` at `now`; what is taken comes back one by one, `each` later.
     pub(crate) fn new(at_once: u32, each: Duration, now: Timestamp) -> Self {
         Self { each, at_once, full_at: now }
     }

@@ -22,8 +22,8 @@ struct Sample {
 }
 
 impl ClockOffset {
-    /// A ping that left at `ping_sent` and whose answer came at `now` (own clock); the peer got it at `received`
-    /// and answered at `sent` (peer's clock). Impossible times are ignored.
+    /// Takes the answer, which came at `now`, to a ping that left at `ping_sent` (own clock); the peer got it at
+    /// `received` and answered at `sent` (peer's clock). Impossible times are ignored.
     pub fn on_pong(&mut self, ping_sent: Timestamp, received: Timestamp, sent: Timestamp, now: Timestamp) {
         let [t0, t1, t2, t3] = [ping_sent, received, sent, now].map(|time| i128::from(time.as_us()));
         let rtt_us = (t3 - t0) - (t2 - t1);
@@ -34,17 +34,17 @@ impl ClockOffset {
         }
     }
 
-    /// Peer's clock minus own, microseconds; none before the first answer.
+    /// Returns the peer's clock minus own, microseconds; none before the first answer.
     pub fn offset_us(&self) -> Option<i64> {
         self.best().map(|sample| sample.offset_us)
     }
 
-    /// Shortest round trip of the last pings.
+    /// Returns the shortest round trip of the last pings.
     pub fn rtt(&self) -> Option<Duration> {
         self.best().map(|sample| Duration::from_micros(sample.rtt_us))
     }
 
-    /// A point on the peer's clock as a point on ours; none before the first answer.
+    /// Converts a time on the peer's clock to ours; none before the first answer.
     pub fn to_own(&self, peer: Timestamp) -> Option<Timestamp> {
         let own = i128::from(peer.as_us()) - i128::from(self.offset_us()?);
         Some(Timestamp::from_us(own.clamp(0, i128::from(u64::MAX)) as u64))
@@ -59,7 +59,7 @@ impl ClockOffset {
 mod tests {
     use super::*;
 
-    /// A ping at `at` over ways of `there` and `back` to a peer whose clock is 1 s ahead and that thinks for 50 us.
+    /// Answers a ping at `at` over ways of `there` and `back` to a peer whose clock is 1 s ahead and that takes 50 us.
     fn ping(clock: &mut ClockOffset, at: u64, there: u64, back: u64) {
         let received = at + there + 1_000_000;
         let [sent, received, answered, now] =

@@ -19,36 +19,36 @@ impl StepIndex {
     /// The step 1: integers stay as they are.
     pub const ONE: Self = Self(32);
 
-    /// The step at `index`; `None` beyond [`Self::MAX`].
+    /// Returns the step at `index`; `None` beyond [`Self::MAX`].
     pub const fn new(index: u8) -> Option<Self> {
         if index > Self::MAX.0 { None } else { Some(Self(index)) }
     }
 
-    /// The index, 0 to 208.
+    /// Returns the index, 0 to 208.
     pub const fn index(self) -> u8 {
         self.0
     }
 
-    /// The next coarser step; the coarsest is its own.
+    /// Returns the next coarser step; the coarsest is its own.
     #[must_use]
     pub const fn coarser(self) -> Self {
         Self(if self.0 < Self::MAX.0 { self.0 + 1 } else { self.0 })
     }
 
-    /// The step `by` indices coarser, at most the coarsest.
+    /// Returns the step `by` indices coarser, at most the coarsest.
     #[must_use]
     pub const fn coarser_by(self, by: u8) -> Self {
         let index = self.0.saturating_add(by);
         if index > Self::MAX.0 { Self::MAX } else { Self(index) }
     }
 
-    /// The next finer step; the finest is its own.
+    /// Returns the next finer step; the finest is its own.
     #[must_use]
     pub const fn finer(self) -> Self {
         Self(self.0.saturating_sub(1))
     }
 
-    /// The quantiser step, in units of an 8-bit sample.
+    /// Returns the quantiser step, in units of an 8-bit sample.
     pub fn step(self) -> f32 {
         f32::from(8 + u16::from(self.0 % 8)) * 2f32.powi(i32::from(self.0 / 8) - 7)
     }
@@ -65,7 +65,7 @@ pub struct FrameHeader {
 }
 
 impl FrameHeader {
-    /// Quantiser step of block `index`.
+    /// Returns the quantiser step of block `index`.
     pub const fn step_of(&self, index: usize) -> StepIndex {
         if index < self.fine_blocks as usize { self.step } else { self.step.coarser() }
     }
@@ -83,7 +83,7 @@ pub struct CodedFrame {
 }
 
 impl CodedFrame {
-    /// A frame of the bytes of its blocks, in coding order.
+    /// Creates a frame from the bytes of its blocks, in coding order.
     pub fn from_blocks(header: FrameHeader, blocks: &[Vec<u8>]) -> Self {
         let mut frame = Self {
             header,
@@ -97,7 +97,7 @@ impl CodedFrame {
         frame
     }
 
-    /// Number of blocks, empty ones included.
+    /// Returns the number of blocks, empty ones included.
     pub fn block_count(&self) -> usize {
         self.ends.len()
     }
@@ -108,7 +108,7 @@ impl CodedFrame {
         start..self.ends[index] as usize
     }
 
-    /// The bytes of block `index`; empty if all its coefficients are zero.
+    /// Returns the bytes of block `index`; empty if all its coefficients are zero.
     pub fn block(&self, index: usize) -> &[u8] {
         &self.data[self.range(index)]
     }
@@ -125,7 +125,7 @@ pub struct PredictedFrame {
 }
 
 impl PredictedFrame {
-    /// A frame of slices of vectors and of blocks of what the prediction leaves.
+    /// Creates a frame of slices of vectors and of the blocks that prediction leaves.
     pub fn new(reference: u8, slices: &[Vec<u8>], blocks: &CodedFrame) -> Self {
         let mut frame = CodedFrame::from_blocks(blocks.header, slices);
         let vectors = frame.data.len() as u32;
@@ -165,12 +165,12 @@ enum Slot {
 }
 
 impl ReceivedFrame {
-    /// A frame of `blocks` blocks of which none has arrived.
+    /// Creates a frame of `blocks` blocks of which none has arrived.
     pub fn empty(header: FrameHeader, blocks: usize) -> Self {
         Self { header, slots: vec![Slot::Missing; blocks], data: Vec::new(), missing: blocks }
     }
 
-    /// Number of blocks, missing ones included.
+    /// Returns the number of blocks, missing ones included.
     pub fn block_count(&self) -> usize {
         self.slots.len()
     }

@@ -21,7 +21,7 @@ impl FrameSize {
     /// Largest width or height, pixels.
     pub const MAX_SIDE: u32 = 16_384;
 
-    /// A picture of `width` x `height` pixels.
+    /// Returns a picture's size of `width` x `height` pixels.
     pub const fn new(width: u32, height: u32) -> Result<Self, InvalidSize> {
         if width == 0 || height == 0 || width > Self::MAX_SIDE || height > Self::MAX_SIDE {
             return Err(InvalidSize { width, height });
@@ -29,27 +29,27 @@ impl FrameSize {
         Ok(Self { width, height })
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub const fn width(self) -> usize {
         self.width as usize
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub const fn height(self) -> usize {
         self.height as usize
     }
 
-    /// Number of pixels.
+    /// Returns the number of pixels.
     pub const fn pixels(self) -> usize {
         self.width() * self.height()
     }
 
-    /// Half the width and height, rounded up: the size of a 4:2:0 chroma plane.
+    /// Returns half the width and height, rounded up: the size of a 4:2:0 chroma plane.
     pub const fn halved(self) -> Self {
         Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
     }
 
-    /// Width and height halved `times` times, rounded up: the size of the low band after so many levels.
+    /// Returns the width and height halved `times` times, rounded up: the size of the low band after so many levels.
     pub const fn halved_times(self, times: usize) -> Self {
         let mut size = self;
         let mut left = times;
@@ -88,7 +88,7 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
-    /// Bytes of one picture of `size` in this format with samples of 8 bits.
+    /// Returns the bytes of one picture of `size` in this format with samples of 8 bits.
     pub const fn bytes(self, size: FrameSize) -> usize {
         let half = size.halved().pixels();
         match self {
@@ -119,7 +119,7 @@ impl BitDepth {
         }
     }
 
-    /// Bytes that a sample takes in memory.
+    /// Returns the bytes that a sample takes in memory.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Eight => 1,
@@ -127,7 +127,7 @@ impl BitDepth {
         }
     }
 
-    /// The largest sample.
+    /// Returns the largest sample.
     pub const fn max(self) -> u16 {
         (1 << self.bits()) - 1
     }
@@ -147,7 +147,7 @@ pub enum Chroma {
 }
 
 impl Chroma {
-    /// The colour channels of a stream, luma first.
+    /// Returns the colour channels of a stream, luma first.
     pub const fn channels(self) -> &'static [Channel] {
         match self {
             Self::Grey => &[Channel::Y],
@@ -155,7 +155,7 @@ impl Chroma {
         }
     }
 
-    /// Size of the plane of `channel` in a picture of `size`.
+    /// Returns the size of the plane of `channel` in a picture of `size`.
     pub const fn plane_size(self, size: FrameSize, channel: Channel) -> FrameSize {
         match (self, channel) {
             (Self::C420, Channel::Cb | Channel::Cr) => size.halved(),
@@ -163,7 +163,7 @@ impl Chroma {
         }
     }
 
-    /// The format of a decoded picture of this sampling: planes, except for RGB.
+    /// Returns the format of a decoded picture of this sampling: planes, except for RGB.
     pub const fn picture_format(self) -> PixelFormat {
         match self {
             Self::Grey => PixelFormat::Grey8,
@@ -186,7 +186,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// 0, 1 or 2: position among the planes.
+    /// Returns the position among the planes, 0 to 2.
     pub const fn index(self) -> usize {
         self as usize
     }

@@ -12,7 +12,7 @@ pub const GAPS_MAX: usize = 64;
 pub struct Gaps(Vec<Range<u32>>);
 
 impl Gaps {
-    /// The gaps of these ranges; `None` if one is empty, two touch or are out of order, or there are too many.
+    /// Creates the gaps of these ranges; `None` if one is empty, two touch or are out of order, or there are too many.
     pub fn new(ranges: Vec<Range<u32>>) -> Option<Self> {
         let rises = ranges.windows(2).all(|pair| pair[0].end < pair[1].start);
         let is_one = rises && ranges.len() <= GAPS_MAX && ranges.iter().all(|range| !range.is_empty());
@@ -45,7 +45,7 @@ impl Gaps {
         self.0.is_empty()
     }
 
-    /// The ranges, in rising order.
+    /// Returns the ranges, in rising order.
     pub fn ranges(&self) -> &[Range<u32>] {
         &self.0
     }

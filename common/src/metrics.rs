@@ -20,20 +20,20 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page of `metrics` alone.
+    /// Returns the page of `metrics` alone.
     pub fn of(metrics: &impl Metrics) -> String {
         let mut page = Self::default();
         metrics.write(&mut page);
         page.text
     }
 
-    /// A count that only grows.
+    /// Writes a count that only grows.
     fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.family(name, "counter", help);
         self.sample(name, &[], value as f64);
     }
 
-    /// A value that rises and falls; left out while it is not known.
+    /// Writes a value that rises and falls; left out while it is not known.
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
         self.family(name, "gauge", help);
         if let Some(value) = value {
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// The value 1 with what does not fit a number as labels.
+    /// Writes the value 1, with labels for what does not fit a number.
     fn info(&mut self, name: &str, help: &str, labels: &[(&str, &str)]) {
         self.family(name, "gauge", help);
         self.sample(name, labels, 1.0);
@@ -66,7 +66,7 @@ impl Page {
         }
     }
 
-    /// A summary's samples: quantiles, sum and number, from which a mean over any time follows.
+    /// Writes a summary's samples: quantiles, sum and number, from which a mean over any time follows.
     fn quantiles(&mut self, name: &str, labels: &[(&str, &str)], percentiles: Percentiles) {
         let Percentiles { p50, p95, p99, count, sum } = percentiles;
         for (quantile, us) in [("0.5", p50), ("0.95", p95), ("0.99", p99)] {

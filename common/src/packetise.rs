@@ -110,7 +110,7 @@ mod tests {
     use crate::coded::{FrameHeader, StepIndex};
     use crate::wire::run::Run;
 
-    /// A frame whose block `i` has `lens[i]` bytes, all different from their neighbours.
+    /// Returns a frame whose block `i` has `lens[i]` bytes, all different from their neighbours.
     fn frame(lens: &[usize]) -> CodedFrame {
         let mut frame =
             CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 1 }, ends: vec![], data: vec![] };
@@ -121,7 +121,7 @@ mod tests {
         frame
     }
 
-    /// Block indices and lengths found in the datagrams, fragments as (index, part length).
+    /// Returns the block indices and lengths found in the datagrams, fragments as (index, part length).
     fn contents(packets: &[Packet], max: usize) -> Vec<Vec<(usize, usize)>> {
         let content = |packet: &Packet| {
             assert!(packet.bytes() <= max, "{} > {max}", packet.bytes());

@@ -66,7 +66,7 @@ impl Reach {
 }
 
 impl Pyramid {
-    /// Geometry for a plane of `plane` under `codec`.
+    /// Returns the geometry for a plane of `plane` under `codec`.
     pub fn new(plane: FrameSize, codec: &CodecParams) -> Self {
         let reach = match codec.wavelet {
             Wavelet::Cdf97 => Reach::CDF97,
@@ -75,8 +75,8 @@ impl Pyramid {
         Self::with_reach(plane, codec.levels, codec.boundary, codec.padding, Some(reach))
     }
 
-    /// Geometry for a plane of `plane` under filters that are symmetric about 2n and 2n + 1 and reach that far; `None`
-    /// stands for any other filters, of which nothing is assumed.
+    /// Returns the geometry for a plane of `plane` under filters that are symmetric about 2n and 2n + 1 and reach that
+    /// far; `None` stands for any other filters, of which nothing is assumed.
     pub fn with_reach(
         plane: FrameSize,
         levels: Levels,
@@ -103,22 +103,22 @@ impl Pyramid {
         Self { plane, side, extents, detail_extents, padding }
     }
 
-    /// Size of the plane.
+    /// Returns the size of the plane.
     pub fn plane(&self) -> FrameSize {
         self.plane
     }
 
-    /// Side N of the square, a power of two.
+    /// Returns side N of the square, a power of two.
     pub fn side(&self) -> usize {
         self.side
     }
 
-    /// Number of levels.
+    /// Returns the number of levels.
     pub fn levels(&self) -> usize {
         self.extents.len() - 1
     }
 
-    /// Length of the rows and columns that level `level` (1 = finest) transforms, as (width, height).
+    /// Returns the length of the rows and columns that level `level` (1 = finest) transforms, as (width, height).
     ///
     /// With smooth padding these are the ends at which the boundary extension applies; with zero padding
     /// the boundary is that of the square.
@@ -129,7 +129,7 @@ impl Pyramid {
         }
     }
 
-    /// Geometry of the low band after the `dropped` finest levels, at most [`Self::levels`], as if it were the plane.
+    /// Returns the geometry of the low band after the `dropped` finest levels, at most all, as if it were the plane.
     fn without_finest(&self, dropped: usize) -> Self {
         let plane = self.plane.halved_times(dropped);
         let mut extents = self.extents[dropped..].to_vec();
@@ -139,8 +139,8 @@ impl Pyramid {
         Self { plane, side: self.side >> dropped, extents, detail_extents, padding: self.padding }
     }
 
-    /// The part of a subband that can be non-zero. `level` is 1 (finest) to [`Self::levels`]; LL exists only
-    /// at the last level (at level 0 of a plane that is not decomposed at all it is the plane).
+    /// Returns the part of a subband that can be non-zero. `level` is 1 (finest) to [`Self::levels`]; LL exists only at
+    /// the last level (at level 0 of a plane that is not decomposed at all it is the plane).
     pub fn band(&self, level: usize, orientation: Orientation) -> Rect {
         let half = self.side >> level;
         let (low_w, low_h) = self.extents[level];
@@ -218,12 +218,12 @@ pub struct TooManyLevels {
 }
 
 impl BlockLayout {
-    /// Layout of the frames of a stream.
+    /// Returns the layout of the frames of a stream.
     pub fn new(params: &StreamParams) -> Self {
         Self::for_planes(params.size, params.chroma, &params.codec)
     }
 
-    /// Layout for pictures of `size` and `chroma` under `codec`.
+    /// Returns the layout for pictures of `size` and `chroma` under `codec`.
     pub fn for_planes(size: FrameSize, chroma: Chroma, codec: &CodecParams) -> Self {
         let channels = chroma.channels();
         let pyramids: Vec<_> = channels.iter().map(|&c| Pyramid::new(chroma.plane_size(size, c), codec)).collect();
@@ -295,22 +295,22 @@ impl BlockLayout {
         self.dropped
     }
 
-    /// Number of blocks of a whole frame, of which [`Self::blocks`] are the first.
+    /// Returns the number of blocks of a whole frame, of which [`Self::blocks`] are the first.
     pub fn frame_blocks(&self) -> usize {
         self.frame_blocks
     }
 
-    /// Size of the picture that the blocks make.
+    /// Returns the size of the picture that the blocks make.
     pub fn picture_size(&self) -> FrameSize {
         self.size
     }
 
-    /// Geometry of each channel, in channel order.
+    /// Returns the geometry of each channel, in channel order.
     pub fn pyramids(&self) -> &[Pyramid] {
         &self.pyramids
     }
 
-    /// All blocks in coding order.
+    /// Returns all blocks in coding order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -321,8 +321,8 @@ impl BlockLayout {
         self.coarse
     }
 
-    /// Index of the first block of the finest bands, those of the highest frequencies of all; if there are no detail
-    /// bands, the number of blocks.
+    /// Returns the index of the first block of the finest bands, those of the highest frequencies of all; if there are
+    /// no detail bands, the number of blocks.
     pub fn finest_start(&self) -> usize {
         self.finest
     }

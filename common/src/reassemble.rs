@@ -116,7 +116,7 @@ pub struct Recovered {
 }
 
 impl Reassembler {
-    /// A reassembler for a stream whose first frame is `start_frame`.
+    /// Creates a reassembler for a stream whose first frame is `start_frame`.
     pub fn new(params: &StreamParams, start_frame: FrameId, now: Timestamp) -> Self {
         prepare();
         let before = FrameId(start_frame.0.wrapping_sub(1));
@@ -152,12 +152,12 @@ impl Reassembler {
         self.take(header, payload, now).unwrap_or_else(DatagramOutcome::Malformed)
     }
 
-    /// The next frame that is complete or was pushed out by newer ones; ids only rise.
+    /// Returns the next frame that is complete or was pushed out by newer ones; ids only rise.
     pub fn poll_frame(&mut self) -> Option<AssembledFrame> {
         self.ready.pop_front()
     }
 
-    /// The incomplete frames held, oldest first.
+    /// Returns the incomplete frames held, oldest first.
     pub fn pending(&self) -> impl Iterator<Item = &AssembledFrame> {
         self.held.iter().map(|assembly| &assembly.frame)
     }
@@ -170,7 +170,7 @@ impl Reassembler {
         Some(assembly.frame)
     }
 
-    /// The last frame released; before the first one, the number before the stream's first.
+    /// Returns the last frame released; before the first one, the number before the stream's first.
     pub fn last_released(&self) -> FrameId {
         self.released
     }
@@ -180,7 +180,7 @@ impl Reassembler {
         std::mem::take(&mut self.recovered)
     }
 
-    /// Bytes of blocks and parity held for frames that are not whole yet.
+    /// Returns the bytes of blocks and parity held for frames that are not whole yet.
     pub fn held_bytes(&self) -> usize {
         self.held.iter().map(|assembly| assembly.bytes() + assembly.shard_bytes()).sum()
     }

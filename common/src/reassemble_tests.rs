@@ -25,7 +25,7 @@ fn params() -> StreamParams {
     }
 }
 
-/// Four blocks: the root and three details.
+/// Returns four blocks: the root and three details.
 fn reassembler(start_frame: u32) -> Reassembler {
     let reassembler = Reassembler::new(&params(), FrameId(start_frame), t(0));
     assert_eq!(reassembler.blocks, 4);
@@ -36,7 +36,8 @@ fn t(us: u64) -> Timestamp {
     Timestamp::from_us(us)
 }
 
-/// Three datagrams: blocks 0 and 1, block 2 in one of two parts, the other part with block 3 after it would not fit.
+/// Returns three datagrams: blocks 0 and 1; one of two parts of block 2; the other part, after which block 3 has no
+/// room.
 fn datagrams(id: u32) -> Vec<Vec<u8>> {
     let lens = [20, 30, 120, 25];
     let mut frame = CodedFrame { header: STEPS, ends: vec![], data: vec![] };
@@ -68,7 +69,7 @@ fn part(frame: u32, block: u32, total: u16, offset: u16, bytes: &[u8]) -> Vec<u8
     datagram(frame, Content::Fragment { block, total, offset }, bytes)
 }
 
-/// Bytes held for frames in the making.
+/// Returns the bytes held for frames in the making.
 fn held_bytes(reassembler: &Reassembler) -> usize {
     reassembler.held.iter().map(Assembly::bytes).sum()
 }

@@ -44,7 +44,7 @@ impl Stage {
         Self::Present,
     ];
 
-    /// Its name in files, spans and tables.
+    /// Returns its name in files, spans and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Capture => "capture",
@@ -88,7 +88,7 @@ pub struct TimeHistogram {
 impl TimeHistogram {
     const MAX_US: u64 = 60_000_000;
 
-    /// No values yet.
+    /// Creates a store without values.
     #[expect(clippy::expect_used, reason = "constant bounds that the library accepts")]
     pub fn new() -> Self {
         let values = hdrhistogram::Histogram::new_with_bounds(1, Self::MAX_US, 3).expect("valid bounds");
@@ -103,18 +103,18 @@ impl TimeHistogram {
         self.sum_us = self.sum_us.saturating_add(us);
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.values.len()
     }
 
-    /// All zero if there are no values.
+    /// Returns the percentiles; all zero if there are no values.
     pub fn percentiles(&self) -> Percentiles {
         let at = |quantile| self.values.value_at_quantile(quantile);
         Percentiles { p50: at(0.50), p95: at(0.95), p99: at(0.99), count: self.count(), sum: self.sum_us }
     }
 
-    /// Largest value, microseconds; 0 if there are none.
+    /// Returns the largest value, microseconds; 0 if there are none.
     pub fn max_us(&self) -> u64 {
         self.values.max()
     }
@@ -177,7 +177,7 @@ impl CallState {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Waiting, Self::Connected, Self::Streaming, Self::Silent];
 
-    /// Its name in files.
+    /// Returns its name in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The timestamp `us` microseconds after the origin.
+    /// Returns the timestamp `us` microseconds after the origin.
     pub const fn from_us(us: u64) -> Self {
         Self(us)
     }
@@ -21,7 +21,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
@@ -43,7 +43,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// `numerator / denominator` frames a second; `None` if either is zero or the rate is above 1000.
+    /// Returns `numerator / denominator` frames a second; `None` if either is zero or the rate is above 1000.
     pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
         if numerator == 0 || denominator == 0 || numerator as u64 > 1000 * denominator as u64 {
             return None;
@@ -51,22 +51,22 @@ impl FrameRate {
         Some(Self { numerator, denominator })
     }
 
-    /// Numerator of the fraction.
+    /// Returns the numerator of the fraction.
     pub const fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// Denominator of the fraction.
+    /// Returns the denominator of the fraction.
     pub const fn denominator(self) -> u32 {
         self.denominator
     }
 
-    /// Time from one frame to the next.
+    /// Returns the time from one frame to the next.
     pub const fn interval(self) -> Duration {
         Duration::from_nanos(1_000_000_000 * self.denominator as u64 / self.numerator as u64)
     }
 
-    /// Frames a second, for display.
+    /// Returns frames a second, for display.
     pub fn as_f64(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
@@ -77,17 +77,17 @@ impl FrameRate {
 pub struct Bitrate(u64);
 
 impl Bitrate {
-    /// `bps` bits a second.
+    /// Returns a rate of `bps` bits a second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// Bits a second.
+    /// Returns bits a second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Whole bytes that one frame may take at this rate.
+    /// Returns the whole bytes that one frame may take at this rate.
     pub const fn bytes_per_frame(self, rate: FrameRate) -> usize {
         (self.0 as u128 * rate.denominator as u128 / (8 * rate.numerator as u128)) as usize
     }
@@ -132,7 +132,7 @@ impl fmt::Display for Bitrate {
 pub struct FrameId(pub u32);
 
 impl FrameId {
-    /// The frame after this one.
+    /// Returns the frame after this one.
     pub const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }
@@ -153,7 +153,7 @@ impl FrameId {
 pub struct SequenceNumber(pub u32);
 
 impl SequenceNumber {
-    /// The number after this one.
+    /// Returns the number after this one.
     pub const fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }

@@ -20,7 +20,7 @@ pub struct VectorLayout {
 }
 
 impl VectorLayout {
-    /// Of pictures of this size.
+    /// Returns the layout for pictures of this size.
     pub fn new(size: FrameSize) -> Self {
         let (columns, rows) = (size.width().div_ceil(VECTOR_BLOCK), size.height().div_ceil(VECTOR_BLOCK));
         Self { columns, rows, rows_per_slice: (SLICE_BLOCKS / columns).max(1) }
@@ -31,23 +31,23 @@ impl VectorLayout {
         self.columns
     }
 
-    /// Rows of blocks.
+    /// Returns the number of rows of blocks.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of slices.
+    /// Returns the number of slices.
     pub fn slices(&self) -> usize {
         self.rows.div_ceil(self.rows_per_slice)
     }
 
-    /// The rows of blocks of a slice.
+    /// Returns the rows of blocks of a slice.
     pub fn rows_of(&self, slice: usize) -> Range<usize> {
         let start = slice * self.rows_per_slice;
         start.min(self.rows)..(start + self.rows_per_slice).min(self.rows)
     }
 
-    /// The slice that a row of blocks belongs to.
+    /// Returns the slice that a row of blocks belongs to.
     pub fn slice_of(&self, row: usize) -> usize {
         row / self.rows_per_slice
     }

@@ -15,9 +15,8 @@ pub enum Weights {
 /// Samples of a degree of the field of view: 1080 lines seen from 3.2 times their height, one sample per arc minute.
 #[cfg(test)]
 const SAMPLES_PER_DEGREE: f64 = 60.0;
-/// Ratio of the finest gratings seen in luminance to those in colour, which vanish at 34 and at 11 cycles per degree
-/// (Mullen 1985, "The contrast sensitivity of human colour vision to red-green and blue-yellow chromatic gratings", J.
-/// Physiol. 359).
+/// Ratio of the finest gratings seen in luminance and colour, 34 and 11 cycles per degree (Mullen 1985, "The contrast
+/// sensitivity of human colour vision to red-green and blue-yellow chromatic gratings", J. Physiol. 359).
 #[cfg(test)]
 const COLOUR_FREQUENCY: f64 = 34.0 / 11.0;
 /// The coarsest weight: 16 times the step.

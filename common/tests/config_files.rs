@@ -17,7 +17,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// `text` with the lines of unset keys (`#key = ..`, `#[[peer]]`) switched on.
+/// Returns `text` with the lines of unset keys (`#key = ..`, `#[[peer]]`) switched on.
 fn with_unset_keys(text: &str) -> String {
     let line = |line: &str| match line.strip_prefix('#') {
         Some(key) if !key.starts_with(' ') && !key.is_empty() => key.to_owned(),

@@ -32,7 +32,7 @@ fn codec() -> impl Strategy<Value = CodecParams> {
     })
 }
 
-/// Every band of a decomposition: the low band and three details a level.
+/// Returns every band of a decomposition: the low band and three details a level.
 fn bands(pyramid: &Pyramid) -> Vec<Rect> {
     let details = (1..=pyramid.levels()).flat_map(|level| {
         [Orientation::HL, Orientation::LH, Orientation::HH].map(|orientation| pyramid.band(level, orientation))
@@ -45,7 +45,7 @@ fn overlap(a: Rect, b: Rect) -> usize {
     along(a.x, a.width, b.x, b.width) * along(a.y, a.height, b.y, b.height)
 }
 
-/// Which of the low and high coefficients of a row depend on a non-zero sample, by the lifting steps themselves.
+/// Returns true for each low and high coefficient that depends on a non-zero sample, by the lifting steps.
 fn reach(row: &[bool]) -> (Vec<bool>, Vec<bool>) {
     let half = row.len() / 2;
     let mut low: Vec<_> = row.iter().copied().step_by(2).collect();

@@ -67,7 +67,7 @@ fn a_rate_that_jumps_is_followed() {
     assert!(share > 0.8 && wait < ms(60), "{shares:.2?} {waits:?}");
 }
 
-/// A call at up to 15 Mbit/s in which something happens at second 5; the lowest target since.
+/// Returns the lowest target of a call at up to 15 Mbit/s since second 5, in which something happens.
 fn lowest(media: impl Into<Scenario>, back: impl Into<Scenario>, stalls: [Pauses; 2]) -> f64 {
     let mut call = Call::new(mbit(15), media, back);
     call.stalls = stalls;

@@ -93,7 +93,7 @@ fn giant(random: &mut Random) -> StreamParams {
     }
 }
 
-/// A stream of so few frames that what is held of one is held for long.
+/// Returns a stream of so few frames that what is held of one is held for long.
 fn slow() -> StreamParams {
     let size = FrameSize::new(640, 480).unwrap();
     StreamParams { size, frame_rate: FrameRate::new(1, 60).unwrap(), chroma: Chroma::C444, ..params() }
@@ -130,7 +130,7 @@ fn media(random: &mut Random, frame: u64, content: Content, payload: usize) -> A
     Act::Send(bytes)
 }
 
-/// The next thing that a peer at the end `own` does; `frame` counts up.
+/// Returns the next thing that a peer at the end `own` does; `frame` counts up.
 fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
     let time = |random: &mut Random| Timestamp::from_us(number(random));
     *frame += u64::from(random.chance(if kind == Kind::Halves { 0.0002 } else { 0.3 }));
@@ -210,7 +210,7 @@ impl Victims {
         }
     }
 
-    /// A peer of this kind comes and stays for a while. Who is sent away comes again at once.
+    /// Lets a peer of this kind come and stay for a while. Who is sent away comes again at once.
     fn visit(&mut self, kind: Kind) {
         let (mut to_sender, mut to_receiver) = (false, false);
         let (mut frame, end) = (0, self.now + VISIT);
@@ -288,7 +288,7 @@ impl Victims {
         assert!(self.waiting_most <= WAITING_MAX, "{} messages waited", self.waiting_most);
     }
 
-    /// The right receiver calls the sender, and the right sender the receiver: every frame is shown.
+    /// Lets the right receiver call the sender, and the right sender the receiver: every frame is shown.
     fn right_calls(&mut self) {
         let mut viewer = ReceiverSession::new(ReceiverOptions::default());
         let shown = call(&mut self.sender, &mut viewer, &mut self.now);
@@ -299,7 +299,7 @@ impl Victims {
     }
 }
 
-/// A call of [`CALL`] frames on a perfect line; how many were released whole.
+/// Runs a call of [`CALL`] frames on a perfect line; returns how many were released whole.
 fn call(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: &mut Timestamp) -> u64 {
     sender.on_connected(*now, 1_200);
     receiver.on_connected(*now);

@@ -51,7 +51,7 @@ impl SentFrame for Sent {
     }
 }
 
-/// A state is a number that tells all that it was made of.
+/// Decodes to a state that is a number which tells all that it was made of.
 fn decode(frame: &Sent, gaps: &Gaps, reference: Option<&u64>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (frame.id, gaps, reference).hash(&mut hasher);
@@ -170,7 +170,7 @@ impl World {
         checked
     }
 
-    /// The receiver's decoder gets a frame.
+    /// Gives a frame to the receiver's decoder.
     fn decode(&mut self, frame: &Sent, gaps: Gaps, random: &mut Random) {
         let (id, before) = (FrameId(frame.id), self.receiver.newest().copied());
         for lost in self.truth.len() as u32..frame.id {
@@ -279,7 +279,7 @@ fn after_a_blackout_the_first_frame_is_right() {
     }
 }
 
-/// A sender that has coded some frames, nothing of which has been reported.
+/// Returns a sender that has coded some frames, nothing of which has been reported.
 fn sender(frames: u64) -> World {
     let mut world = World::new(15);
     for step in 0..frames {

@@ -48,7 +48,7 @@ fn the_source_names_nothing_impure() {
     assert!(found.is_empty(), "impure: {found:#?}");
 }
 
-/// The names in `cargo tree`'s output for this crate without its tests.
+/// Returns the names in `cargo tree`'s output for this crate without its tests.
 fn dependencies() -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args([

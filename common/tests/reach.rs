@@ -200,14 +200,14 @@ impl World {
         }
     }
 
-    /// True if both are in the same connection.
+    /// Returns true if both are in the same connection.
     fn connected(&self) -> bool {
         let id = |at: usize| self.hosts[at].connection.map(|(id, ..)| id);
         id(0).is_some() && id(0) == id(1)
     }
 }
 
-/// A router as homes have them.
+/// Returns a router as homes have them.
 fn kind(random: &mut Random) -> RouterKind {
     let (per_destination, filter) = match random.below(4) {
         0 => (false, Filter::Open),

@@ -36,7 +36,7 @@ fn seeds() -> Range<u64> {
     }
 }
 
-/// Bad in some ways that follow from the seed.
+/// Returns conditions that are bad in some ways, by the seed.
 fn conditions(random: &mut Random) -> NetConditions {
     let mut conditions = NetConditions::perfect(ms(random.below(60)));
     if random.chance(0.5) {
@@ -71,7 +71,7 @@ fn conditions(random: &mut Random) -> NetConditions {
     conditions
 }
 
-/// One to three kinds of weather within the stream's 0.8 seconds.
+/// Returns a scenario with one to three kinds of impairment within the stream's 0.8 seconds.
 fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);
     let changes = random.below(3);
@@ -130,8 +130,8 @@ fn a_sender_that_lies_about_parity_is_counted_and_costs_no_memory() {
     }
 }
 
-/// A call over a line of a home whose radio pauses or whose ends stall, from second 2 to 11; and what the line bears in
-/// the end, bits a second.
+/// Returns a call over a line of a home whose radio pauses or whose ends stall, from second 2 to 11; and what the line
+/// bears in the end, bits a second.
 fn home(seed: u64) -> (Call, f64) {
     let mut random = Random::new(seed ^ 0x1103e);
     let most = 1_000_000 * (1 + random.below(30));

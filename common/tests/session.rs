@@ -19,7 +19,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A network that is bad in all ways; how bad follows from the seed.
+/// Returns a network that is bad in all ways, how bad by the seed.
 fn weather(seed: u64) -> Scenario {
     let part = |shift: u64, steps: u64| ((seed >> shift) % steps) as f64 / steps as f64;
     let conditions = NetConditions {
@@ -49,7 +49,7 @@ fn hundreds_of_bad_networks_break_no_promise() {
         partial += counters.frames_partial;
         lost += counters.frames_lost;
     }
-    // The weather was bad enough to mean something, and the picture went on. Lost are mostly frames that waited for
+    // The network was bad enough to mean something, and the picture went on. Lost are mostly frames that waited for
     // a part until parity had completed a newer one.
     assert!(complete > 3_000 && partial > 300 && lost < 40, "{complete} complete, {partial} partial, {lost} lost");
 }
@@ -284,7 +284,7 @@ fn a_newer_frame_replaces_what_has_not_left() {
     assert_eq!(sender.stats().frames_sent, 1);
 }
 
-/// A message of an enemy: any kind, with extreme numbers.
+/// Returns a message of an enemy: any kind, with extreme numbers.
 fn any_message(random: &mut Random) -> ControlMessage {
     let number = |random: &mut Random| [0, 1, 7, u64::MAX, 1 << 31, random.bits()][random.below(6) as usize];
     let time = |random: &mut Random| t(number(random));
@@ -308,7 +308,7 @@ fn any_message(random: &mut Random) -> ControlMessage {
     }
 }
 
-/// Feedback of an enemy: well-formed, about anything.
+/// Returns a feedback report of an enemy: well-formed, about anything.
 fn any_feedback(random: &mut Random) -> Vec<u8> {
     let number = |random: &mut Random| [0, 1, 7, 1 << 31, u32::MAX, random.bits() as u32][random.below(6) as usize];
     let header = FeedbackHeader {
@@ -323,7 +323,7 @@ fn any_feedback(random: &mut Random) -> Vec<u8> {
     header.encode((0..count).map(|_| random.chance(0.8).then(|| t(random.bits()))).collect::<Vec<_>>().into_iter())
 }
 
-/// Both ends connect and do as they should.
+/// Connects both ends, which do as they should.
 fn greet(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: Timestamp) {
     sender.on_connected(now, 1_200);
     receiver.on_connected(now);

@@ -15,7 +15,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// All files below `directory` with the extension, as paths from the root.
+/// Returns all files below `directory` with the extension, as paths from the root.
 fn files(directory: &str, extension: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![root().join(directory)];

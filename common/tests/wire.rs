@@ -268,7 +268,7 @@ fn any_header() -> impl Strategy<Value = MediaHeader> {
     )
 }
 
-/// Valid bytes with some of them changed, cut or added to.
+/// Returns valid bytes with some of them changed, cut or added to.
 fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let len = good.len();
     let changes = prop::collection::vec((0..len, any::<u8>()), 0..4);

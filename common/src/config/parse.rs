@@ -32,8 +32,8 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
     })
 }
 
-/// The unknown key and the valid one most like it, from serde's message
-/// "unknown field `x`, expected one of `a`, `b`".
+/// Returns the unknown key and the valid one most like it, from serde's message "unknown field `x`, expected one of
+/// `a`, `b`".
 fn unknown_key(message: &str) -> Option<(String, String)> {
     let quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let mut names = quoted.map(str::to_owned);

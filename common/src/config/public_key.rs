@@ -23,7 +23,7 @@ impl PublicKey {
         (!point.is_small_order() && point.is_torsion_free()).then_some(Self(bytes))
     }
 
-    /// The key's bytes.
+    /// Returns the key's bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -82,7 +82,7 @@ mod tests {
         0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07, 0x51, 0x1a,
     ];
 
-    /// Every encoding whose 255 bits of y are `low` + 2^255 - 19 or `low`, with both signs of x.
+    /// Returns every encoding whose 255 bits of y are `low` + 2^255 - 19 or `low`, with both signs of x.
     fn encodings(low: u8) -> [[u8; 32]; 4] {
         let mut plain = [0; 32];
         plain[0] = low;

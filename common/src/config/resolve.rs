@@ -250,7 +250,7 @@ fn shared(
     })
 }
 
-/// A path; none if it is unset or empty.
+/// Returns a path; none if it is unset or empty.
 fn path(text: &Option<String>) -> Option<PathBuf> {
     text.clone().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
@@ -416,7 +416,7 @@ fn bitrate(key: &'static str, text: &str) -> Result<Bitrate, ConfigError> {
     checked(key, text.parse())
 }
 
-/// The value that `text` names among `choices`; the first when there is no text.
+/// Returns the value that `text` names among `choices`; the first when there is no text.
 fn choice<T: Copy>(key: &'static str, text: &Option<String>, choices: &[(&str, T)]) -> Result<T, ConfigError> {
     let text = text.as_deref().unwrap_or(choices[0].0);
     choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {

@@ -73,7 +73,7 @@ impl Pings {
         }
     }
 
-    /// Share of the pings without load that had no answer.
+    /// Returns the share of the pings without load that had no answer.
     pub(super) fn loss(&self) -> f64 {
         1.0 - f64::from(self.answered.min(self.sent)) / f64::from(self.sent.max(1))
     }

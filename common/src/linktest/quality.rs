@@ -24,7 +24,7 @@ const MEASURED: [(f64, ExpectedPsnr); 10] = [
     (3.0, psnr(48.9, 58.5, 60.0)),
 ];
 
-/// More bits than this buy nothing that an eye sees.
+/// Bits per pixel beyond which a picture does not look better.
 const BITS_PER_PIXEL_USEFUL: f64 = 1.5;
 /// Part of a rate that carries coded pictures; the rest is headers, parity and repeats.
 const CODED_SHARE: f64 = 0.85;
@@ -44,8 +44,8 @@ const fn psnr(hard: f64, middle: f64, easy: f64) -> ExpectedPsnr {
     ExpectedPsnr { hard, middle, easy }
 }
 
-/// The estimate at so many coded bits per pixel, between the measured points by the logarithm of the rate, the nearest
-/// one beyond them.
+/// Returns the estimate for so many coded bits per pixel, between the measured points by the logarithm of the rate, the
+/// nearest one beyond them.
 pub fn expected_psnr(bits_per_pixel: f64) -> ExpectedPsnr {
     let above = MEASURED.iter().position(|(bits, _)| *bits >= bits_per_pixel);
     let (low, high) = match above {
@@ -71,12 +71,12 @@ pub struct RateChoice {
     pub serialisation: Duration,
 }
 
-/// A quarter, a half and three quarters of the usable rate.
+/// Returns a quarter, a half and three quarters of the usable rate.
 pub fn choices(usable: Bitrate, size: FrameSize, frame_rate: FrameRate) -> [RateChoice; 3] {
     [1, 2, 3].map(|quarters| choice(rounded(usable.as_bps() / 4 * quarters), usable, size, frame_rate))
 }
 
-/// Half of the usable rate, or less where that already gives pictures that more bits do not improve for the eye.
+/// Returns half of the usable rate, or less where more bits do not visibly improve the picture.
 pub fn recommended(usable: Bitrate, size: FrameSize, frame_rate: FrameRate) -> RateChoice {
     let useful = BITS_PER_PIXEL_USEFUL / CODED_SHARE * size.pixels() as f64 * frame_rate.as_f64();
     choice(rounded((usable.as_bps() / 2).min(useful as u64)), usable, size, frame_rate)
@@ -89,7 +89,7 @@ fn choice(rate: Bitrate, usable: Bitrate, size: FrameSize, frame_rate: FrameRate
     RateChoice { rate, bits_per_pixel, psnr: expected_psnr(bits_per_pixel), serialisation }
 }
 
-/// Down to two digits, so that it can be typed.
+/// Rounds down to two digits, so that the rate can be typed.
 fn rounded(bps: u64) -> Bitrate {
     let digits = bps.checked_ilog10().unwrap_or(0).saturating_sub(1);
     let unit = 10u64.pow(digits);

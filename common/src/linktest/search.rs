@@ -23,12 +23,12 @@ impl Search {
         Self { passed: 0, failed: None, next: rate.clamp(RATE_MIN, RATE_MAX).as_bps() }
     }
 
-    /// The rate to try; none: the search is over.
+    /// Returns the rate to try; none: the search is over.
     pub(super) fn rate(&self) -> Option<Bitrate> {
         (self.next > 0).then_some(Bitrate::from_bps(self.next))
     }
 
-    /// The rate tried has passed, or not.
+    /// Takes the result of the rate tried.
     pub(super) fn on_result(&mut self, passed: bool) {
         if passed {
             self.passed = self.next
@@ -45,7 +45,7 @@ impl Search {
         };
     }
 
-    /// The highest rate that passed; zero if none did.
+    /// Returns the highest rate that passed; zero if none did.
     pub(super) fn best(&self) -> Bitrate {
         Bitrate::from_bps(self.passed)
     }

@@ -110,7 +110,7 @@ impl Tester {
         }
     }
 
-    /// The result, once there is one.
+    /// Returns the result, once there is one.
     pub fn outcome(&self) -> Option<Result<Measured, Silent>> {
         self.outcome
     }
@@ -131,7 +131,7 @@ impl Tester {
         }
     }
 
-    /// The next datagram to send now.
+    /// Returns the next datagram to send now.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         loop {
             match self.stage {
@@ -208,7 +208,7 @@ impl Tester {
         8 * on_wire(self.bytes)
     }
 
-    /// Bits a second at which a train arrived.
+    /// Returns the bits a second at which a train arrived.
     fn speed(&self, arrived: &Arrived) -> f64 {
         let seconds = arrived.last.since(arrived.first).as_secs_f64().max(1e-6);
         f64::from(arrived.datagrams.saturating_sub(1)) * self.wire_bits() as f64 / seconds
@@ -287,7 +287,7 @@ impl Tester {
     }
 }
 
-/// Share of a train that did not arrive.
+/// Returns the share of a train that did not arrive.
 fn lost(load: &Load, arrived: &Arrived) -> f64 {
     1.0 - f64::from(arrived.datagrams.min(load.sent)) / f64::from(load.sent.max(1))
 }

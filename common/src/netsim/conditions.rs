@@ -57,7 +57,7 @@ pub struct Bottleneck {
 }
 
 impl NetConditions {
-    /// A network that loses nothing and delays by `delay`.
+    /// Returns a network that loses nothing and delays by `delay`.
     pub const fn perfect(delay: Duration) -> Self {
         Self {
             loss: 0.0,
@@ -74,22 +74,22 @@ impl NetConditions {
         }
     }
 
-    /// The same network while nothing gets through.
+    /// Returns the same network while nothing gets through.
     pub const fn blackout(self) -> Self {
         Self { loss: 1.0, ..self }
     }
 
-    /// The same network behind a line of `rate` whose queue holds what takes `queue` to send.
+    /// Returns the same network behind a line of `rate` whose queue holds what takes `queue` to send.
     pub const fn limited(self, rate: Bitrate, queue: Duration) -> Self {
         Self { bottleneck: Some(Bottleneck { rate, queue, overhead_bytes: HEADERS_BYTES }), ..self }
     }
 
-    /// The same network behind a policer of `rate` that lets through at once what takes `burst` at that rate.
+    /// Returns the same network behind a policer of `rate` that lets through at once what takes `burst` at that rate.
     pub const fn policed(self, rate: Bitrate, burst: Duration) -> Self {
         Self { policer: Some(Bottleneck { rate, queue: burst, overhead_bytes: HEADERS_BYTES }), ..self }
     }
 
-    /// The longest that a datagram can take if no other holds it up behind the bottleneck.
+    /// Returns the longest that a datagram can take if no other holds it up behind the bottleneck.
     pub fn delay_max(&self) -> Duration {
         // The largest datagram there is takes this long to send.
         let sending = |line: Bottleneck| Duration::from_secs_f64(8.0 * 65_536.0 / line.rate.as_bps().max(1) as f64);
@@ -111,8 +111,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The conditions of each line hold from its time on. What the earliest line says holds before it, too; an empty
-    /// table is a perfect network.
+    /// Creates a scenario in which the conditions of each line hold from its time on. What the earliest line says holds
+    /// before it, too; an empty table is a perfect network.
     pub fn table(lines: &[(Duration, NetConditions)]) -> Self {
         let mut steps = lines.to_vec();
         steps.sort_by_key(|step| step.0);
@@ -123,13 +123,13 @@ impl Scenario {
         Self { seed: 0, steps, period: None, pauses: [Pauses::NONE, Pauses::NONE], held_max: usize::MAX }
     }
 
-    /// The same with another seed (0 at first).
+    /// Returns the same with another seed (0 at first).
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The table begins anew after every `period`; lines beyond it never hold.
+    /// Lets the table begin anew after every `period`; lines beyond it never hold.
     #[must_use]
     pub fn repeated_every(self, period: Duration) -> Self {
         Self { period: Some(period).filter(|period| !period.is_zero()), ..self }
@@ -142,7 +142,7 @@ impl Scenario {
         Self { pauses: [before, after], ..self }
     }
 
-    /// At most so many datagrams wait for the end of a pause before the bottleneck; the others vanish.
+    /// Lets at most so many datagrams wait for the end of a pause before the bottleneck; the others vanish.
     #[must_use]
     pub fn holding(self, datagrams: usize) -> Self {
         Self { held_max: datagrams, ..self }
@@ -152,7 +152,7 @@ impl Scenario {
         self.held_max
     }
 
-    /// Same seed, same fate.
+    /// Returns the seed: the same seed gives the same losses and delays.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -173,7 +173,7 @@ impl Scenario {
         next.map(|at| began + at)
     }
 
-    /// The longest that a datagram can take in any of the conditions, as [`NetConditions::delay_max`] says.
+    /// Returns the longest that a datagram can take in any of the conditions, as [`NetConditions::delay_max`] says.
     pub fn delay_max(&self) -> Duration {
         let paused: Duration = self.pauses.iter().map(Pauses::longest).sum();
         paused + self.steps.iter().map(|step| step.1.delay_max()).max().unwrap_or_default()
@@ -189,7 +189,7 @@ impl Scenario {
         self.pauses[1].end(elapsed).unwrap_or(elapsed)
     }
 
-    /// The time in the table.
+    /// Returns the time in the table.
     fn within(&self, elapsed: Duration) -> Duration {
         match self.period {
             Some(period) => Duration::from_nanos((elapsed.as_nanos() % period.as_nanos()) as u64),

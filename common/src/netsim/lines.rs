@@ -9,7 +9,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// A line whose rate jumps to another one of 20, 6, 12, 3 Mbit/s every 0.5 to 2 s.
+/// Returns a line whose rate jumps to another one of 20, 6, 12, 3 Mbit/s every 0.5 to 2 s.
 pub fn steps(seed: u64, length: Duration, path: NetConditions, queue: Duration) -> Scenario {
     let mut random = Random::new(seed);
     let (mut at, mut lines) = (Duration::ZERO, vec![]);
@@ -21,8 +21,8 @@ pub fn steps(seed: u64, length: Duration, path: NetConditions, queue: Duration) 
     Scenario::table(&lines).with_seed(seed)
 }
 
-/// A line as of a mobile network: every 20 ms another rate, which wanders between 0.3 and 15 Mbit/s and fades to nothing
-/// for up to a quarter of a second now and then.
+/// Returns a line as of a mobile network: every 20 ms another rate, which wanders between 0.3 and 15 Mbit/s and fades
+/// to nothing for up to a quarter of a second now and then.
 pub fn mobile(seed: u64, length: Duration, path: NetConditions, queue: Duration) -> Scenario {
     let mut random = Random::new(seed);
     let mut gauss = move || (0..6).map(|_| random.unit()).sum::<f64>() * 2.0_f64.sqrt() - 3.0 * 2.0_f64.sqrt();
@@ -40,7 +40,7 @@ pub fn mobile(seed: u64, length: Duration, path: NetConditions, queue: Duration)
     Scenario::table(&lines).with_seed(seed)
 }
 
-/// A line from a recording in mahimahi's format: each line a millisecond in which 1500 bytes may pass.
+/// Returns a line from a recording in mahimahi's format: each line a millisecond in which 1500 bytes may pass.
 pub fn recorded(text: &str, path: NetConditions, queue: Duration) -> Scenario {
     let times: Vec<u64> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
     let bins = times.last().map_or(0, |last| last / 10 + 1);
@@ -54,8 +54,8 @@ pub fn recorded(text: &str, path: NetConditions, queue: Duration) -> Scenario {
     Scenario::table(&lines).repeated_every(ms(10 * bins))
 }
 
-/// Bits a second that a line takes on average between two times, if something is always there: of each tenth of a second
-/// at most `most`.
+/// Returns the bits a second that a line takes on average between two times, if something is always there: of each
+/// tenth of a second at most `most`.
 pub fn capacity(line: &Scenario, most: f64, from: Duration, to: Duration) -> f64 {
     let slice = ms(5);
     let count = (to - from).as_millis() as u32 / 5;

@@ -67,7 +67,7 @@ struct Overtaken {
 }
 
 impl Network {
-    /// An empty network; the scenario's time begins at `start`.
+    /// Creates an empty network; the scenario's time begins at `start`.
     pub fn new(scenario: impl Into<Scenario>, start: Timestamp) -> Self {
         let scenario = scenario.into();
         Self {
@@ -86,7 +86,7 @@ impl Network {
         }
     }
 
-    /// From `now` on another scenario holds, whose time begins then; what is under way stays.
+    /// Changes to another scenario, whose time begins at `now`; what is under way stays.
     pub fn restart(&mut self, scenario: impl Into<Scenario>, now: Timestamp) {
         let elapsed = now.since(self.start);
         self.free_at = self.free_at.saturating_sub(elapsed);
@@ -106,7 +106,7 @@ impl Network {
         self.counters
     }
 
-    /// A datagram enters. `now` does not fall.
+    /// Takes a datagram. `now` does not fall. `now` does not fall.
     pub fn push(&mut self, datagram: Vec<u8>, now: Timestamp) {
         self.counters.entered += 1;
         let conditions = *self.conditions(now);
@@ -137,7 +137,7 @@ impl Network {
         self.free_at.saturating_sub(now.since(self.start))
     }
 
-    /// The next datagram that has arrived by `now`.
+    /// Returns the next datagram that has arrived by `now`.
     pub fn pop(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let entry = self.in_flight.first_entry()?;
         (entry.key().0 <= now).then(|| entry.remove())
@@ -241,7 +241,7 @@ impl Network {
         if arrival < self.start { arrival } else { self.start + self.scenario.let_out(arrival.since(self.start)) }
     }
 
-    /// A place behind all others that arrive at `arrival`.
+    /// Returns a place behind all others that arrive at `arrival`.
     fn place(&mut self, arrival: Timestamp) -> Place {
         self.entered += 1;
         (arrival, self.entered)

@@ -29,7 +29,7 @@ impl Pauses {
         Self(merged)
     }
 
-    /// One pause within each `period` from `from` to `to`, at a random time, of a random length from `least` to `most`.
+    /// Returns one pause in each `period` from `from` to `to`, at a random time, `least` to `most` long.
     pub fn random(seed: u64, from: Duration, to: Duration, period: Duration, least: Duration, most: Duration) -> Self {
         let mut random = Random::new(seed ^ 0x009a_05e5);
         let period = period.max(Duration::from_millis(1));
@@ -40,7 +40,7 @@ impl Pauses {
         }))
     }
 
-    /// As a radio that looks for other stations: ten pauses of `span` within a second, every `period`.
+    /// Returns the pauses of a radio that looks for other stations: ten of `span` within a second, every `period`.
     pub fn scans(from: Duration, to: Duration, period: Duration, span: Duration) -> Self {
         let starts = (0..).map(move |number| from + period * number).take_while(move |&start| start < to);
         let step = Duration::from_micros(SECOND_US / 10);
@@ -53,7 +53,7 @@ impl Pauses {
         self.0.get(next).filter(|&&(from, _)| from <= at).map(|&(_, to)| to)
     }
 
-    /// The longest pause.
+    /// Returns the longest pause.
     pub fn longest(&self) -> Duration {
         self.0.iter().map(|&(from, to)| to.saturating_sub(from)).max().unwrap_or_default()
     }

@@ -5,12 +5,12 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of `seed`.
+    /// Creates the sequence of `seed`.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,17 +18,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// 0 to `end - 1`; `end` is at least 1.
+    /// Returns a number from 0 to `end - 1`; `end` is at least 1.
     pub const fn below(&mut self, end: u64) -> u64 {
         ((self.bits() as u128 * end as u128) >> 64) as u64
     }
 
-    /// 0 to 1, without 1.
+    /// Returns a number from 0 to 1, without 1.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `share`.
+    /// Returns true with probability `share`.
     pub fn chance(&mut self, share: f64) -> bool {
         self.unit() < share
     }

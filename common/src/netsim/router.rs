@@ -50,12 +50,12 @@ struct Mapping {
 }
 
 impl Router {
-    /// A router that knows nobody.
+    /// Creates a router without mappings.
     pub fn new(outside: IpAddr, kind: RouterKind) -> Self {
         Self { outside, kind, mappings: Vec::new(), next_port: 40_000 }
     }
 
-    /// Its address outside.
+    /// Returns its address outside.
     pub fn outside(&self) -> IpAddr {
         self.outside
     }
@@ -70,7 +70,7 @@ impl Router {
         self.mappings.clear();
     }
 
-    /// A packet goes out; returns its source as seen outside.
+    /// Sends a packet out; returns its source as seen outside.
     pub fn out(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> SocketAddr {
         self.mappings.retain(|mapping| now.since(mapping.used) < self.kind.lasts);
         let destination = self.kind.per_destination.then_some(to);
@@ -86,7 +86,7 @@ impl Router {
         SocketAddr::new(self.outside, mapping.port)
     }
 
-    /// A packet comes to the outer address; returns the machine inside that gets it.
+    /// Takes a packet to the outer address; returns the machine inside that gets it.
     pub fn back(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> Option<SocketAddr> {
         let RouterKind { filter, lasts, .. } = self.kind;
         let lives = |since: Timestamp| now.since(since) < lasts;
@@ -100,7 +100,7 @@ impl Router {
         lets_in.then_some(mapping.inside)
     }
 
-    /// The port that was asked for, unless the router is symmetric or another machine has it.
+    /// Returns the port that was asked for, or another if the router is symmetric or another machine has it.
     fn free_port(&mut self, wanted: u16) -> u16 {
         let is_free = |port: u16| self.mappings.iter().all(|mapping| mapping.port != port);
         if !self.kind.per_destination && is_free(wanted) {

@@ -19,14 +19,14 @@ pub struct Held<S> {
 }
 
 impl<S> Held<S> {
-    /// Nothing yet, of a stream whose frames refer at most `window` frames back.
+    /// Creates an empty store, of a stream whose frames refer at most `window` frames back.
     pub fn new(window: u8) -> Self {
         let capacity = usize::from(window) + 2;
         let (states, fates) = (VecDeque::with_capacity(capacity), VecDeque::with_capacity(capacity));
         Self { window, states, fates, hash: None }
     }
 
-    /// The state that a frame with this reference is decoded from; none if it is not there.
+    /// Returns the state that a frame with this reference is decoded from; none if it is not there.
     pub fn reference(&self, frame: FrameId, age: u8) -> Option<&S> {
         let wanted = FrameId(frame.0.wrapping_sub(age.into()));
         let is_kept = (1..=self.window).contains(&age);
@@ -34,7 +34,7 @@ impl<S> Held<S> {
         until.next().filter(|_| is_kept).map(|state| &state.1)
     }
 
-    /// The newest state.
+    /// Returns the newest state.
     pub fn newest(&self) -> Option<&S> {
         self.states.back().map(|state| &state.1)
     }
@@ -73,7 +73,7 @@ impl<S> Held<S> {
         true
     }
 
-    /// The fates of the last frames; none before the first one.
+    /// Returns the fates of the last frames; none before the first one.
     pub fn report(&self) -> Option<StatesReport> {
         let newest = self.fates.back()?.0;
         let mut known = self.fates.iter().rev().peekable();

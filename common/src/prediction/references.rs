@@ -21,7 +21,7 @@ const BROKEN_MAX: u32 = 12;
 
 /// A frame that can be decoded again.
 pub trait SentFrame {
-    /// Number of its blocks, slices of vectors included.
+    /// Returns the number of its blocks, slices of vectors included.
     fn block_count(&self) -> usize;
 }
 
@@ -39,7 +39,7 @@ pub trait Replay<F, S> {
     /// Decodes `frame` without `gaps` from the state that it refers to.
     fn replay(&mut self, frame: &F, gaps: &Gaps, reference: Option<&S>) -> Result<S, Self::Error>;
 
-    /// The hash of a state, as the receiver makes it.
+    /// Returns the hash of a state, as the receiver makes it.
     fn hash(&self, state: &S) -> u32;
 }
 
@@ -115,7 +115,7 @@ enum State<S> {
 }
 
 impl<F: SentFrame, S: Clone> References<F, S> {
-    /// No frame yet, of a stream with this time between frames, whose frames refer at most `window` frames back.
+    /// Creates an empty store for a stream with a frame each `interval`, which refers at most `window` frames back.
     pub fn new(window: u8, interval: Duration) -> Self {
         Self {
             window,
@@ -129,8 +129,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }
     }
 
-    /// A receiver that has nothing takes the place of the one before: the next frame has no reference, and nothing refers to
-    /// those before it.
+    /// Begins anew with a receiver that has nothing: the next frame has no reference, and nothing refers to those
+    /// before it.
     pub fn restart(&mut self) {
         self.forget();
         self.delay = Delay::default();
@@ -148,18 +148,18 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.counters
     }
 
-    /// The number of the next frame.
+    /// Returns the number of the next frame.
     pub fn next_frame(&self) -> FrameId {
         self.last.map_or(FrameId(0), FrameId::next)
     }
 
-    /// The frames and states kept.
+    /// Returns the frames and states kept.
     pub fn kept(&self) -> usize {
         self.entries.len()
     }
 
-    /// The state of a frame at the receiver, if a report has told its fate and that of all that it was decoded from; in it, none
-    /// if the frame has yet to be decoded again.
+    /// Returns the state of a frame at the receiver, if a report has told its fate and that of all that it was decoded
+    /// from; in it, none if the frame has yet to be decoded again.
     pub fn reported_state(&self, id: FrameId) -> Option<Option<&S>> {
         let at = self.index(id)?;
         match &self.entries[at].state {
@@ -228,8 +228,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         outcome
     }
 
-    /// The reference of the next frame: how many frames before it and its state at the receiver; none: it is to be coded
-    /// alone. Frames are decoded again where a report has told of gaps.
+    /// Returns the reference of the next frame: how many frames before it and its state at the receiver; none: it is to
+    /// be coded alone. Frames are decoded again where a report has told of gaps.
     pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
         let next = self.next_frame();
         while self.entries.front().is_some_and(|oldest| next.ahead_of(oldest.id) > self.window.into()) {
@@ -263,7 +263,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }))
     }
 
-    /// The next frame has been coded, with a reference `age` frames before it (0: none), and decodes to `state`.
+    /// Takes the next coded frame, with a reference `age` frames before it (0: none), which decodes to `state`.
     pub fn on_coded(&mut self, age: u8, frame: F, state: S, now: Timestamp) {
         let id = self.next_frame();
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state: State::Known(state) });
@@ -299,7 +299,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         true
     }
 
-    /// Nothing is known of the states up to this one, nor of those made from them.
+    /// Marks the states up to this one as unknown, and those made from them.
     fn lose(&mut self, to: usize) {
         let mut is_lost = vec![false; self.entries.len()];
         for at in 0..is_lost.len() {
@@ -395,7 +395,7 @@ impl Delay {
         }));
     }
 
-    /// After this a report is overdue. Those of some frames are lost; the next ones tell the same.
+    /// Returns the time after which a report is overdue. Those of some frames are lost; the next ones tell the same.
     fn most(&self, interval: Duration) -> Duration {
         let most = |(mean, deviation)| Duration::from_micros(mean + 4 * deviation) + interval;
         self.known.map_or(REPORT_FIRST, most)

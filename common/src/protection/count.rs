@@ -2,9 +2,9 @@
 
 use crate::session::LossEstimate;
 
-/// The number of parity shards, at most `parity_max`, that is best for a group of `data` shards if a data shard that
-/// cannot be rebuilt is as bad as sending `hole_cost` shards more: the least of
-/// `parity + hole_cost * lost data shards`, the second expected under `loss`.
+/// Returns the number of parity shards, at most `parity_max`, that is best for a group of `data` shards if a data shard
+/// that cannot be rebuilt is as bad as sending `hole_cost` shards more: the least of `parity + hole_cost * lost data
+/// shards`, the second expected under `loss`.
 pub fn parity_shards(data: usize, loss: LossEstimate, hole_cost: f64, parity_max: usize) -> usize {
     if loss.share.is_nan() || loss.share <= 0.0 || data == 0 {
         return 0;

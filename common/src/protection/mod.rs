@@ -88,7 +88,7 @@ fn try_prepare() -> Result<(), reed_solomon_simd::Error> {
     Ok(())
 }
 
-/// The `parity` parity shards of data shards that are all `shard_bytes` long.
+/// Returns the `parity` parity shards of data shards that are all `shard_bytes` long.
 fn code(
     data: &[impl AsRef<[u8]>],
     parity: usize,
@@ -104,7 +104,7 @@ fn code(
     Ok(encoder.encode()?.recovery_iter().map(<[u8]>::to_vec).collect())
 }
 
-/// The shard of a datagram, not padded.
+/// Returns the shard of a datagram, not padded.
 fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
     let mut shard =
         Vec::with_capacity(SHARD_HEAD_BYTES + content.header_bytes() - COMMON_HEADER_BYTES + payload.len() + 1);
@@ -116,7 +116,7 @@ fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
     shard
 }
 
-/// A datagram's own part from its shard, or what is wrong with it.
+/// Returns a datagram's own part from its shard, or what is wrong with it.
 pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), PacketError> {
     let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or(PacketError::ShardTooShort)?;
     let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or(PacketError::ShardTooShort)?;

@@ -43,7 +43,7 @@ pub struct Protector {
 }
 
 impl Protector {
-    /// A protector for the frames of a stream.
+    /// Creates a protector for the frames of a stream.
     pub fn new(protection: Protection, layout: &BlockLayout) -> Self {
         if protection == Protection::Auto {
             prepare();
@@ -142,7 +142,7 @@ fn groups_of(packets: std::ops::Range<usize>, tier: Tier, hole_cost: f64, loss: 
     (0..count).map(|first| Group { tier, members: members(first), parity }).collect()
 }
 
-/// The group's data shards, all of the same even size.
+/// Returns the group's data shards, all of the same even size.
 fn shards(packets: &[Packet], group: &Group) -> Vec<Vec<u8>> {
     let members = group.members.iter().map(|&member| &packets[member]);
     let mut shards: Vec<_> = members.map(|packet| write_shard(&packet.content, &packet.payload)).collect();
@@ -168,7 +168,7 @@ fn protect_group(packets: &mut [Packet], group: &Group, number: u8, shards: &[Ve
     places.zip(parity).map(|(place, payload)| Packet { content, place, payload }).collect()
 }
 
-/// `among` with `parity` spread evenly between and behind.
+/// Returns `among` with `parity` spread evenly between and behind.
 fn interleave(among: Vec<Packet>, parity: Vec<Packet>) -> Vec<Packet> {
     let (among_len, parity_len) = (among.len(), parity.len());
     let mut spread = Vec::with_capacity(among_len + parity_len);

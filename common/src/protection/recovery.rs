@@ -48,7 +48,7 @@ pub(crate) struct ParityShard<'a> {
 }
 
 impl<'a> ParityShard<'a> {
-    /// A shard of a group of `data` and `parity` shards, or what is wrong with it.
+    /// Returns a shard of a group of `data` and `parity` shards, or what is wrong with it.
     pub(crate) fn check(place: ShardPlace, data: u8, parity: u8, bytes: &'a [u8]) -> Result<Self, PacketError> {
         let shape = Shape { data: data.into(), parity: parity.into(), shard_bytes: bytes.len() };
         if shape.data == 0 || shape.data + shape.parity > SHARDS_MAX {
@@ -92,8 +92,8 @@ impl FrameShards {
         Ok(true)
     }
 
-    /// The missing data shards of a group, if enough of it is there; it is closed then. An error says why its shards
-    /// cannot be one group's.
+    /// Returns the missing data shards of a group, if enough of it is there; it is closed then. An error says why its
+    /// shards cannot be one group's.
     pub(crate) fn recover(&mut self, number: u8) -> Result<Vec<Vec<u8>>, PacketError> {
         let Some(group) = self.groups.get_mut(&number) else { return Ok(vec![]) };
         let Some(shape) = group.shape.filter(|_| !group.is_closed) else { return Ok(vec![]) };
@@ -107,7 +107,7 @@ impl FrameShards {
         result
     }
 
-    /// Bytes of the shards kept.
+    /// Returns the bytes of the shards kept.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -30,7 +30,7 @@ fn layout() -> BlockLayout {
     BlockLayout::new(&params())
 }
 
-/// Blocks of 0 to 199 bytes.
+/// Returns blocks of 0 to 199 bytes.
 fn frame() -> CodedFrame {
     let mut random = Random::new(3);
     let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 2 };
@@ -69,7 +69,7 @@ fn protect(loss: LossEstimate, room: usize) -> Protected {
     Protector::new(Protection::Auto, &layout()).protect(packets(), 0, loss, room, usize::MAX, OVERHEAD)
 }
 
-/// By group: (data, parity) datagrams; group 0 are those without one.
+/// Returns (data, parity) datagrams by group; group 0 are those without one.
 fn groups(protected: &Protected) -> Vec<(usize, usize)> {
     let mut groups = vec![];
     for packet in &protected.packets {

@@ -198,12 +198,12 @@ impl Assembly {
         }
     }
 
-    /// Bytes of its blocks.
+    /// Returns the bytes of its blocks.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes kept for rebuilding.
+    /// Returns the bytes kept for rebuilding.
     pub(super) fn shard_bytes(&self) -> usize {
         self.shards.bytes()
     }

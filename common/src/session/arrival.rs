@@ -19,7 +19,7 @@ pub(super) struct ExpectedArrival {
 }
 
 impl ExpectedArrival {
-    /// A frame captured at `capture` was complete at `received`.
+    /// Takes the arrival of a frame captured at `capture`, complete at `received`.
     pub(super) fn on_complete(&mut self, capture: Timestamp, received: Timestamp) {
         let sample = span_us(capture, received);
         match &mut self.span_us {
@@ -28,7 +28,7 @@ impl ExpectedArrival {
         }
     }
 
-    /// Part of a frame captured at `capture` came as late as `received`. Earlier parts say nothing: the rest may be lost.
+    /// Takes the arrival of a part of a frame. Earlier parts say nothing: the rest may be lost.
     pub(super) fn on_part(&mut self, capture: Timestamp, received: Timestamp) {
         let sample = span_us(capture, received);
         if self.span_us.is_none_or(|span| sample > span) {
@@ -42,8 +42,8 @@ impl ExpectedArrival {
         Duration::from_micros(u64::try_from(late).unwrap_or(0))
     }
 
-    /// Until when the missing part of `frame` is waited for: `latency_max` after its expected end. So a frame that
-    /// begins late, because it was coded slowly or the route has grown longer, still gets `latency_max`.
+    /// Returns the time until which the missing part of `frame` is waited for: `latency_max` after its expected end. So
+    /// a frame that begins late, because it was coded slowly or the route has grown longer, still gets `latency_max`.
     pub(super) fn deadline(&self, frame: &AssembledFrame, interval: Duration, latency_max: Duration) -> Timestamp {
         self.expected(frame, interval) + latency_max
     }
@@ -59,7 +59,7 @@ impl ExpectedArrival {
     }
 }
 
-/// Bounded, so that no difference of two spans overflows.
+/// Returns the difference, bounded so that no difference of two spans overflows.
 fn span_us(capture: Timestamp, received: Timestamp) -> i64 {
     let span = i128::from(received.as_us()) - i128::from(capture.as_us());
     span.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64

@@ -23,7 +23,7 @@ impl Backlog {
         Self { last_heard: now, until: now }
     }
 
-    /// A datagram of the stream came.
+    /// Takes the arrival of a datagram of the stream.
     pub(super) fn on_datagram(&mut self, now: Timestamp) {
         if now.since(self.last_heard) > SILENCE {
             self.until = now + CATCHING_UP;

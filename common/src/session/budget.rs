@@ -35,7 +35,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// For a frame every `interval`, of which none can be coded in less than `smallest` bytes.
+    /// Creates a budget for a frame every `interval`, of which none can be coded in less than `smallest` bytes.
     pub(super) fn new(rate: Bitrate, interval: Duration, smallest: usize) -> Self {
         let mut budget = Self { interval, smallest, gross: 0, max_datagram: 0, coded: 0, packets: 0, parity: 0 };
         budget.set_rate(rate);
@@ -57,17 +57,17 @@ impl Budget {
         }
     }
 
-    /// Bytes of a frame with all that is around it.
+    /// Returns the bytes of a frame with all that is around it.
     pub(super) fn gross(&self) -> usize {
         self.gross
     }
 
-    /// Bytes that its parity may have.
+    /// Returns the bytes that its parity may have.
     pub(super) fn parity_most(&self) -> usize {
         self.gross / PARITY_PART
     }
 
-    /// Bytes that a coded frame may have.
+    /// Returns the bytes that a coded frame may have.
     pub(super) fn coded(&self) -> usize {
         let left = (self.gross - self.parity.min(self.parity_most())) as u128;
         let around = self.packets * on_wire(HEADER_BYTES);
@@ -75,7 +75,7 @@ impl Budget {
         coded.max(self.smallest)
     }
 
-    /// A frame of `coded` bytes took `packets` datagrams and should have `parity` bytes of parity on the wire.
+    /// Takes a frame of `coded` bytes in `packets` datagrams that should have `parity` bytes of parity on the wire.
     pub(super) fn on_frame(&mut self, coded: usize, packets: usize, parity: usize) {
         if packets >= PACKETS_MIN {
             (self.coded, self.packets) = (coded, packets);

@@ -107,7 +107,7 @@ impl Inbound {
         }
     }
 
-    /// The next frame that is complete, pushed out or due. Counts it, and those that never came before it.
+    /// Returns the next frame that is complete, pushed out or due. Counts it, and those that never came before it.
     pub(super) fn poll_frame(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> Option<ArrivedFrame> {
         let recovered = self.reassembler.take_recovered();
         counters.fec_recovered += recovered.datagrams;
@@ -148,7 +148,7 @@ impl Inbound {
         })
     }
 
-    /// Until when the rest of a frame is waited for: not long once its end has been seen.
+    /// Returns the time until which the rest of a frame is waited for: not long once its end has been seen.
     fn deadline(&self, frame: &AssembledFrame) -> Timestamp {
         let latest = self.arrival.deadline(frame, self.interval, self.latency_max);
         match self.ended {
@@ -163,13 +163,13 @@ impl Inbound {
         due.chain(self.ending.map(|ending| ending.deadline)).min()
     }
 
-    /// The sender has sent its last frame; none: it sent none.
+    /// Takes the number of the sender's last frame; none: it sent none.
     pub(super) fn on_finished(&mut self, last_frame: Option<FrameId>, now: Timestamp) {
         let last_frame = last_frame.unwrap_or(self.last_released);
         self.ending = Some(Ending { last_frame, deadline: now + self.interval + self.latency_max });
     }
 
-    /// Nothing more will come.
+    /// Ends the stream: nothing more will come.
     pub(super) fn on_disconnected(&mut self, now: Timestamp) {
         if let Some(ending) = &mut self.ending {
             ending.deadline = now;
@@ -195,12 +195,12 @@ impl Inbound {
         self.ending.is_some()
     }
 
-    /// Frames of which something came and that will not be released any more.
+    /// Returns the frames of which something came and that will not be released any more.
     pub(super) fn pending(&self) -> usize {
         self.reassembler.pending().count()
     }
 
-    /// The feedback that is due.
+    /// Returns the feedback report that is due.
     pub(super) fn poll_feedback(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         self.reception.poll(now)
     }

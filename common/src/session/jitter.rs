@@ -18,7 +18,7 @@ pub(super) struct Jitter {
 }
 
 impl Jitter {
-    /// A datagram left at `sent` (sender's clock) and came at `received`.
+    /// Takes a datagram that left at `sent` (sender's clock) and came at `received`.
     ///
     /// RFC 3550, section 6.4.1: `J += (|D| - J) / 16`, D the difference of two successive datagrams' times of transit.
     pub(super) fn on_datagram(&mut self, sent: Timestamp, received: Timestamp) {
@@ -31,12 +31,12 @@ impl Jitter {
         }
     }
 
-    /// The last useful datagram of a frame came this long after it was expected.
+    /// Takes the lateness of the last useful datagram of a frame.
     pub(super) fn on_frame(&mut self, late: Duration) {
         self.lateness.record(late);
     }
 
-    /// Interarrival jitter, microseconds.
+    /// Returns the interarrival jitter, microseconds.
     pub(super) fn jitter_us(&self) -> u64 {
         self.jitter_us as u64
     }

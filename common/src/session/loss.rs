@@ -30,7 +30,7 @@ pub(super) struct LossMeter {
 }
 
 impl LossMeter {
-    /// The next datagram in the order of sending came or did not.
+    /// Takes the fate of the next datagram in the order of sending.
     pub(super) fn on_fate(&mut self, is_lost: bool) {
         let keep = 1.0 - 1.0 / MEMORY;
         self.datagrams = self.datagrams * keep + 1.0;

@@ -39,7 +39,7 @@ use crate::wire::control::{ControlMessage, Role};
 pub struct ProtocolViolation(pub String);
 
 impl ProtocolViolation {
-    /// The peer broke the protocol in this way.
+    /// Returns the error of a peer that broke the protocol in this way.
     fn of(text: &str) -> Self {
         Self(format!("the peer broke the protocol: {text}"))
     }

@@ -9,7 +9,7 @@ use crate::units::Timestamp;
 /// Shortest time between two bursts: timers are no finer.
 const BURST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The longest that a frame's datagrams are spread over: three quarters of the frame interval.
+/// Returns the longest time that a frame's datagrams are spread over: three quarters of the frame interval.
 pub(super) fn pacing_span(interval: Duration) -> Duration {
     interval * 3 / 4
 }
@@ -52,7 +52,7 @@ impl Pacer {
         dropped
     }
 
-    /// The next datagram that may leave by `now`.
+    /// Returns the next datagram that may leave by `now`.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<Packet> {
         let scheduled = self.queue.pop_front_if(|scheduled| scheduled.at <= now)?;
         Some(scheduled.packet)
@@ -63,12 +63,12 @@ impl Pacer {
         self.queue.front().map(|scheduled| scheduled.at)
     }
 
-    /// Datagrams that have not left.
+    /// Returns the number of datagrams that have not left.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Datagrams that have not left, parity not counted.
+    /// Returns the number of datagrams that have not left, parity not counted.
     pub(super) fn unsent(&self) -> usize {
         self.queue.iter().filter(|scheduled| !scheduled.packet.is_parity()).count()
     }
@@ -92,7 +92,7 @@ mod tests {
         Packet { content, place: None, payload: vec![number] }
     }
 
-    /// (time in us, datagram) in the order of leaving.
+    /// Returns (time in us, datagram) in the order of leaving.
     fn schedule(datagrams: u8, span_us: u64) -> Vec<(u64, u8)> {
         let mut pacer = Pacer::default();
         let datagrams = (0..datagrams).map(|number| packet(number, false)).collect();

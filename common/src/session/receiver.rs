@@ -123,7 +123,7 @@ pub struct ReceiverSession {
 }
 
 impl ReceiverSession {
-    /// A session without a connection.
+    /// Creates a session without a connection.
     pub fn new(options: ReceiverOptions) -> Self {
         Self {
             options,
@@ -140,14 +140,14 @@ impl ReceiverSession {
         }
     }
 
-    /// A connection is there. Ends an earlier one.
+    /// Takes a new connection. Ends an earlier one.
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);
         self.control.push(hello(Role::Receiver));
         self.phase = Phase::Greeting;
     }
 
-    /// The connection is gone; the session waits for the next. If the sender had finished, so have we.
+    /// Ends the connection; the session waits for the next. If the sender had finished, so have we.
     pub fn on_disconnected(&mut self, now: Timestamp) {
         if let Some(inbound) = &mut self.inbound {
             inbound.on_disconnected(now);
@@ -210,7 +210,7 @@ impl ReceiverSession {
         Ok(())
     }
 
-    /// The decoder for the last [`ReceiverEvent::Start`] is there.
+    /// Takes notice that the decoder for the last [`ReceiverEvent::Start`] is there.
     pub fn ready(&mut self) {
         if self.phase == Phase::Preparing {
             self.phase = Phase::Streaming;
@@ -218,7 +218,7 @@ impl ReceiverSession {
         }
     }
 
-    /// No decoder can be made for the last [`ReceiverEvent::Start`]: tells the peer why and ends the stream.
+    /// Refuses the last [`ReceiverEvent::Start`] for want of a decoder: tells the peer why and ends the stream.
     pub fn refuse(&mut self, reason: String) {
         if self.phase == Phase::Preparing {
             self.bye(ByeReason::Protocol(reason));
@@ -254,7 +254,7 @@ impl ReceiverSession {
         outcome
     }
 
-    /// The next message for the peer.
+    /// Returns the next message for the peer.
     pub fn poll_control(&mut self) -> Option<ControlMessage> {
         self.control.pop()
     }
@@ -266,7 +266,7 @@ impl ReceiverSession {
         self.states = Some(report.to_bytes());
     }
 
-    /// The next datagram for the peer: a report of states at once, feedback when it is due.
+    /// Returns the next datagram for the peer: a report of states at once, feedback when it is due.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let inbound = self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?;
         self.states.take().or_else(|| inbound.poll_feedback(now))
@@ -279,8 +279,8 @@ impl ReceiverSession {
         [ping, self.next_feedback(), frame].into_iter().flatten().min()
     }
 
-    /// The time of [`Self::poll_timeout`] has come: releases what is due and sends pings. Feedback waits
-    /// in [`Self::poll_datagram`].
+    /// Releases what is due and sends pings, once the time of [`Self::poll_timeout`] has come. Feedback waits in
+    /// [`Self::poll_datagram`].
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.drive(now);
         if self.has_greeted() && self.next_ping <= now {
@@ -288,12 +288,12 @@ impl ReceiverSession {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
         self.events.pop_front()
     }
 
-    /// We have seen enough: says so, and both ends are done.
+    /// Ends the stream, because we have seen enough: says so, and both ends are done.
     pub fn finish(&mut self) {
         self.bye(ByeReason::Finished { last_frame: None });
         self.events.push_back(ReceiverEvent::Finished);
@@ -309,18 +309,18 @@ impl ReceiverSession {
         self.counters
     }
 
-    /// Bytes held for frames that are not whole yet; bounded by the stream's parameters.
+    /// Returns the bytes held for frames that are not whole yet; bounded by the stream's parameters.
     pub fn held_bytes(&self) -> usize {
         self.inbound.as_ref().map_or(0, Inbound::held_bytes)
     }
 
-    /// The sender's clock.
+    /// Returns the sender's clock.
     pub fn clock(&self) -> &ClockOffset {
         &self.clock
     }
 
-    /// True if the stream's decoder could take more memory, or more of the processor, than one of the largest pictures
-    /// would. A picture that is long and narrow has a square like a large one, and one of a thousand a second is a flood.
+    /// Returns true if the stream's decoder could take more memory or processor time than the largest pictures do. A
+    /// picture that is long and narrow has a square like a large one, and one of a thousand a second is a flood.
     fn is_too_large(&self, params: &StreamParams) -> bool {
         self.options.size_max.is_some_and(|most| {
             let (needed, there) = (squares(params.size, params.chroma), squares(most, Chroma::C444));

@@ -49,7 +49,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// Nothing has come. Feedback begins at once.
+    /// Creates a state in which nothing has come. Feedback begins at once.
     pub(super) fn new(now: Timestamp) -> Self {
         let tracker = SequenceTracker::new();
         let reported = [tracker.highest(); REPEATS];
@@ -67,7 +67,7 @@ impl Reception {
         }
     }
 
-    /// The program runs: whether it has done so all the time shows in what was due.
+    /// Notes a stall, if a deadline shows one; to be called whenever the program runs.
     fn note_stall(&mut self, now: Timestamp) {
         let due = self.next_at();
         if now.since(due) < STALL_MIN {
@@ -83,7 +83,7 @@ impl Reception {
         self.stalled
     }
 
-    /// The datagram `sequence`, which left at `sent` (sender's clock), came; whether it is new, as far as is remembered.
+    /// Takes the datagram `sequence`, which left at `sent` (sender's clock); true if it is new, as far as known.
     pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, sent: Timestamp, now: Timestamp) -> bool {
         self.note_stall(now);
         let ahead = sequence.ahead_of(self.tracker.highest());
@@ -124,7 +124,7 @@ impl Reception {
         if self.has_news { self.next } else { self.next + (INTERVAL_IDLE - INTERVAL) }
     }
 
-    /// The feedback that is due; there may be another one.
+    /// Returns the feedback that is due; there may be another one.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         if now < self.next_at() {
             return None;
@@ -164,7 +164,7 @@ mod tests {
         Timestamp::from_us(us)
     }
 
-    /// The covered numbers of the feedback due at `now`, with their arrivals in us.
+    /// Returns the covered numbers of the feedback report due at `now`, with their arrivals in us.
     fn poll(reception: &mut Reception, now: u64) -> Vec<(u32, Option<u64>)> {
         let feedback = reception.poll(t(now)).unwrap();
         let (header, ages) = FeedbackHeader::parse(&feedback).unwrap();

@@ -111,8 +111,8 @@ struct CurrentFrame {
 }
 
 impl SenderSession {
-    /// A session without a connection, for a stream whose datagrams with all that is around them take at most `rate_max`
-    /// and otherwise what the network bears.
+    /// Creates a session without a connection, for a stream whose datagrams with all that is around them take at most
+    /// `rate_max` and otherwise what the network bears.
     pub fn new(params: StreamParams, rate_max: Bitrate, protection: Protection) -> Self {
         let layout = BlockLayout::new(&params);
         let reference = usize::from(params.codec.profile.states() > 0);
@@ -146,7 +146,7 @@ impl SenderSession {
         }
     }
 
-    /// A connection is there whose datagrams hold at most `max_datagram` bytes. Ends an earlier one.
+    /// Takes a new connection whose datagrams hold at most `max_datagram` bytes. Ends an earlier one.
     pub fn on_connected(&mut self, now: Timestamp, max_datagram: usize) {
         self.on_disconnected(now);
         if self.finishing != Finishing::Done {
@@ -157,7 +157,7 @@ impl SenderSession {
         }
     }
 
-    /// The connection is gone; the session waits for the next.
+    /// Ends the connection; the session waits for the next.
     pub fn on_disconnected(&mut self, _now: Timestamp) {
         self.drop_unsent();
         self.current = None;
@@ -211,7 +211,7 @@ impl SenderSession {
         Ok(())
     }
 
-    /// The source stands still, or gives pictures (again): the receiver is told of a change.
+    /// Tells the receiver of a change when the source stands still, or gives pictures again.
     pub fn set_source_stands(&mut self, stands: bool) {
         let is_new = std::mem::replace(&mut self.source_stands, stands) != stands;
         if is_new && self.phase == Phase::Streaming {
@@ -284,7 +284,7 @@ impl SenderSession {
         self.phase == Phase::Streaming && self.finishing == Finishing::No
     }
 
-    /// Bytes that the next frame may have, as [`coded_size`](crate::wire::run::coded_size) counts them.
+    /// Returns the bytes that the next frame may have, as [`coded_size`](crate::wire::run::coded_size) counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
     }
@@ -331,7 +331,7 @@ impl SenderSession {
         self.current = Some(CurrentFrame { id, steps: frame.header, reference, times, coded_bytes, is_cut });
     }
 
-    /// The next datagram to hand to the socket at `now`.
+    /// Returns the next datagram to hand to the socket at `now`.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let current = self.current?;
         let packet = self.pacer.poll(now)?;
@@ -365,7 +365,7 @@ impl SenderSession {
         Some(datagram)
     }
 
-    /// The next message for the peer.
+    /// Returns the next message for the peer.
     pub fn poll_control(&mut self) -> Option<ControlMessage> {
         self.control.pop()
     }
@@ -380,7 +380,7 @@ impl SenderSession {
         [self.pacer.next_at(), confirmation, silence].into_iter().flatten().min()
     }
 
-    /// The time of [`Self::poll_timeout`] has come.
+    /// Does what is due, once the time of [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
         if matches!(self.finishing, Finishing::Waiting { until } if until <= now) {
             self.confirm_finish();
@@ -391,12 +391,12 @@ impl SenderSession {
         }
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop_front()
     }
 
-    /// The video has ended: lets the last frame out, says so and waits for the receiver ([`SenderEvent::Finished`]).
+    /// Ends the video: lets the last frame out, says so and waits for the receiver ([`SenderEvent::Finished`]).
     pub fn finish(&mut self, now: Timestamp) {
         if self.finishing == Finishing::No {
             self.finishing = Finishing::Draining;

@@ -48,7 +48,7 @@ pub(super) struct SentLog {
 }
 
 impl SentLog {
-    /// The datagram after the last one left, the first one having the number 0.
+    /// Takes the datagram after the last one that left; the first one has the number 0.
     pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
         if self.open.len() == REMEMBERED {
             self.forget_first();
@@ -101,7 +101,7 @@ impl SentLog {
         Ok(Some(fates))
     }
 
-    /// Bytes that have left and of which nothing has been heard.
+    /// Returns the bytes that have left and of which nothing has been heard.
     pub(super) fn in_flight_bytes(&self) -> usize {
         self.in_flight_bytes
     }
@@ -128,7 +128,7 @@ impl SentLog {
     }
 }
 
-/// The round trip that a feedback shows, without the time it waited at the receiver.
+/// Returns the round trip that a feedback shows, without the time it waited at the receiver.
 pub(super) fn round_trip(header: &FeedbackHeader, newest: &Arrival, now: Timestamp) -> Duration {
     now.since(newest.sent).saturating_sub(header.time.since(newest.received))
 }

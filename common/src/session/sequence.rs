@@ -44,7 +44,7 @@ impl SequenceTracker {
         self.received
     }
 
-    /// Numbers up to the highest that have not come.
+    /// Returns the count of numbers up to the highest that have not come.
     pub(super) const fn lost(&self) -> u32 {
         self.highest.0.wrapping_add(1).saturating_sub(self.received)
     }

@@ -122,8 +122,8 @@ impl ControlReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next whole message and which end says it; `None`: more bytes are needed. After an error the stream is of no
-    /// use.
+    /// Returns the next whole message and the end that says it; `None`: more bytes are needed. After an error the
+    /// stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
     pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, DecodeError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };

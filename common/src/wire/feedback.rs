@@ -64,8 +64,8 @@ pub fn is_for_sender(datagram: &[u8]) -> bool {
 }
 
 impl FeedbackHeader {
-    /// A whole feedback. `arrivals` are those of consecutive sequence numbers from [`Self::base`], receiver's clock;
-    /// those beyond [`AGES_MAX`] are left out.
+    /// Encodes a whole feedback report. `arrivals` are those of consecutive sequence numbers from [`Self::base`],
+    /// receiver's clock; those beyond [`AGES_MAX`] are left out.
     pub fn encode(&self, arrivals: impl Iterator<Item = Option<Timestamp>>) -> Vec<u8> {
         let mut out = Vec::with_capacity(FEEDBACK_BYTES_MAX);
         let unsure = self.unsure.as_millis().div_ceil(UNSURE_UNIT_MS.into());
@@ -118,7 +118,7 @@ pub struct Ages<'a> {
 }
 
 impl Ages<'_> {
-    /// Number of sequence numbers covered, at most [`AGES_MAX`].
+    /// Returns the number of sequence numbers covered, at most [`AGES_MAX`].
     pub const fn len(&self) -> usize {
         self.bytes.len() / 2
     }
@@ -128,8 +128,8 @@ impl Ages<'_> {
         self.bytes.is_empty()
     }
 
-    /// Each covered number and when it came (receiver's clock, to 8 us; what is older than half a second seems to be
-    /// that old), none if it has not.
+    /// Returns each covered number and its arrival (receiver's clock, to 8 us; what is older than half a second seems
+    /// to be that old), none if it has not come.
     pub fn arrivals(&self) -> impl Iterator<Item = (SequenceNumber, Option<Timestamp>)> {
         let arrival = |age: u16| {
             let us = self.time.as_us().saturating_sub(u64::from(age) * AGE_UNIT_US);

@@ -108,7 +108,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Kind of datagram, 0 to 15.
+    /// Returns the kind of datagram, 0 to 15.
     pub const fn kind(&self) -> u8 {
         match self {
             Self::Blocks { .. } => KIND_BLOCKS,

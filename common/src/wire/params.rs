@@ -22,7 +22,7 @@ const LEVELS_FULL: u8 = 255;
 const PREDICTED: u8 = 128;
 
 impl StreamParams {
-    /// The parameters as they travel and lie in `.duet` files.
+    /// Encodes the parameters as they travel and lie in `.duet` files.
     ///
     /// A limit of 255 levels is written as 254, which is the same thing: no square has more than 14.
     pub fn to_bytes(&self) -> [u8; PARAMS_BYTES] {

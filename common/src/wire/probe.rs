@@ -77,7 +77,7 @@ pub struct Arrived {
 }
 
 impl Probe {
-    /// The datagram, `bytes` long if it is a load.
+    /// Encodes the datagram, `bytes` long if it is a load.
     pub fn to_bytes(&self, bytes: usize) -> Vec<u8> {
         let head = |kind: u8, number: u16, time: Timestamp| {
             let mut out = Vec::with_capacity(bytes.max(TELL_BYTES));

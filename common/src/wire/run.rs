@@ -31,7 +31,7 @@ pub const fn map_bytes(blocks: usize) -> usize {
     blocks.div_ceil(8)
 }
 
-/// Bytes of a whole frame: header and one run of all its blocks. This is what a byte budget limits.
+/// Returns the bytes of a whole frame: header and one run of all its blocks. This is what a byte budget limits.
 pub fn coded_size(frame: &CodedFrame) -> usize {
     let blocks = frame.block_count();
     let directory: usize = (0..blocks).map(|index| directory_bytes(frame.range(index).len())).sum();
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
 impl<'a> Iterator for Run<'a> {
     type Item = &'a [u8];
 
-    /// The next block's bytes; empty if it is all zero.
+    /// Returns the next block's bytes; empty if it is all zero.
     fn next(&mut self) -> Option<&'a [u8]> {
         if self.next == self.count {
             return None;
@@ -115,7 +115,7 @@ impl<'a> Iterator for Run<'a> {
     }
 }
 
-/// One length and what follows it.
+/// Splits one length and the bytes that follow it from the rest.
 fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), PacketError> {
     match *bytes {
         [first @ 1..=127, ref rest @ ..] => Ok((usize::from(first), rest)),

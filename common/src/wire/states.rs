@@ -57,7 +57,7 @@ pub fn is_states(datagram: &[u8]) -> bool {
 }
 
 impl StatesReport {
-    /// The datagram. The oldest frames are left out if it would be too long.
+    /// Encodes the datagram. The oldest frames are left out if it would be too long.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (back, hash) = self.hash.unwrap_or((NO_HASH, 0));
         let mut out = vec![MEDIA_VERSION << 4 | KIND_STATES, 0];

@@ -42,12 +42,12 @@ pub struct Y4mHeader {
 }
 
 impl Y4mHeader {
-    /// Order of the samples of a picture.
+    /// Returns the order of the samples of a picture.
     pub const fn format(&self) -> PixelFormat {
         self.chroma.picture_format()
     }
 
-    /// Bytes of a picture.
+    /// Returns the bytes of a picture.
     pub const fn picture_bytes(&self) -> usize {
         self.depth.bytes() * self.format().bytes(self.size)
     }
@@ -60,7 +60,7 @@ impl From<&StreamParams> for Y4mHeader {
     }
 }
 
-/// The matrix of pictures that do not say it.
+/// Returns the matrix of pictures that do not say it.
 pub const fn default_matrix(size: FrameSize) -> Matrix {
     if size.height() >= BT709_LINES_MIN { Matrix::Bt709 } else { Matrix::Bt601 }
 }

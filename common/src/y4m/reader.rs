@@ -147,13 +147,13 @@ fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
     Ok((Y4mHeader { size, rate, chroma, depth, colour }, sampling == "422"))
 }
 
-/// Width or height; a number beyond `u32` counts as its largest.
+/// Parses a width or height; a number beyond `u32` counts as its largest.
 fn side(digits: &str) -> Option<u32> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u32::MAX))
 }
 
-/// `numerator:denominator`; `0:0` means that it is not known.
+/// Parses `numerator:denominator`; `0:0` means that it is not known.
 fn parse_rate(value: &str) -> Result<Option<FrameRate>, Y4mError> {
     if value == "0:0" {
         return Ok(None);

@@ -51,7 +51,7 @@ impl<W: Write> Y4mWriter<W> {
         self.output.write_all(planes)
     }
 
-    /// The output, after the last picture.
+    /// Returns the output, after the last picture.
     pub fn into_inner(self) -> W {
         self.output
     }

@@ -42,7 +42,7 @@ fn params() -> StreamParams {
     }
 }
 
-/// A frame of at most `bytes` and almost as many: small coarse blocks, then fine ones of 60 bytes or more.
+/// Returns a frame of at most `bytes` and almost as many: small coarse blocks, then fine ones of 60 bytes or more.
 fn frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
     let (blocks, coarse) = (layout.blocks().len(), layout.coarse_blocks());
     let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: 0 };
@@ -113,7 +113,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call at up to `max` over `media`, whose way back loses and delays as `back` says.
+    /// Creates a call at up to `max` over `media`, whose way back loses and delays as `back` says.
     pub(crate) fn new(max: Bitrate, media: impl Into<Scenario>, back: impl Into<Scenario>) -> Self {
         let now = Timestamp::from_us(1_000_000);
         let media = media.into();
@@ -174,17 +174,17 @@ impl Call {
         }
     }
 
-    /// The lines from `from` to `to`.
+    /// Returns the lines from `from` to `to`.
     pub(crate) fn between(&self, from: Duration, to: Duration) -> impl Iterator<Item = &Seen> {
         self.seen.iter().filter(move |seen| (from..to).contains(&seen.at))
     }
 
-    /// Longest wait within a time.
+    /// Returns the longest wait within a time.
     pub(crate) fn wait_max(&self, from: Duration, to: Duration) -> Duration {
         self.between(from, to).map(|seen| seen.wait).max().unwrap_or_default()
     }
 
-    /// Media that arrived within a time, and what the TCP flow got, Mbit/s.
+    /// Returns the rates of the media that arrived within a time, and of the TCP flow, Mbit/s.
     pub(crate) fn rates(&self, from: Duration, to: Duration) -> (f64, f64) {
         let rate = |of: fn(&Seen) -> usize| {
             8e-6 * self.between(from, to).map(of).sum::<usize>() as f64 / (to - from).as_secs_f64()

@@ -33,7 +33,7 @@ pub(crate) struct Tcp {
 }
 
 impl Tcp {
-    /// A flow that begins now and whose acknowledgements take `back`.
+    /// Creates a flow that begins now and whose acknowledgements take `back`.
     pub(crate) fn new(back: Duration) -> Self {
         Self {
             back,
@@ -53,7 +53,7 @@ impl Tcp {
         }
     }
 
-    /// Bytes arrived since the last call.
+    /// Returns the bytes that arrived since the last call.
     pub(crate) fn take_arrived(&mut self) -> usize {
         std::mem::take(&mut self.arrived)
     }
@@ -74,7 +74,7 @@ impl Tcp {
         self.acks.front().map(|ack| ack.0)
     }
 
-    /// The next segment that may leave.
+    /// Returns the next segment that may leave.
     pub(crate) fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         while let Some((_, number)) = self.acks.pop_front_if(|ack| ack.0 <= now) {
             self.on_ack(number, now);
@@ -91,7 +91,7 @@ impl Tcp {
         Some(segment)
     }
 
-    /// The queue keeps the order, so whatever lies between two acknowledgements is lost.
+    /// Takes an acknowledgement. The queue keeps the order, so whatever lies between two is lost.
     fn on_ack(&mut self, number: u32, now: Timestamp) {
         let passed = number + 1 - self.acked;
         let sent = self.sent_at.drain(..passed as usize).next_back().unwrap_or(now);

@@ -31,12 +31,12 @@ pub(crate) const RATE: Bitrate = Bitrate::from_bps(4_000_000);
 pub(crate) const INTERVAL: Duration = Duration::from_micros(33_333);
 const MAX_DATAGRAM: usize = 1_200;
 
-/// A point in time.
+/// Returns a point in time.
 pub(crate) const fn t(us: u64) -> Timestamp {
     Timestamp::from_us(us)
 }
 
-/// A small stream: 30 frames a second of 200x120, 4:2:0.
+/// Returns a small stream: 30 frames a second of 200x120, 4:2:0.
 pub(crate) fn params() -> StreamParams {
     StreamParams {
         size: FrameSize::new(200, 120).unwrap(),
@@ -47,7 +47,7 @@ pub(crate) fn params() -> StreamParams {
     }
 }
 
-/// A frame of at most `bytes` coded bytes, almost all of them used; some blocks are empty, some larger than a datagram.
+/// Returns a frame of almost `bytes` coded bytes; some blocks are empty, some larger than a datagram.
 pub(crate) fn frame(seed: u64, bytes: usize) -> CodedFrame {
     let blocks = BlockLayout::new(&params()).blocks().len();
     let mut random = Random::new(seed);
@@ -157,12 +157,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A connected pair that has exchanged its greetings.
+    /// Creates a connected pair that has exchanged its greetings.
     pub(crate) fn new(scenario: impl Into<Scenario>, options: ReceiverOptions) -> Self {
         Self::protected(scenario, options, Protection::Auto)
     }
 
-    /// The same with another protection.
+    /// Creates the same with another protection.
     pub(crate) fn protected(scenario: impl Into<Scenario>, options: ReceiverOptions, protection: Protection) -> Self {
         let (now, scenario) = (t(1_000_000), scenario.into());
         let mut world = Self {
@@ -193,7 +193,7 @@ impl World {
         world
     }
 
-    /// From now on the network is so; what is under way is lost.
+    /// Changes the network; what is under way is lost.
     pub(crate) fn set_network(&mut self, scenario: impl Into<Scenario>) {
         let scenario = scenario.into();
         self.checker.travel_max = self.checker.travel_max.max(scenario.delay_max());
@@ -202,7 +202,7 @@ impl World {
         self.feedback = Network::new(scenario.with_seed(!seed), self.now);
     }
 
-    /// A connection comes up; runs until the greetings are over.
+    /// Connects, and runs until the greetings are over.
     pub(crate) fn connect(&mut self) {
         self.connected = true;
         self.sender.on_connected(self.sender_now(), MAX_DATAGRAM);
@@ -210,7 +210,7 @@ impl World {
         self.run_for(5 * self.control_delay() + Duration::from_millis(1));
     }
 
-    /// The connection is lost with all that is under way.
+    /// Ends the connection; all that is under way is lost.
     pub(crate) fn disconnect(&mut self) {
         self.connected = false;
         self.sender.on_disconnected(self.sender_now());
@@ -230,7 +230,7 @@ impl World {
         self.try_run(frames).unwrap();
     }
 
-    /// As [`Self::run`], or the first promise broken.
+    /// Runs as [`Self::run`], or returns the first promise broken.
     pub(crate) fn try_run(&mut self, frames: u64) -> Result<(), String> {
         self.try_stream(frames)?;
         self.try_finish()

@@ -67,7 +67,7 @@ pub struct SenderCounters {
 }
 
 impl SenderCounters {
-    /// Share of the reported datagrams that were lost, 0 to 1.
+    /// Returns the share of the reported datagrams that were lost, 0 to 1.
     pub fn loss(&self) -> f64 {
         let reported = self.datagrams_lost + self.datagrams_received;
         self.datagrams_lost as f64 / reported.max(1) as f64
