@@ -309,7 +309,7 @@ fn processor_time() -> Duration {
     Duration::from_nanos(texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
 }
 
-/// Peak signal to noise ratio of the luma shown, dB.
+/// Returns the peak signal to noise ratio of the luma shown, dB.
 fn psnr(source: &SourceFrame, luma: &[u8]) -> f64 {
     let step = match source.format {
         PixelFormat::I420 => 1,

@@ -33,12 +33,12 @@ struct Last {
 }
 
 impl Absence {
-    /// Nobody is there yet. `peers` may call, or are called; see `mode`.
+    /// Creates the state in which nobody is there yet. `peers` may call, or are called; see `mode`.
     pub fn new(peers: &[Peer], mode: &LinkMode, now: Timestamp) -> Self {
         Self { peers: peers.to_vec(), dials: mode.dials(), began: now, last: None }
     }
 
-    /// A picture of stream number `stream`, with a frame every `interval`, is shown.
+    /// Takes a shown picture of stream number `stream`, with a frame every `interval`.
     pub fn on_picture(&mut self, stream: u64, link: &LinkSnapshot, interval: Duration, now: Timestamp) {
         let from = link.peer.or(self.last.and_then(|last| last.from));
         let patience = PATIENCE.max(interval * INTERVALS);
@@ -98,7 +98,7 @@ impl Absence {
         names.join(" or ")
     }
 
-    /// The peer's name, where it has one. The start of a key is none that people use.
+    /// Returns the peer's name, where it has one. The start of a key is none that people use.
     fn name<'a>(&self, peer: &'a Peer) -> &'a str {
         let is_key = peer.key.to_string().starts_with(&peer.name);
         if is_key && self.peers.len() == 1 { "the other side" } else { &peer.name }
@@ -110,7 +110,7 @@ fn is_heard(link: &LinkSnapshot, now: Timestamp) -> bool {
     link.peer.is_some() && now.since(link.heard) < HEARD_MAX
 }
 
-/// A time in units that people use.
+/// Formats a time in units that people use.
 fn duration(time: Duration) -> String {
     match (time + Duration::from_millis(500)).as_secs() {
         seconds @ ..60 => format!("{seconds} s"),
@@ -119,7 +119,7 @@ fn duration(time: Duration) -> String {
     }
 }
 
-/// `text` with a capital letter; names stay as they are.
+/// Returns `text` with a capital letter; names stay as they are.
 fn sentence(text: String) -> String {
     match text.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
@@ -153,7 +153,7 @@ mod tests {
         LinkMode::Dial("robert.example:4820".to_owned())
     }
 
-    /// Clara is connected and streams, and was last heard at `heard` ms.
+    /// Returns the link on which Clara is connected and streams, last heard at `heard` ms.
     fn streaming(heard: u64) -> LinkSnapshot {
         let peer = Some(CLARA.parse().unwrap());
         LinkSnapshot { peer, streaming: true, heard: at(heard), ..LinkSnapshot::default() }

@@ -214,7 +214,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// A decoder, and its first pictures.
+    /// Opens a decoder; returns it and its first pictures.
     fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Failure> {
         let mut decoder = match &self.given_up {
             Some(reason) => decoder_instead(params, reason.clone()),
@@ -296,7 +296,7 @@ impl Open {
         })
     }
 
-    /// The same decoder for a sender that came back with the same stream.
+    /// Keeps the same decoder for a sender that came back with the same stream.
     fn keep_for(mut self, serial: u64) -> Self {
         self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
         if let Engine::Predicted(predicted) = &mut self.engine {
@@ -312,7 +312,7 @@ impl Open {
         }
     }
 
-    /// Another back end has taken over.
+    /// Goes on with another back end.
     fn go_on_with(&mut self, backend: BackendInfo) {
         limited!(warn, "{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
         self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
@@ -424,7 +424,7 @@ mod tests {
     use std::cell::Cell;
     use std::sync::mpsc;
 
-    /// A clock that goes on by 10 ms with each reading, so that decoding a frame takes 10 ms.
+    /// Returns the time of a clock that goes on by 10 ms with each reading, so that decoding a frame takes 10 ms.
     fn ticking() -> Timestamp {
         thread_local!(static READ: Cell<u64> = const { Cell::new(0) });
         Timestamp::from_us(10_000 * READ.replace(READ.get() + 1))

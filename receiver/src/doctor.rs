@@ -56,7 +56,7 @@ pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure>
     sinks.chain(config.pictures_file.as_deref()).try_for_each(doctor::writable)
 }
 
-/// Only a window is opened: opening a file would empty it.
+/// Opens the window, and no file: opening one would empty it.
 fn sinks_open(sinks: &[SinkSpec]) -> Result<String, Failure> {
     for spec in sinks {
         match spec.file() {

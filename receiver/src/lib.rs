@@ -93,7 +93,7 @@ pub struct Network {
     pub pulses: Vec<Pulse>,
 }
 
-/// [`run`], but the link is turned by `turn`, on a thread of its own; the connection is its matter.
+/// Runs as [`run`] does, but the link is turned by `turn`, on a thread of its own; the connection is its matter.
 pub fn run_over(
     network: Network,
     config: &ReceiverConfig,

@@ -55,8 +55,9 @@ pub struct ReceiverLink {
 }
 
 impl ReceiverLink {
-    /// A link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this side makes
-    /// the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread turns.
+    /// Creates a link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this
+    /// side makes the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread
+    /// turns.
     pub fn new(
         options: ReceiverOptions,
         dials: bool,
@@ -114,7 +115,7 @@ impl ReceiverLink {
         }
     }
 
-    /// There will be no stream, says `message`: the end of a dialler that is for one; any other daemon goes on.
+    /// Ends a dialler that is for one stream with `message`, since there will be none; any other daemon goes on.
     fn part(&mut self, message: String) {
         if self.dials && self.one_stream {
             self.action = Some(Action::Fail(Failure::network(message)));

@@ -29,7 +29,7 @@ impl PictureLog {
         Ok(Self { file, is_on: path.is_some() })
     }
 
-    /// Picture `id` was on the display at `presented`.
+    /// Writes that picture `id` was on the display at `presented`.
     pub fn write(&mut self, id: FrameId, passed: &Passed, presented: Timestamp) {
         if self.is_on {
             let captured = passed.clock_offset_us.map(|offset| to_own(passed.capture, offset));

@@ -71,7 +71,7 @@ impl Predicted {
         Ok(true)
     }
 
-    /// The fates of the last frames, for the sender.
+    /// Returns the fates of the last frames, for the sender.
     pub fn report(&self) -> Option<StatesReport> {
         self.held.report()
     }

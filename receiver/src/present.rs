@@ -125,7 +125,7 @@ struct Show<'a> {
     log: &'a mut PictureLog,
 }
 
-/// True if it is this side that ends.
+/// Runs until closed; returns true if it is this side that ends.
 fn until_closed<E: FnMut(End)>(
     presenter: &mut Presenter<'_, E>,
     show: &mut Show<'_>,

@@ -136,7 +136,7 @@ impl Way {
         }
     }
 
-    /// The mean of each part, milliseconds; none without a picture.
+    /// Returns the mean of each part, milliseconds; none without a picture.
     fn means_ms(&self) -> Option<[f64; 5]> {
         let pictures = f64::from(self.pictures);
         (self.pictures > 0).then(|| self.parts.map(|part| part.as_secs_f64() * 1e3 / pictures))
@@ -144,19 +144,19 @@ impl Way {
 }
 
 impl Presentation {
-    /// Pictures shown so far.
+    /// Returns the number of pictures shown so far.
     pub fn shown(&self) -> u64 {
         self.shown
     }
 
-    /// Stream number `serial`, with a frame every `interval`, begins.
+    /// Begins stream number `serial`, with a frame every `interval`.
     pub fn on_start(&mut self, serial: u64, interval: Duration) {
         (self.stream, self.interval) = (serial, interval);
         self.resumes = true;
         self.last = None;
     }
 
-    /// A picture was on the display at `presented`.
+    /// Takes a picture that was on the display at `presented`.
     pub fn on_shown(&mut self, passed: &Passed, link: &LinkSnapshot, presented: Timestamp) {
         self.shown += 1;
         self.recent.shown += 1;
@@ -188,20 +188,20 @@ impl Presentation {
         self.stages.record(Stage::Present, presented.since(passed.decoded));
     }
 
-    /// The last picture, unless its stream has ended on purpose: then no other is missed.
+    /// Returns the last picture, unless its stream has ended on purpose: then no other is missed.
     fn missed(&self, link: &LinkSnapshot) -> Option<LastShown> {
         self.last_shown.filter(|last| last.stream > link.goodbye)
     }
 
-    /// Frames that there was time for between `last` and `now`, beyond those that the session has counted as lost.
+    /// Returns the frames that were due between `last` and `now`, less those that the session has counted as lost.
     fn lost_since(&self, last: &LastShown, link: &LinkSnapshot, now: Timestamp) -> u64 {
         let frames = now.since(last.at).as_secs_f64() / self.interval.max(Duration::from_millis(1)).as_secs_f64();
         let counted = link.counters.frames_lost.saturating_sub(last.frames_lost);
         (frames.round() as u64).saturating_sub(1).saturating_sub(counted)
     }
 
-    /// A line of the statistics file. A picture that stands still, though nobody has said goodbye, is frozen until `now`;
-    /// without a connection its frames are lost.
+    /// Returns a line of the statistics file. A picture that stands still, though nobody has said goodbye, is frozen
+    /// until `now`; without a connection its frames are lost.
     pub fn report(
         &mut self,
         link: &LinkSnapshot,
@@ -300,7 +300,7 @@ impl Presentation {
     }
 }
 
-/// A time on the sender's clock as one on ours.
+/// Returns a time on the sender's clock as one on ours.
 pub(crate) fn to_own(sender: Timestamp, offset_us: i64) -> Timestamp {
     Timestamp::from_us(sender.as_us().saturating_add_signed(offset_us.saturating_neg()))
 }
@@ -382,7 +382,7 @@ mod tests {
         LinkSnapshot { counters, streaming, goodbye, ..LinkSnapshot::default() }
     }
 
-    /// Longest freeze and frames lost in a line written at `ms`.
+    /// Returns the longest freeze and the frames lost in a line written at `ms`.
     fn line(presentation: &mut Presentation, link: &LinkSnapshot, ms: u64) -> (f64, u64) {
         let report = presentation.report(link, None, Standing::default(), at(1_000 * ms), false);
         (report.freeze_ms_max, report.frames_lost)

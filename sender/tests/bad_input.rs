@@ -66,7 +66,7 @@ impl Home {
         child.wait_with_output().unwrap()
     }
 
-    /// The sender must end with `code` and one line that contains `says`.
+    /// Checks that the sender ends with `code` and one line that contains `says`.
     #[track_caller]
     fn check(&self, arguments: &[&str], code: i32, says: &str) {
         check(arguments, &self.run(arguments), code, says);

@@ -28,7 +28,7 @@ impl Patience {
     /// A compiler that hangs is told by who watches it ([`kernels::on_hang`]), which comes first.
     pub const OPEN: Self = Self { slices: 1200, slice: SLICE };
 
-    /// The whole time, if the process is never held up.
+    /// Returns the longest wait, if the process is never held up.
     pub const fn longest(self) -> Duration {
         self.slice.saturating_mul(self.slices)
     }
@@ -72,7 +72,7 @@ pub enum Place<T> {
 }
 
 impl<T: Send + 'static> Place<T> {
-    /// A place for `tool` on a thread called `name`.
+    /// Creates a place for `tool` on a thread called `name`.
     ///
     /// Errors: [`Lost::NoThread`].
     pub fn apart(name: &str, mut tool: T) -> Result<Self, Lost> {
@@ -142,7 +142,7 @@ pub fn once<A: Send + 'static>(
     Place::apart(name, ())?.run(patience, |()| work())
 }
 
-/// True if a thread of this process was left behind in a driver, which then may not let the process end as usual.
+/// Returns true if a thread of this process is still in a driver, which may not let the process end as usual.
 pub(crate) fn has_left() -> bool {
     LEFT.load(Ordering::Relaxed)
 }

@@ -101,14 +101,14 @@ pub fn parse<P: Parser>() -> Result<P, Failure> {
     })
 }
 
-/// The text of the configuration file; empty without one.
+/// Returns the text of the configuration file; empty without one.
 pub fn read_config(path: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = path else { return Ok(String::new()) };
     std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("cannot read the configuration {}: {error}", path.display())))
 }
 
-/// `error` with the file it is in, where it has a line.
+/// Returns `error` with the file it is in, where it has a line.
 pub fn in_file(path: Option<&Path>, error: &ConfigError) -> Failure {
     match (path, error) {
         (Some(path), ConfigError::UnknownKey { .. } | ConfigError::Syntax { .. }) => {
@@ -162,12 +162,12 @@ pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {
     }
 }
 
-/// The key file that the configuration names, or the default one.
+/// Returns the key file that the configuration names, or the default one.
 pub fn identity_path(shared: &SharedConfig) -> Result<PathBuf, Failure> {
     Ok(shared.identity_file.clone().map_or_else(Identity::default_path, Ok)?)
 }
 
-/// `identity`: prints the public key, and nothing else, on standard output.
+/// Prints the public key, and nothing else, on standard output: the command `identity`.
 pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
     let identity = Identity::load_or_create(&identity_path(shared)?)?;
     println!("{}", identity.public_key());

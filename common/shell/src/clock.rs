@@ -11,13 +11,13 @@ fn origin() -> Instant {
     *ORIGIN.get_or_init(Instant::now)
 }
 
-/// Time since this process first asked, on the machine's monotonic clock.
+/// Returns the time since this process first asked, on the machine's monotonic clock.
 pub fn now() -> Timestamp {
     let origin = origin();
     Timestamp::from_us(Instant::now().duration_since(origin).as_micros().try_into().unwrap_or(u64::MAX))
 }
 
-/// The wall clock, milliseconds since 1970-01-01 UTC; for people and graphs, never to measure with.
+/// Returns the wall clock, milliseconds since 1970-01-01 UTC; for people and graphs, never to measure with.
 pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX)
 }
@@ -32,7 +32,7 @@ pub fn sleep_until(when: Timestamp) {
     std::thread::sleep(until(when));
 }
 
-/// `when` on the clock that tokio's timers use.
+/// Returns `when` on the clock that tokio's timers use.
 pub(crate) fn to_tokio(when: Timestamp) -> tokio::time::Instant {
     tokio::time::Instant::from_std(origin() + Duration::from_micros(when.as_us()))
 }

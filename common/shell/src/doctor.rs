@@ -42,12 +42,12 @@ pub struct Check {
 }
 
 impl Check {
-    /// The outcome of one check.
+    /// Creates the outcome of one check.
     pub fn new(name: &'static str, status: Status, detail: impl Into<String>, advice: Option<String>) -> Self {
         Self { name, status, detail: detail.into(), advice, failure: None }
     }
 
-    /// The outcome of something that a run does, too.
+    /// Creates the outcome of something that a run does, too.
     pub fn of(name: &'static str, result: Result<String, Failure>) -> Self {
         match result {
             Ok(detail) => Self::new(name, Status::Ok, detail, None),
@@ -123,7 +123,7 @@ fn router(config: &SharedConfig) -> Check {
     }
 }
 
-/// The name to dial has an address, or the address to listen at is free.
+/// Checks that the name to dial has an address, or that the address to listen at is free.
 fn address(config: &SharedConfig) -> Check {
     let result = match &config.mode {
         LinkMode::DialNobody => Err(Failure::usage(NOBODY)),
@@ -196,7 +196,7 @@ fn backend(config: &SharedConfig) -> Check {
     }
 }
 
-/// Which work-group shapes the OpenCL device runs with, where one is used. Never a failure: the built-in ones always do.
+/// Returns the OpenCL device's work-group shapes, if one is used. Never a failure: the built-in ones always do.
 pub fn tuning(config: &SharedConfig) -> Check {
     let name = "tuning";
     let Some(settings) = kernels::settings_of(config.backend, config.device.as_deref()) else {

@@ -33,22 +33,22 @@ impl Failure {
         Self { kind: Kind::Usage, message: message.to_string() }
     }
 
-    /// A camera, OpenCL device or display does not work: exit code 3.
+    /// Returns the failure of a camera, OpenCL device or display: exit code 3.
     pub fn device(message: impl fmt::Display) -> Self {
         Self { kind: Kind::Device, message: message.to_string() }
     }
 
-    /// A coder cannot be opened or has failed: exit code 3 if the device is at fault, 2 if what was asked of it is.
+    /// Returns the failure of a coder: exit code 3 if the device is at fault, 2 if what was asked of it is.
     pub fn codec(error: &impl kernels::CodecError) -> Self {
         if error.is_of_device() { Self::device(error) } else { Self::usage(error) }
     }
 
-    /// The network or an identity does not work: exit code 4.
+    /// Returns the failure of the network or an identity: exit code 4.
     pub fn network(message: impl fmt::Display) -> Self {
         Self { kind: Kind::Network, message: message.to_string() }
     }
 
-    /// The process's exit code: 2, 3 or 4.
+    /// Returns the process's exit code: 2, 3 or 4.
     pub const fn code(&self) -> u8 {
         match self.kind {
             Kind::Usage => 2,

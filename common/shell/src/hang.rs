@@ -12,8 +12,8 @@ use crate::log;
 
 const _: () = assert!(BUILD_MAX.as_secs() < Patience::OPEN.longest().as_secs(), "a compiler that hangs is told first");
 
-/// From now on a driver that does not come back ends `program` with a sentence; or, if nobody asked for OpenCL, starts it
-/// anew without: as the same process, which is the one way to be rid of a thread that is inside the driver.
+/// Ends `program` with a sentence from now on if a driver does not come back; or, if nobody asked for OpenCL, starts it
+/// anew without: as the same process, which is the only way to end a thread that is inside the driver.
 pub fn watch(program: &'static str, shared: &SharedConfig) {
     let is_own_choice = shared.backend == BackendChoice::Auto && shared.device.is_none();
     kernels::on_hang(move |sentence| {

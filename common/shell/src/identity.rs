@@ -76,7 +76,7 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// A new key pair, in memory only.
+    /// Generates a key pair, in memory only.
     pub fn generate() -> Result<Self, IdentityError> {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
             .map_err(|_| IdentityError::Unusable("the system gives no random numbers".to_owned()))?;
@@ -142,12 +142,12 @@ impl Identity {
         credential.or_else(state).or_else(xdg).or_else(home).ok_or(IdentityError::NoPlace)
     }
 
-    /// The public part.
+    /// Returns the public part.
     pub fn public_key(&self) -> PublicKey {
         self.public
     }
 
-    /// The key as TLS presents it: a raw public key (RFC 7250) and its signer.
+    /// Returns the key as TLS presents it: a raw public key (RFC 7250) and its signer.
     pub fn certified_key(&self) -> Result<Arc<CertifiedKey>, IdentityError> {
         let signer = rustls::crypto::ring::sign::any_eddsa_type(&self.pkcs8)
             .map_err(|error| IdentityError::Unusable(error.to_string()))?;
@@ -175,7 +175,7 @@ fn directory(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// The name under which this program was called.
+/// Returns the name under which this program was called.
 fn program() -> String {
     let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
     path.file_name().map_or_else(|| "sender".to_owned(), |name| name.to_string_lossy().into_owned())

@@ -52,7 +52,7 @@ struct State {
 const FRESH: State = State { free: AT_ONCE, pause: PAUSE_MIN, seen: None, written: None, left_out: 0 };
 
 impl Limit {
-    /// A limit of which nothing has been used.
+    /// Creates a limit of which nothing has been used.
     #[allow(clippy::new_without_default, reason = "for a static")]
     pub const fn new() -> Self {
         Self(Mutex::new(FRESH))

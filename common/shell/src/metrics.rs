@@ -39,7 +39,7 @@ impl MetricsPage {
         Self::serve_within(CALL_MAX, address)
     }
 
-    /// [`Self::serve`] with `call_max` for each caller.
+    /// Serves as [`Self::serve`] does, with `call_max` for each caller.
     fn serve_within(call_max: Duration, address: SocketAddr) -> Result<Self, Failure> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::network(format!(
@@ -180,7 +180,7 @@ impl Call {
         self.stream.read(buffer)
     }
 
-    /// Time that this caller still has.
+    /// Returns the time that this caller still has.
     fn left(&self) -> io::Result<Duration> {
         let left = self.end.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -226,7 +226,7 @@ impl Request {
     }
 }
 
-/// The values of all `Host` fields; what is no text is no host of ours.
+/// Returns the values of all `Host` fields; what is no text is no host of ours.
 fn hosts(request: &[u8]) -> impl Iterator<Item = &str> {
     request.split(|&byte| byte == b'\n').skip(1).filter_map(|line| {
         let colon = line.iter().position(|&byte| byte == b':')?;

@@ -7,7 +7,7 @@ use super::*;
 /// Longer than any call may take, so that a hang fails the test.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A page on which no call ends because this machine is slow.
+/// Serves a page on which no call ends because this machine is slow.
 fn served() -> MetricsPage {
     served_within(PATIENCE)
 }

@@ -46,8 +46,8 @@ struct State {
 }
 
 impl Outlet {
-    /// A queue for `out`, emptied by a thread called `name`. `note` makes the line that stands where lines were left
-    /// out, from their number.
+    /// Starts a queue for `out`, emptied by a thread called `name`. `note` makes the line that stands where lines were
+    /// left out, from their number.
     ///
     /// Errors: the system starts no further thread.
     pub fn start(name: &str, out: impl Write + Send + 'static, note: Option<fn(u64) -> String>) -> io::Result<Self> {
@@ -74,12 +74,12 @@ impl Outlet {
         self.shared.changed.notify_all();
     }
 
-    /// Number of lines that were left out so far.
+    /// Returns the number of lines left out so far.
     pub fn left_out(&self) -> u64 {
         self.shared.lock().left_out
     }
 
-    /// The last error of the file, if it has had one.
+    /// Returns the last error of the file, if it has had one.
     pub fn error(&self) -> Option<String> {
         self.shared.lock().error.clone()
     }
@@ -180,7 +180,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The pipe with this name, if it is one.
+/// Returns the pipe with this name, if it is one.
 fn pipe(path: &Path) -> Option<io::Result<File>> {
     let is_pipe = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo());
     // Opened for writing alone, it would wait for a reader.

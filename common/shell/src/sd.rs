@@ -18,8 +18,8 @@ struct Beats {
 }
 
 impl Pulse {
-    /// The thread has turned once more: it has done its work, or found none. To be called several times a second, from
-    /// the thread's own loop.
+    /// Notes that the thread has turned once more: it has done its work, or found none. To be called several times a
+    /// second, from the thread's own loop.
     pub fn beat(&self) {
         self.0.excused_until_us.store(0, Ordering::Relaxed);
         self.0.count.fetch_add(1, Ordering::Relaxed);
@@ -30,7 +30,7 @@ impl Pulse {
         self.0.excused_until_us.store(until.as_us(), Ordering::Relaxed);
     }
 
-    /// The thread's part is over, while others go on.
+    /// Ends the thread's part, while others go on.
     pub fn end(&self) {
         self.excuse(Timestamp::from_us(u64::MAX));
     }
@@ -57,8 +57,8 @@ impl Watchdog {
         Self { interval, last: None, watched: pulses.into_iter().map(|pulse| (pulse, 0)).collect() }
     }
 
-    /// The calling thread turns. If all others have turned as well since systemd was told last, it is told again, at most
-    /// four times in its limit. Returns whether it was.
+    /// Notes that the calling thread turns. If all others have turned as well since systemd was told last, it is told
+    /// again, at most four times in its limit. Returns whether it was.
     pub fn alive(&mut self, now: Timestamp) -> bool {
         let Some(interval) = self.interval else { return false };
         if self.last.is_some_and(|last| now.since(last) < interval) {
@@ -75,7 +75,7 @@ impl Watchdog {
         true
     }
 
-    /// The daemon ends on purpose.
+    /// Tells that the daemon ends on purpose.
     pub fn stopping(&mut self) {
         tell(NotifyState::Stopping);
     }

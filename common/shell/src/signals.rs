@@ -44,14 +44,14 @@ pub fn take_over() -> Result<(), Failure> {
     Ok(())
 }
 
-/// This process is a daemon from here on. Asked to stop while it still opens its devices, which may take long, it ends at
-/// once, with code 0; later it says goodbye first and ends within [`END_MAX`].
+/// Makes this process a daemon. Asked to stop while it still opens its devices, which may take long, it ends at once,
+/// with code 0; later it says goodbye first and ends within [`END_MAX`].
 pub fn serve() {
     SERVES.store(true, Ordering::Relaxed);
 }
 
-/// A daemon that has not ended by itself in `limit` from now is ended, with code 3; of several limits the first counts. Does
-/// nothing in a process that is no daemon.
+/// Ends the daemon with code 3 if it has not ended by itself in `limit` from now; of several limits the first counts.
+/// Does nothing in a process that is no daemon.
 pub fn end_within(limit: Duration) {
     if !SERVES.load(Ordering::Relaxed) || LIMITED.swap(true, Ordering::Relaxed) {
         return;
@@ -90,7 +90,7 @@ impl Requests {
         requests
     }
 
-    /// The next request; several that come at once are one.
+    /// Returns the next request; several that come at once are one.
     pub(crate) async fn next(&mut self) {
         // The sender lives as long as the process.
         let _ = self.0.changed().await;

@@ -68,13 +68,13 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// An empty, open slot for one item.
+    /// Creates an empty, open slot for one item.
     pub fn new() -> Self {
         Self::with_depth(1)
     }
 
-    /// An empty, open slot for `depth` items, at least one: for a stage that nobody watches and that must get over
-    /// a pause of its reader without loss.
+    /// Creates an empty, open slot for `depth` items, at least one: for a stage that nobody watches and that must get
+    /// over a pause of its reader without loss.
     pub fn with_depth(depth: usize) -> Self {
         let depth = depth.max(1);
         let state = State { items: VecDeque::with_capacity(depth), depth, closed: false, dropped: 0 };

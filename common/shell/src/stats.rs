@@ -57,7 +57,7 @@ impl StatsFile {
         Self::open(path, outlet::create)
     }
 
-    /// The same, but goes on where the file ends.
+    /// Opens the same, but goes on where the file ends.
     pub fn append(path: Option<&Path>) -> Result<Self, Failure> {
         Self::open(path, outlet::append)
     }

@@ -35,7 +35,7 @@ pub enum Protocol {
 impl Protocol {
     const ALL: [Self; 4] = [Self::Call, Self::BothWays, Self::LinkTest, Self::Introduction];
 
-    /// Its name in the handshake.
+    /// Returns its name in the handshake.
     pub const fn name(self) -> &'static [u8] {
         match self {
             Self::Call => b"duet/1",
@@ -45,7 +45,7 @@ impl Protocol {
         }
     }
 
-    /// The protocol of that name.
+    /// Returns the protocol of that name.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
@@ -54,13 +54,13 @@ impl Protocol {
 /// Header of the SubjectPublicKeyInfo of an Ed25519 key (RFC 8410, section 4); the 32 bytes follow.
 const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The SubjectPublicKeyInfo of `key`, DER.
+/// Returns the SubjectPublicKeyInfo of `key`, DER.
 pub fn spki(key: &PublicKey) -> Vec<u8> {
     [SPKI_PREFIX.as_slice(), key.as_bytes()].concat()
 }
 
-/// The key whose SubjectPublicKeyInfo is `der`; `None` if it is not exactly that of an Ed25519 key, or not of one to
-/// which a private key belongs.
+/// Returns the key whose SubjectPublicKeyInfo is `der`; `None` if it is not exactly that of an Ed25519 key, or not of
+/// one to which a private key belongs.
 pub fn key_of_spki(der: &[u8]) -> Option<PublicKey> {
     PublicKey::from_bytes(der.strip_prefix(&SPKI_PREFIX)?.try_into().ok()?)
 }
@@ -116,12 +116,12 @@ pub struct PeerVerifier {
 }
 
 impl PeerVerifier {
-    /// A verifier of these keys and no other.
+    /// Creates a verifier of these keys and no other.
     pub fn new(allowed: impl IntoIterator<Item = PublicKey>) -> Arc<Self> {
         Self::of(Some(allowed.into_iter().collect()))
     }
 
-    /// A verifier of whatever key is proved, for connections that introduce a machine and carry nothing else.
+    /// Creates a verifier of whatever key is proved, for connections that introduce a machine and carry nothing else.
     pub(crate) fn of_any_key() -> Arc<Self> {
         Self::of(None)
     }
@@ -131,7 +131,7 @@ impl PeerVerifier {
         Arc::new(Self { allowed, algorithms, refused: Mutex::new(None) })
     }
 
-    /// The last key that was refused, once; for messages.
+    /// Returns the last key that was refused, once; for messages.
     pub fn take_refused(&self) -> Option<PublicKey> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    /// The luma of all pictures of a motion JPEG file, as the sender reads them.
+    /// Reads the luma of all pictures of a motion JPEG file, as the sender reads them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", path.display()))?;
         let config = resolve_sender(&SenderFile::default())?;
@@ -36,7 +36,7 @@ impl Clip {
         Ok(Self { size, lumas })
     }
 
-    /// Size of its pictures.
+    /// Returns the size of its pictures.
     pub(crate) fn size(&self) -> FrameSize {
         self.size
     }
@@ -85,7 +85,7 @@ pub(crate) fn received(clip: &Clip, received: &Path, png: &Path) -> Result<Measu
     Ok(Measured { frames: psnrs.len() as u64, psnr_mean: mean, psnr_worst: worst, png: png.to_owned() })
 }
 
-/// Peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
+/// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
 fn psnr(sent: &[u8], received: &[u8]) -> f64 {
     let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     if squares == 0 {

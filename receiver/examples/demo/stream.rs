@@ -20,7 +20,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Next to this program: `target/release/examples/demo` finds `target/release/sender`.
+    /// Finds them next to this program: `target/release/examples/demo` finds `target/release/sender`.
     pub(crate) fn find() -> Result<Self> {
         let own = std::env::current_exe().context("this program does not know where it is")?;
         let folder = own.parent().and_then(Path::parent).context("this program is in no folder")?.to_owned();
@@ -33,7 +33,7 @@ impl Programs {
         Ok(Self { folder })
     }
 
-    /// Cargo's target folder.
+    /// Returns Cargo's target folder.
     pub(crate) fn target_folder(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
@@ -162,7 +162,7 @@ impl Drop for Process {
     }
 }
 
-/// A new key: its public part and its file.
+/// Makes a new key; returns its public part and its file.
 fn fresh_identity(path: &Path) -> Result<(String, PathBuf)> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
@@ -172,7 +172,7 @@ fn fresh_identity(path: &Path) -> Result<(String, PathBuf)> {
     Ok((identity.public_key().to_string(), path.to_owned()))
 }
 
-/// A loopback address whose port was free a moment ago.
+/// Returns a loopback address whose port was free a moment ago.
 fn free_address() -> Result<String> {
     Ok(std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
@@ -182,7 +182,7 @@ fn lines(path: &Path) -> Result<Vec<Value>> {
     Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// Pictures a second between the first and the last of the lines, which are a second apart, in which the stream ran.
+/// Returns the pictures a second over the lines, a second apart, in which the stream ran.
 fn frame_rate(lines: &[Value]) -> Option<f64> {
     let shown: Vec<u64> =
         lines.iter().filter(|l| l["final"] == false).filter_map(|l| l["frames_shown"].as_u64()).collect();

@@ -12,7 +12,7 @@ pub(crate) struct Row {
     pub(crate) measured: Measured,
 }
 
-/// One table: a column for each back end.
+/// Renders one table: a column for each back end.
 pub(crate) fn render(rows: &[Row]) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
     let mut line = |name: &str, cell: &dyn Fn(&Row) -> String| {

@@ -40,7 +40,7 @@ impl Bulk {
         Ok(())
     }
 
-    /// Bytes that have arrived.
+    /// Returns the bytes that have arrived.
     pub(crate) fn arrived(&self) -> u64 {
         std::fs::read_to_string(&self.count).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }

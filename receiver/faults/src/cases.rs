@@ -145,7 +145,7 @@ impl Case {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
     }
 
-    /// True if the daemons run under a limit of memory.
+    /// Returns true if the daemons run under a limit of memory.
     pub(crate) fn limits_memory(&self) -> bool {
         self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
     }
@@ -170,7 +170,7 @@ const NEAR: NetConditions = NetConditions::perfect(ms(10));
 /// Video that an OpenCL device which is the processor itself can code besides everything else.
 const SMALL: (&str, &str) = ("pattern:size=640x360:fps=30", "4M");
 
-/// All scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
+/// Returns all scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
 /// `recordings` take the place of a made-up mobile line, two at most.
 pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordings: &[String]) -> Vec<Case> {
     let case = |name, title, (there, back): (Scenario, Scenario), faults, check| {

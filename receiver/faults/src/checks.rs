@@ -9,7 +9,7 @@ use crate::measured::{Measured, percentile};
 struct Verdict(Vec<String>);
 
 impl Verdict {
-    /// `value` must be at most `limit`.
+    /// Checks that `value` is at most `limit`.
     fn at_most(mut self, what: &str, value: f64, limit: f64) -> Self {
         if value.is_nan() || value > limit {
             self.0.push(format!("{what} {value:.0} > {limit:.0}"));
@@ -17,7 +17,7 @@ impl Verdict {
         self
     }
 
-    /// The share `value` must be at least `limit`.
+    /// Checks that the share `value` is at least `limit`.
     fn at_least(mut self, what: &str, value: f64, limit: f64) -> Self {
         if value.is_nan() || value < limit {
             self.0.push(format!("{what} {:.1} % < {:.1} %", 100.0 * value, 100.0 * limit));
@@ -85,7 +85,7 @@ pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
         .0
 }
 
-/// A daemon whose device fails goes on with the processor, and so does one that finds no driver.
+/// Checks that a daemon whose device fails goes on with the processor, and so does one that finds no driver.
 pub(crate) fn device_check(run: &Measured) -> Vec<String> {
     let is_device = |fault: &Fault| matches!(fault, Fault::Device { .. });
     let has_devices = run.spans.iter().any(|(_, fault)| is_device(fault));
@@ -114,7 +114,7 @@ pub(crate) fn pause_check(run: &Measured) -> Vec<String> {
     verdict.0
 }
 
-/// In the middle third the decoder has a fifth of a processor: it leaves out whole frames and shows the newest.
+/// Checks that a decoder with a fifth of a processor, in the middle third, skips whole frames and shows the newest.
 pub(crate) fn starved_check(run: &Measured) -> Vec<String> {
     let (Some(&from), Some(&to)) = (run.faults.first(), run.returns.first()) else {
         return vec!["nothing was starved".to_owned()];
@@ -174,7 +174,7 @@ pub(crate) fn throughput_check(run: &Measured) -> Vec<String> {
     in_order(run).at_least("rate, of 200 Mbit/s", rate, 1.0).at_most("network, % of a core", 100.0 * cores, 100.0).0
 }
 
-/// Next to a TCP flow, on a line whose queue holds 100 ms.
+/// Checks the call next to a TCP flow, on a line whose queue holds 100 ms.
 pub(crate) fn shared_check(run: &Measured) -> Vec<String> {
     let normal = percentile(&run.latencies(0.0, TCP_BEGINS), 0.5);
     let from = (TCP_BEGINS / 1e3) as usize + 5;
@@ -191,7 +191,7 @@ pub(crate) fn shared_check(run: &Measured) -> Vec<String> {
 /// Time at which the TCP flow of T5 begins, milliseconds.
 pub(crate) const TCP_BEGINS: f64 = 5_000.0;
 
-/// From 2 s on the sender is another program with its key, which sends sound video and much else.
+/// Checks a call whose sender is, from 2 s on, a program with its key that sends sound video and much else.
 pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
     let begun = run.pictures.iter().find(|picture| picture.at > 2_100.0).map_or(run.length, |picture| picture.at);
     let gap = run.gaps(begun + 500.0, run.hostile_until).into_iter().fold(0.0, f64::max);
@@ -201,7 +201,7 @@ pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
 /// Memory that a daemon may take whatever a peer does, MB.
 const MEMORY_MAX_MB: f64 = 512.0;
 
-/// Every abuse must have been answered by the end of its connection, with a reason.
+/// Checks that every abuse was answered by the end of its connection, with a reason.
 pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
     let growth = run.growth.into_iter().max().unwrap_or(0);
     let memory = run.memory.into_iter().max().unwrap_or(0);
@@ -218,12 +218,12 @@ pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
     verdict.0
 }
 
-/// The rate of the first two seconds, in which nothing is wrong yet.
+/// Returns the rate of the first two seconds, in which nothing is wrong yet.
 fn rate_before(run: &Measured) -> f64 {
     run.rate(1, 2)
 }
 
-/// A radio that pauses: the rate stands, and pictures come late by the pause.
+/// Checks a radio that pauses: the rate stands, and pictures come late by the pause.
 pub(crate) fn radio_check(run: &Measured) -> Vec<String> {
     let rate = run.rate(2, run.rates.len()) / rate_before(run);
     in_order(run).at_least("rate in the pauses", rate, 0.6).at_most("gap", run.gap_max(), 350.0).0
@@ -246,7 +246,7 @@ pub(crate) fn mobile_check(run: &Measured) -> Vec<String> {
     changing_check(run, 0.75)
 }
 
-/// A line that changes all the time: it is used, and its queue stays short for 95 of 100 packets.
+/// Checks a line that changes all the time: it is used, and its queue stays short for 95 of 100 packets.
 fn changing_check(run: &Measured, share: f64) -> Vec<String> {
     in_order(run)
         .at_least("rate, of the line's", run.rate(1, run.rates.len()) / run.capacity, share)

@@ -212,7 +212,7 @@ fn is_failure(is_own: bool, is_proof: bool, has_fired: bool, faults: &[String]) 
     if is_own { !faults.is_empty() } else { is_proof && (!has_fired || faults == [PROVES_NOTHING]) }
 }
 
-/// The recordings in a folder, by name.
+/// Returns the recordings in a folder, by name.
 fn recordings(folder: Option<&Path>) -> Result<Vec<String>> {
     let Some(folder) = folder else { return Ok(vec![]) };
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -228,7 +228,7 @@ fn folder(arguments: &Arguments) -> PathBuf {
     arguments.out.clone().unwrap_or_else(default)
 }
 
-/// The sender's source, and what the pictures shown are compared with.
+/// Returns the sender's source, and the pictures with which those shown are compared.
 fn source(arguments: &Arguments, out: &Path) -> Result<(String, Option<Arc<Original>>)> {
     if let Some(clip) = &arguments.clip {
         std::fs::create_dir_all(out)?;

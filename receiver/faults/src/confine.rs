@@ -17,7 +17,7 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
-    /// A limit for the daemon `name`.
+    /// Creates a limit for the daemon `name`.
     pub(crate) fn new(name: &str) -> Self {
         let own = format!("duet-faults-{}-{name}", std::process::id());
         let places = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];

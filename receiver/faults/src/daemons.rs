@@ -117,7 +117,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The video's bit rate as a flag has it.
+    /// Returns the video's bit rate as a flag has it.
     pub(crate) fn rate(&self) -> &str {
         &self.stream.rate
     }
@@ -130,7 +130,7 @@ impl Setup {
         Ok(std::fs::rename(part, self.clock(end))?)
     }
 
-    /// The file that commands the OpenCL layer of the sender (0) or the receiver (1).
+    /// Returns the file that commands the OpenCL layer of the sender (0) or the receiver (1).
     pub(crate) fn device(&self, end: usize) -> PathBuf {
         self.file(["sender.device", "receiver.device"][end])
     }
@@ -149,7 +149,7 @@ impl Setup {
         self.file(["sender.clock", "receiver.clock"][end])
     }
 
-    /// A file of this run.
+    /// Returns the path of a file of this run.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -223,7 +223,7 @@ fn faketime() -> Result<()> {
     Ok(())
 }
 
-/// The folder that holds both daemons: `asked`, or where this program or, for a test, its build lies.
+/// Returns the folder that holds both daemons: `asked`, or where this program or, for a test, its build lies.
 pub fn programs(asked: Option<&Path>) -> Result<PathBuf> {
     let own = std::env::current_exe().context("this program does not know where it is")?;
     let has_both = |folder: &&Path| ["sender", "receiver"].iter().all(|name| folder.join(name).is_file());
@@ -254,19 +254,19 @@ impl Daemon {
         Ok(Self { name, child, log: log.to_owned() })
     }
 
-    /// Resident memory, bytes; 0 once it has ended.
+    /// Returns the resident memory, bytes; 0 once it has ended.
     pub fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) * 1024
     }
 
-    /// Its threads; 0 once it has ended.
+    /// Returns the number of its threads; 0 once it has ended.
     pub(crate) fn threads(&self) -> usize {
         self.entries("task")
     }
 
-    /// Its open files; 0 once it has ended.
+    /// Returns the number of its open files; 0 once it has ended.
     pub(crate) fn files(&self) -> usize {
         self.entries("fd")
     }
@@ -275,7 +275,7 @@ impl Daemon {
         std::fs::read_dir(format!("/proc/{}/{folder}", self.child.id())).map_or(0, Iterator::count)
     }
 
-    /// Processor time that the network thread has taken: the sender's is its main thread, the receiver's has a name.
+    /// Returns the network thread's processor time: the sender's is its main thread, the receiver's has a name.
     pub(crate) fn network_time(&self) -> Duration {
         let id = self.child.id();
         let threads = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
@@ -290,12 +290,12 @@ impl Daemon {
         Duration::from_millis(10 * ticks.sum::<u64>())
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Processor time of the whole process; zero once it has ended.
+    /// Returns the processor time of the whole process; zero once it has ended.
     pub fn time(&self) -> Duration {
         Duration::from_millis(10 * ticks(Path::new(&format!("/proc/{}/stat", self.child.id()))))
     }
@@ -328,7 +328,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// An error if it has ended by itself.
+    /// Returns an error if it has ended by itself.
     pub fn check(&mut self) -> Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -363,7 +363,7 @@ impl Drop for Daemon {
     }
 }
 
-/// User and system time in a `stat` file, hundredths of a second; see proc(5).
+/// Returns user and system time in a `stat` file, hundredths of a second; see proc(5).
 fn ticks(stat: &Path) -> u64 {
     let text = std::fs::read_to_string(stat).unwrap_or_default();
     // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.

@@ -55,7 +55,7 @@ fn both(at: Duration, act: Act) -> [(Duration, Fault); 2] {
     [0, 1].map(|end| (at, Fault::Device { end, act }))
 }
 
-/// Each call fails once at both ends; after each both daemons begin anew with their devices.
+/// Returns the case in which each call fails once at both ends; after each both daemons begin anew with their devices.
 pub(crate) fn each_call() -> Vec<(Duration, Fault)> {
     let cycle = |(number, name)| {
         let at = LEAD + CYCLE * number;
@@ -65,12 +65,12 @@ pub(crate) fn each_call() -> Vec<(Duration, Fault)> {
     (0..).zip(CALLS).flat_map(cycle).collect()
 }
 
-/// The device of one end is lost, then that of the other.
+/// Returns the case in which the device of one end is lost, then that of the other.
 pub(crate) fn losses() -> Vec<(Duration, Fault)> {
     vec![(LEAD, Fault::Device { end: 0, act: Act::Fail }), (LEAD + SEEN, Fault::Device { end: 1, act: Act::Fail })]
 }
 
-/// The device of one end hangs for 2 s, then that of the other.
+/// Returns the case in which the device of one end hangs for 2 s, then that of the other.
 pub(crate) fn hangs() -> Vec<(Duration, Fault)> {
     let hang = |end: usize| {
         let at = LEAD + CYCLE * end as u32;
@@ -79,7 +79,7 @@ pub(crate) fn hangs() -> Vec<(Duration, Fault)> {
     [0, 1].into_iter().flat_map(hang).collect()
 }
 
-/// The drivers vanish during the call, then each daemon begins anew without.
+/// Returns the case in which the drivers vanish during the call, then each daemon begins anew without.
 pub(crate) fn no_drivers() -> Vec<(Duration, Fault)> {
     vec![(LEAD, Fault::RemoveDrivers), (LEAD + SEEN, Fault::KillSender), (LEAD + CYCLE, Fault::KillReceiver)]
 }
@@ -127,7 +127,7 @@ pub(crate) fn has_struck(control: &Path) -> Result<bool> {
     Ok(first[0] == 0)
 }
 
-/// A list of the system's drivers in `folder` that can be emptied.
+/// Makes a list of the system's drivers in `folder` that can be emptied.
 pub(crate) fn copy_drivers(folder: &Path) -> Result<PathBuf> {
     let copy = folder.join("drivers");
     std::fs::create_dir_all(&copy)?;

@@ -99,8 +99,8 @@ fn junk() -> Vec<Vec<u8>> {
     (0..JUNK).map(|_| datagram()).collect()
 }
 
-/// First packets of handshakes, sound ones, each of another: made from what a dialler sends to a socket that does not
-/// answer.
+/// Returns first packets of handshakes, sound ones, each of another: made from what a dialler sends to a socket that
+/// does not answer.
 fn initials() -> Result<Vec<Vec<u8>>> {
     let mute = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     mute.set_read_timeout(Some(Duration::from_secs(1)))?;

@@ -86,13 +86,13 @@ pub(crate) fn client(own: &Identity, peer: PublicKey) -> Result<quinn::ClientCon
     client_as(own.certified_key()?, peer, Protocol::Call)
 }
 
-/// The same with any key and protocol.
+/// Does the same with any key and protocol.
 pub(crate) fn client_as(key: Arc<CertifiedKey>, peer: PublicKey, protocol: Protocol) -> Result<quinn::ClientConfig> {
     let tls = client_config(key, PeerVerifier::new([peer]), protocol)?;
     Ok(quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?)))
 }
 
-/// A socket that calls.
+/// Opens a socket that calls.
 pub(crate) fn endpoint(from: Ipv4Addr, config: quinn::ClientConfig) -> Result<quinn::Endpoint> {
     let mut endpoint = quinn::Endpoint::client((from, 0).into())?;
     endpoint.set_default_client_config(config);
@@ -116,7 +116,7 @@ impl Line {
         Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
     }
 
-    /// The next call of a daemon that dials.
+    /// Returns the next call of a daemon that dials.
     pub(crate) async fn accept(endpoint: &quinn::Endpoint, own: Role) -> Result<Self> {
         let connection = endpoint.accept().await.context("the socket is closed")?.await?;
         let (send, receive) = connection.accept_bi().await?;
@@ -163,7 +163,7 @@ fn params(size: FrameSize) -> Result<StreamParams> {
     })
 }
 
-/// Some frames of the test pattern.
+/// Returns some frames of the test pattern.
 fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
     let pattern = Pattern::new(params.size, params.frame_rate);
     let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
@@ -226,7 +226,7 @@ async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool
     Ok(Said { note: format!("{per_second:.0} other datagrams a second"), unanswered: vec![] })
 }
 
-/// A datagram that is no part of the video; `last` is one that was.
+/// Returns a datagram that is no part of the video; `last` is one that was.
 fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
     let mut datagram = last.to_vec();
     match random.below(4) {

@@ -91,14 +91,14 @@ impl Measured {
         self.gaps(0.0, self.length).into_iter().fold(0.0, f64::max)
     }
 
-    /// Longest gap that overlaps the `span` after `from`.
+    /// Returns the longest gap that overlaps the `span` after `from`.
     pub(crate) fn gap_around(&self, from: f64, span: f64) -> f64 {
         let points: Vec<f64> = self.pictures.iter().map(|picture| picture.at).chain([self.length]).collect();
         let overlaps = |pair: &&[f64]| pair[1] > from && pair[0] < from + span;
         points.windows(2).filter(overlaps).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
     }
 
-    /// The gap at each fault.
+    /// Returns the gap at each fault.
     pub(crate) fn gaps_at_faults(&self) -> Vec<f64> {
         self.faults.iter().map(|&at| self.gap_around(at, 100.0)).collect()
     }
@@ -109,13 +109,13 @@ impl Measured {
         inside.filter_map(|picture| picture.latency).collect()
     }
 
-    /// p50, p95 and p99 of all latencies.
+    /// Returns p50, p95 and p99 of all latencies.
     pub(crate) fn latency(&self) -> [f64; 3] {
         let all = self.latencies(0.0, self.length);
         [0.5, 0.95, 0.99].map(|share| percentile(&all, share))
     }
 
-    /// Pictures shown of those that the sender gave numbers to.
+    /// Returns the part shown of the pictures that the sender gave numbers to.
     pub(crate) fn presented(&self) -> f64 {
         let (mut numbered, mut first) = (0, 0);
         for (at, picture) in self.pictures.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Measured {
         self.pictures.len() as f64 / numbered.max(1) as f64
     }
 
-    /// Share of the pictures shown that `is` holds for.
+    /// Returns the share of the pictures shown that `is` holds for.
     pub(crate) fn share(&self, is: impl Fn(&Picture) -> bool) -> f64 {
         self.pictures.iter().filter(|picture| is(picture)).count() as f64 / self.pictures.len().max(1) as f64
     }
@@ -141,27 +141,27 @@ impl Measured {
         falls.filter(|pair| !restarts().any(|&at| at < pair[1].at && at > pair[0].at - 3_000.0)).count()
     }
 
-    /// Longest time for which each picture lacked coarse blocks.
+    /// Returns the longest time for which each picture lacked coarse blocks.
     pub(crate) fn coarse_gap_max(&self) -> f64 {
         let whole = self.pictures.iter().filter(|picture| picture.missing_coarse == 0).map(|picture| picture.at);
         let points: Vec<f64> = std::iter::once(0.0).chain(whole).chain([self.length]).collect();
         points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
     }
 
-    /// Mean of the values from `from` on.
+    /// Returns the mean of the values from `from` on.
     pub(crate) fn mean(values: &[f64], from: usize) -> f64 {
         let values = values.get(from..).unwrap_or_default();
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// Mean bit rate of the seconds from `from` to `to`.
+    /// Returns the mean bit rate of the seconds from `from` to `to`.
     pub(crate) fn rate(&self, from: usize, to: usize) -> f64 {
         let rates = self.rates.get(from..to.min(self.rates.len())).unwrap_or_default();
         rates.iter().sum::<f64>() / rates.len().max(1) as f64
     }
 }
 
-/// The value below which `share` of `values` lie; not a number without values.
+/// Returns the value below which `share` of `values` lie; not a number without values.
 pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -169,7 +169,7 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// The pictures of one receiver's log, at times since `began` (wall clock since 1970).
+/// Returns the pictures of one receiver's log, at times since `began` (wall clock since 1970).
 pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
     let file = File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
     let lines = BufReader::new(file).lines().map_while(Result::ok);
@@ -188,7 +188,7 @@ pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
     Ok(lines.map(picture).collect())
 }
 
-/// Bytes that a receiver's statistics file tells of last.
+/// Returns the last count of bytes in a receiver's statistics file.
 pub(crate) fn bytes_received(file: &Path) -> u64 {
     last(file).map_or(0, |line| line["bytes_received"].as_u64().unwrap_or(0))
 }
@@ -202,17 +202,17 @@ pub(crate) fn black_holes(file: &Path) -> f64 {
     changes(lines.map(|line| line["black_holes"].as_u64()))
 }
 
-/// The back end that a statistics file tells of last.
+/// Returns the back end that a statistics file tells of last.
 pub(crate) fn backend(file: &Path) -> Option<String> {
     Some(last(file)?["backend"].as_str()?.to_owned())
 }
 
-/// The difference of the clocks that a receiver's statistics file tells of last, milliseconds.
+/// Returns the difference of the clocks that a receiver's statistics file tells of last, milliseconds.
 pub(crate) fn clock_offset(file: &Path) -> Option<f64> {
     Some(last(file)?["clock_offset_us"].as_f64()? / 1e3)
 }
 
-/// Number of times that a counter began to grow.
+/// Returns how many times a counter began to grow.
 fn changes(counts: impl Iterator<Item = Option<u64>>) -> f64 {
     let (mut last, mut grows, mut changes) = (0, false, f64::NAN);
     for count in counts {
@@ -224,7 +224,7 @@ fn changes(counts: impl Iterator<Item = Option<u64>>) -> f64 {
     changes
 }
 
-/// 99th percentiles, added up, of the stages that are nobody's work: pacing, reassembly and the way to the display, ms.
+/// Returns the sum of the 99th percentiles of pacing, reassembly and the way to the display, ms.
 pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
     let stage = |line: &Option<Value>, name: &str| {
         let us = line.as_ref().and_then(|line| line["stages_us"][name]["p99"].as_f64());
@@ -237,7 +237,7 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
 /// Two lines of statistics have less.
 const LINES_BYTES: u64 = 16 << 10;
 
-/// The last whole line of a statistics file.
+/// Returns the last whole line of a statistics file.
 fn last(file: &Path) -> Option<Value> {
     let mut file = File::open(file).ok()?;
     let length = file.metadata().ok()?.len();

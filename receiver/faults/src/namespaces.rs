@@ -23,7 +23,7 @@ pub(crate) struct Namespaces {
     moves: u32,
 }
 
-/// The sender's address after `moves` on a line without a relay.
+/// Returns the sender's address after `moves` on a line without a relay.
 fn sender_address(moves: u32) -> String {
     // The receiver's is the second.
     let host = if moves == 0 { 1 } else { 3 + (moves - 1) % 250 };
@@ -81,7 +81,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// A command that runs `program` in the sender's (0) or the receiver's (1) namespace.
+    /// Returns a command that runs `program` in the sender's (0) or the receiver's (1) namespace.
     pub(crate) fn command(&self, end: usize, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[end]]).arg(program);

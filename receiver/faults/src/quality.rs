@@ -37,7 +37,7 @@ pub(crate) enum Original {
 }
 
 impl Original {
-    /// PSNR-Y of a picture shown, dB; `None` if it does not tell which one it is. `drawn` is memory to use again.
+    /// Returns a shown picture's PSNR-Y, dB; `None` if it does not tell its number. `drawn` is memory to use again.
     fn compare(&self, luma: &[u8], size: FrameSize, drawn: &mut Vec<u8>) -> Option<f64> {
         let sent = match self {
             Self::Rival(clip) => return clip.compare(luma, size),
@@ -74,14 +74,14 @@ impl Quality {
         Ok(())
     }
 
-    /// The pictures seen since `began`: when, milliseconds after it, and their PSNR-Y, dB.
+    /// Returns the pictures seen since `began`: time after it, milliseconds, and PSNR-Y, dB.
     pub(crate) fn since(&self, began: Instant) -> Vec<(f64, f64)> {
         let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
         let later = samples.iter().filter(|sample| sample.0 >= began);
         later.map(|&(at, psnr)| ((at - began).as_secs_f64() * 1e3, psnr)).collect()
     }
 
-    /// A receiver that is killed breaks its file off.
+    /// Reads the file, which ends in the middle if the receiver is killed.
     fn read(&self, path: &PathBuf) -> Option<()> {
         let mut reader = Y4mReader::new(BufReader::with_capacity(1 << 20, File::open(path).ok()?)).ok()?;
         let size = reader.header().size;
@@ -102,7 +102,7 @@ impl Quality {
     }
 }
 
-/// Peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
+/// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
 pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
     let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     if squares == 0 {
@@ -153,7 +153,7 @@ pub(crate) fn each_picture(
     Ok(())
 }
 
-/// 4:2:0 planes of interleaved samples; each chroma sample is one of its four.
+/// Returns the 4:2:0 planes of interleaved samples; each chroma sample is one of its four.
 fn planes_of(interleaved: &[u8], size: FrameSize) -> Vec<u8> {
     let mut planes: Vec<u8> = interleaved.chunks_exact(3).map(|pixel| pixel[0]).collect();
     for channel in [1, 2] {

@@ -56,7 +56,7 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Bits a second that came from who dials, by whole seconds of the time given, which begins `from` after the relay.
+    /// Returns the dialler's bits a second, by whole seconds of the `length` that begins `from` after the relay.
     pub(crate) fn rates(&self, from: Duration, length: Duration) -> Vec<f64> {
         let slices = self.bytes.get(from.as_micros().div_ceil(SLICE.as_micros()) as usize..).unwrap_or_default();
         let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
@@ -64,7 +64,8 @@ impl Passed {
         seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect()
     }
 
-    /// Queueing delay, ms, of each datagram that came from who dials in the time given, which begins `from` after the relay.
+    /// Returns the queueing delay of each of the dialler's datagrams, ms, in the `length` that begins `from` after the
+    /// relay.
     pub(crate) fn queueing_ms(&self, from: Duration, length: Duration) -> Vec<f64> {
         let begin = Timestamp::default() + from;
         let within = |at: &Timestamp| *at >= begin && at.since(begin) < length;
@@ -94,13 +95,13 @@ struct Seen {
 }
 
 impl Tap {
-    /// The first bytes of the newest datagram that went this way; `None` before there was one.
+    /// Returns the first bytes of the newest datagram that went this way; `None` before there was one.
     pub fn newest(&self, way: Way) -> Option<Vec<u8>> {
         let head = self.seen().heads[way as usize].clone();
         (!head.is_empty()).then_some(head)
     }
 
-    /// The address of who dials.
+    /// Returns the address of who dials.
     pub fn client(&self) -> Option<SocketAddr> {
         self.seen().client
     }
@@ -144,7 +145,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// A relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
+    /// Starts a relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
     pub fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
         let front = socket(listen)?;
         let (first_back, (events, queue)) = (back_socket(target)?, channel());
@@ -193,7 +194,7 @@ impl Relay {
         self.began
     }
 
-    /// The line as somebody on it sees it.
+    /// Returns the line as somebody on it sees it.
     pub fn tap(&self) -> Tap {
         self.tap.clone()
     }
@@ -203,7 +204,7 @@ impl Relay {
         self.tell(Event::Begin(Box::new([there, back])));
     }
 
-    /// From now on who listens sees another port, as after a router has forgotten the old one.
+    /// Changes the port that who listens sees, as after a router has forgotten the old one.
     pub fn rebind(&mut self) -> io::Result<()> {
         let socket = back_socket(self.target)?;
         self.read_back(&socket)?;
@@ -332,7 +333,7 @@ impl Forwarder {
     }
 }
 
-/// A new socket towards who listens.
+/// Opens a new socket towards who listens.
 fn back_socket(target: SocketAddr) -> io::Result<UdpSocket> {
     let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
     socket((any, 0).into())

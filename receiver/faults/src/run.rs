@@ -352,7 +352,7 @@ impl Scene {
         }
     }
 
-    /// Bytes that have come so far: media and TCP.
+    /// Returns the bytes that have come so far: media and TCP.
     fn totals(&self) -> [u64; 2] {
         let media = measured::bytes_received(&self.setup.file("receiver-0.jsonl"));
         [media, self.bulk.as_ref().map_or(0, Bulk::arrived)]
@@ -391,7 +391,7 @@ impl Pair {
         self.receiver.as_ref().map_or(Ok(()), |receiver| receiver.signal(name))
     }
 
-    /// An error if one has ended by itself.
+    /// Returns an error if one has ended by itself.
     fn check(&mut self) -> Result<()> {
         [&mut self.sender, &mut self.receiver].into_iter().flatten().try_for_each(Daemon::check)
     }

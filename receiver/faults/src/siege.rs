@@ -224,7 +224,7 @@ impl Gap {
     }
 }
 
-/// The longest gap that overlaps the slot.
+/// Returns the longest gap that overlaps the slot.
 fn gap(pictures: &[Picture], slot: &Slot, stalls: Option<&Stalls>) -> Gap {
     let points = pictures.iter().map(|picture| picture.at).filter(|&at| at > 0.0);
     let points: Vec<f64> = std::iter::once(0.0).chain(points).chain([slot.to]).collect();

@@ -75,7 +75,7 @@ fn lasts(fault: Fault) -> Option<f64> {
     }
 }
 
-/// The soak of this length.
+/// Returns the soak of this length.
 pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case {
     let cycle = cycle.unwrap_or(CYCLE).max(SPAN + Duration::from_secs(1));
     let (mut random, mut waiting) = (Random::new(seed), Vec::new());
@@ -151,7 +151,7 @@ fn check(run: &Measured) -> Vec<String> {
     faults
 }
 
-/// A sentence with the figures.
+/// Returns a sentence with the figures.
 pub(crate) fn note(run: &Measured) -> String {
     let Figures { looks, slope: [s, r], threads, files, drift } = Figures::of(run);
     format!(
@@ -229,7 +229,7 @@ impl Figures {
     }
 }
 
-/// Largest less smallest; not a number without values.
+/// Returns the largest less the smallest; not a number without values.
 fn spread_of(values: impl Iterator<Item = f64>) -> f64 {
     let (least, most) = values.fold((f64::NAN, f64::NAN), |(least, most), value| (value.min(least), value.max(most)));
     most - least

@@ -28,8 +28,8 @@ impl<'a> End<'a> {
         self.pair.folder.join(&format!("{}.y4m", self.name))
     }
 
-    /// The receiver's part as a file, with statistics of its own. It waits long for each frame, so that a busy machine
-    /// shows them whole too.
+    /// Writes the receiver's part as a file, with statistics of its own. It waits long for each frame, so that a busy
+    /// machine shows them whole too.
     fn receiver_file(&self) -> PathBuf {
         let path = self.pair.folder.join(&format!("{}.toml", self.name));
         let stats = self.pair.folder.join(&format!("{}-received.jsonl", self.name));
@@ -55,7 +55,7 @@ impl<'a> End<'a> {
         command
     }
 
-    /// Numbered pictures as a source that waits until each has been sent.
+    /// Returns numbered pictures as a source that waits until each has been sent.
     fn clip(&self) -> String {
         let path = self.pair.folder.join(&format!("{}-clip.y4m", self.name));
         let (size, rate) = (FrameSize::new(320, 180).unwrap(), FrameRate::new(30, 1).unwrap());

@@ -32,7 +32,7 @@ pub(crate) struct Screenshot {
 }
 
 impl Screenshot {
-    /// Red, green and blue at a point.
+    /// Returns red, green and blue at a point.
     pub(crate) fn rgb(&self, x: usize, y: usize) -> [u8; 3] {
         let [_, r, g, b] = self.pixels[y * self.width + x].to_be_bytes();
         [r, g, b]
@@ -57,13 +57,13 @@ impl Display {
         Self { server, name, connection, root }
     }
 
-    /// The server ends under everybody who uses it.
+    /// Ends the server under everybody who uses it.
     pub(crate) fn end(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
     }
 
-    /// The window of that title, once it is there.
+    /// Returns the window of that title, once it is there.
     pub(crate) fn find(&self, title: &str) -> Option<Window> {
         let tree = self.connection.query_tree(self.root).unwrap().reply().unwrap();
         tree.children.into_iter().find(|&window| {
@@ -73,7 +73,7 @@ impl Display {
         })
     }
 
-    /// Place and size of a window.
+    /// Returns place and size of a window.
     pub(crate) fn geometry(&self, window: Window) -> (i16, i16, u16, u16) {
         let g = self.connection.get_geometry(window).unwrap().reply().unwrap();
         (g.x, g.y, g.width, g.height)

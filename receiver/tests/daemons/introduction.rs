@@ -25,7 +25,7 @@ impl Homes {
         Self { folder }
     }
 
-    /// The sender with its configuration and its key.
+    /// Returns the sender with its configuration and its key.
     fn sender(&self) -> Command {
         let mut command = sender();
         command.arg("--config").arg(self.folder.join("sender/sender.toml"));
@@ -33,14 +33,14 @@ impl Homes {
         command
     }
 
-    /// The receiver with its key and no configuration.
+    /// Returns the receiver with its key and no configuration.
     fn receiver(&self) -> Command {
         let mut command = receiver();
         command.arg("--identity").arg(self.folder.join("receiver/identity.pem"));
         command
     }
 
-    /// `invite` at the sender and the ticket that it prints.
+    /// Runs `invite` at the sender; returns it and the ticket that it prints.
     fn invite(&self, name: &str) -> (Daemon, String) {
         let path = self.folder.join("ticket");
         let output = std::fs::File::create(&path).unwrap();

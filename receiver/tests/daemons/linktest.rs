@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::support::{Daemon, Pair, free_address, sender, until};
 
-/// The tester's command; `pair.sender()` has flags that a test does not take.
+/// Returns the tester's command; `pair.sender()` has flags that a test does not take.
 fn tester(pair: &Pair, identity: &str, target: &str) -> Command {
     let mut command = sender();
     command.args(["--link-test", target, "--peer", &pair.receiver_key, "--source", "pattern:size=640x360:fps=25"]);

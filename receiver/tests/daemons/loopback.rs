@@ -7,7 +7,7 @@ const FRAMES: u64 = 60;
 const BIT_SIDE: usize = 8;
 const BITS: usize = 8;
 
-/// Pictures that carry their number as black and white squares in the top left corner, above a moving gradient.
+/// Returns pictures that carry their number as black and white squares in the top left corner, above a moving gradient.
 fn numbered_clip(width: usize, height: usize) -> Vec<u8> {
     let mut bytes = format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\n").into_bytes();
     for number in 0..FRAMES as usize {
@@ -23,7 +23,7 @@ fn numbered_clip(width: usize, height: usize) -> Vec<u8> {
     bytes
 }
 
-/// The number in a received luma plane; none if a square is neither black nor white.
+/// Returns the number in a received luma plane; none if a square is neither black nor white.
 fn number_in(luma: &[u8], width: usize) -> Option<u64> {
     let middle = |bit: usize| luma[BIT_SIDE / 2 * width + bit * BIT_SIDE + BIT_SIDE / 2];
     (0..BITS).try_fold(0, |number, bit| match middle(bit) {

@@ -20,7 +20,7 @@ fn value(page: &str, name: &str) -> Option<f64> {
     page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// A TCP address on the loopback that was free a moment ago.
+/// Returns a TCP address on the loopback that was free a moment ago.
 fn free() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }

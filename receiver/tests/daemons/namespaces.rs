@@ -7,7 +7,7 @@ use crate::support::{Daemon, Pair, has, read_y4m, receiver, sender, until_nothin
 const FRAMES: usize = 60;
 const SIZE: (usize, usize) = (320, 180);
 
-/// A moving gradient.
+/// Returns a moving gradient.
 fn clip() -> Vec<u8> {
     let (width, height) = SIZE;
     let mut bytes = format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\n").into_bytes();

@@ -15,7 +15,7 @@ fn sender(pair: &Pair, mode: &str) -> Command {
     command
 }
 
-/// Pictures shown so far, by the last whole line of the running receiver's statistics.
+/// Returns pictures shown so far, by the last whole line of the running receiver's statistics.
 fn shown(pair: &Pair) -> u64 {
     let text = std::fs::read_to_string(pair.folder.join("receiver.jsonl")).unwrap_or_default();
     let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::{Daemon, Ended, Pair, has, read_y4m, until_nothing_is_lost};
 
-/// A grey picture whose samples all say which it is.
+/// Returns a grey picture whose samples all say which it is.
 const fn level(number: usize) -> u8 {
     60 + 20 * number as u8
 }
@@ -24,7 +24,7 @@ fn stream(pair: &Pair, source: &str) -> Ended {
     ended
 }
 
-/// The numbers of the pictures in `out.y4m`, by [`level`] of their first sample.
+/// Returns the numbers of the pictures in `out.y4m`, by [`level`] of their first sample.
 fn numbers(path: &Path) -> Vec<usize> {
     let (_, pictures) = read_y4m(path);
     let number = |picture: &Vec<u8>| (0..10).find(|&number| picture[0].abs_diff(level(number)) <= 4);
@@ -63,7 +63,7 @@ fn truncated() -> Result<(), String> {
     Ok(())
 }
 
-/// JPEG pictures in a row. Each of `broken` keeps its markers, but lacks half of its coded data.
+/// Returns JPEG pictures in a row. Each of `broken` keeps its markers, but lacks half of its coded data.
 fn mjpeg(frames: usize, broken: &[usize]) -> Vec<u8> {
     let (width, height) = (64, 48);
     let mut stream = Vec::new();

@@ -17,13 +17,13 @@ use shell::identity::Identity;
 /// Longest a daemon may take; only a hang takes as long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The receiver under test.
+/// Returns the receiver under test.
 pub(crate) fn receiver() -> Command {
     Command::new(env!("CARGO_BIN_EXE_receiver"))
 }
 
-/// The sender of the same build. Cargo builds only the own package's programs for a test, so this one is built here,
-/// with the profile and in the folder that the receiver has.
+/// Returns the sender of the same build. Cargo builds only the own package's programs for a test, so this one is built
+/// here, with the profile and in the folder that the receiver has.
 pub(crate) fn sender() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     Command::new(PROGRAM.get_or_init(|| {
@@ -60,7 +60,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// The text of a file in the folder.
+    /// Returns the text of a file in the folder.
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -72,7 +72,7 @@ impl Folder {
         (path.to_string_lossy().into_owned(), identity.public_key().to_string())
     }
 
-    /// All lines of a statistics file; the last is the final one.
+    /// Returns all lines of a statistics file; the last is the final one.
     pub(crate) fn stats(&self, name: &str) -> Vec<Value> {
         let lines: Vec<Value> = self.read(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let (last, others) = lines.split_last().expect("a statistics file has a final line");
@@ -87,7 +87,7 @@ impl Drop for Folder {
     }
 }
 
-/// Header and pictures of a whole Y4M file.
+/// Reads header and pictures of a whole Y4M file.
 pub(crate) fn read_y4m(path: &Path) -> (Y4mHeader, Vec<Vec<u8>>) {
     let mut reader = Y4mReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let (mut pictures, mut data) = (Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ pub(crate) fn read_y4m(path: &Path) -> (Y4mHeader, Vec<Vec<u8>>) {
     (*reader.header(), pictures)
 }
 
-/// The numbers in the pictures of the sender's test pattern.
+/// Returns the numbers in the pictures of the sender's test pattern.
 pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     let (header, pictures) = read_y4m(path);
     let number = |picture: &Vec<u8>| sender::source::pattern::read_number(picture, header.size);
@@ -105,7 +105,7 @@ pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
 }
 
-/// A UDP port on the loopback that was free a moment ago.
+/// Returns a UDP port on the loopback that was free a moment ago.
 pub(crate) fn free_address() -> String {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
@@ -144,7 +144,7 @@ impl Daemon {
         Self { name, child, stderr, reader: Some(reader) }
     }
 
-    /// Everything that it has said so far.
+    /// Returns everything that it has said so far.
     pub(crate) fn said(&self) -> String {
         String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
     }
@@ -201,7 +201,7 @@ impl Drop for Daemon {
 }
 
 impl Ended {
-    /// The last line of standard error: the sentence that says why.
+    /// Returns the last line of standard error: the sentence that says why.
     pub(crate) fn sentence(&self) -> &str {
         self.stderr.trim_end().lines().last().unwrap_or_default()
     }
@@ -255,7 +255,7 @@ fn note_repeated(why: &str) {
     file.write_all(line.as_bytes()).unwrap();
 }
 
-/// That the value of each key in a report is the wanted one; otherwise the whole report.
+/// Checks that the value of each key in a report is the wanted one; otherwise returns the whole report.
 pub(crate) fn has(report: &Value, wanted: &[(&str, u64)]) -> Result<(), String> {
     match wanted.iter().find(|(key, value)| report[*key] != *value) {
         Some((key, value)) => Err(format!("{key} is not {value} in {report}")),
@@ -296,12 +296,12 @@ impl Pair {
         Self { folder, address, sender_key, receiver_key, sender_identity, receiver_identity, _turn: turn }
     }
 
-    /// The receiver's command up to its sinks and extras; writes `receiver.jsonl`.
+    /// Returns the receiver's command up to its sinks and extras; writes `receiver.jsonl`.
     pub(crate) fn receiver(&self) -> Command {
         self.receiver_that(["--listen", &self.address])
     }
 
-    /// The same, but it dials or listens as `mode`, a flag and its value, says.
+    /// Returns the same, but it dials or listens as `mode`, a flag and its value, says.
     pub(crate) fn receiver_that(&self, mode: [&str; 2]) -> Command {
         let mut command = receiver();
         command
@@ -312,12 +312,12 @@ impl Pair {
         command
     }
 
-    /// The sender's command up to its source and extras; writes `sender.jsonl`.
+    /// Returns the sender's command up to its source and extras; writes `sender.jsonl`.
     pub(crate) fn sender(&self) -> Command {
         self.sender_that(["--to", &self.address])
     }
 
-    /// The same, but it dials or listens as `mode`, a flag and its value, says.
+    /// Returns the same, but it dials or listens as `mode`, a flag and its value, says.
     pub(crate) fn sender_that(&self, mode: [&str; 2]) -> Command {
         let mut command = sender();
         command

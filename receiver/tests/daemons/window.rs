@@ -100,7 +100,7 @@ const QUARTERS: [([u8; 3], [u8; 3]); 4] = [
     ([128, 128, 128], [128, 128, 128]),
 ];
 
-/// One picture of four colours as a Y4M file.
+/// Returns one picture of four colours as a Y4M file.
 fn four_colours() -> Vec<u8> {
     let (width, height) = SIZE;
     let mut bytes =
@@ -119,7 +119,7 @@ fn shows_the_quarters(shot: &Screenshot) -> bool {
     shows_the_quarters_dimmed(shot, 0)
 }
 
-/// The same, but as dark as `shift` bits less make it.
+/// Returns true for the same, but as dark as `shift` bits less make it.
 fn shows_the_quarters_dimmed(shot: &Screenshot, shift: u32) -> bool {
     let (x, y) = (shot.width / 4, shot.height / 4);
     let middles = [(x, y), (3 * x, y), (x, 3 * y), (3 * x, 3 * y)];

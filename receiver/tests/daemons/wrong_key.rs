@@ -19,7 +19,7 @@ fn refused(pair: &Pair, identity: &Path, peer: &str) -> Ended {
     refused_until(pair, identity, peer, Daemon::wait)
 }
 
-/// The same with a sender that is ended by `end`.
+/// Checks the same with a sender that is ended by `end`.
 fn refused_until(pair: &Pair, identity: &Path, peer: &str, end: impl FnOnce(Daemon) -> Ended) -> Ended {
     let sink = format!("y4m:{}", pair.folder.join("out.y4m").display());
     let mut receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
@@ -65,7 +65,7 @@ fn a_sender_that_expects_another_receiver() {
     ended.check(0, &[]);
 }
 
-/// A PKCS#8 file with the private key of one pair and the public key of another.
+/// Returns a PKCS#8 file with the private key of one pair and the public key of another.
 fn mixed_key(private_seed: &[u8; 32], public: &PublicKey) -> Vec<u8> {
     let head = [0x30, 0x51, 0x02, 0x01, 0x01, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
     [&head[..], private_seed, &[0x81, 0x21, 0x00], public.as_bytes()].concat()

@@ -4,7 +4,7 @@
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// 0 to `below` - 1.
+    /// Returns a number from 0 to `below` - 1.
     pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 32) as usize) % below.max(1)
@@ -61,7 +61,7 @@ const WORDS: [&str; 40] = [
     "#",
 ];
 
-/// One of `inputs` with one to a few changes, which are those of texts if `is_text`.
+/// Returns one of `inputs` with one to a few changes, which are those of texts if `is_text`.
 pub(crate) fn changed(inputs: &[Vec<u8>], is_text: bool, random: &mut Random) -> Vec<u8> {
     let pick = |random: &mut Random| inputs.get(random.next(inputs.len())).cloned().unwrap_or_default();
     let mut input = pick(random);

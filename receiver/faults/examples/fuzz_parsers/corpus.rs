@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-/// The folder of a parser's inputs.
+/// Returns the folder of a parser's inputs.
 pub(crate) fn folder(parser: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(parser)
 }
 
-/// The inputs of a parser, in the order of their names.
+/// Returns the inputs of a parser, in the order of their names.
 pub(crate) fn inputs(parser: &str) -> std::io::Result<Vec<Vec<u8>>> {
     let mut paths = std::fs::read_dir(folder(parser))?
         .map(|entry| entry.map(|entry| entry.path()))

@@ -86,7 +86,7 @@ fn media(input: &[u8]) {
     }
 }
 
-/// Two bytes of how many blocks there are, and the run.
+/// Parses two bytes of how many blocks there are, and the run.
 fn run(input: &[u8]) {
     if let Some((count, rest)) = input.split_first_chunk() {
         read_run(rest, u16::from_le_bytes(*count).into());
@@ -181,13 +181,13 @@ fn params(input: &[u8]) {
     }
 }
 
-/// Of the streams below.
+/// Returns the parameters of the streams below.
 pub(crate) fn small() -> StreamParams {
     let (Ok(size), Some(frame_rate)) = (FrameSize::new(96, 64), FrameRate::new(30, 1)) else { unreachable!() };
     StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec: CodecParams::default() }
 }
 
-/// A frame of the small stream; every block has some bytes.
+/// Returns a frame of the small stream; every block has some bytes.
 pub(crate) fn frame(params: &StreamParams) -> CodedFrame {
     let (mut ends, mut data) = (Vec::new(), Vec::new());
     for block in 0..BlockLayout::new(params).blocks().len() {
@@ -197,7 +197,7 @@ pub(crate) fn frame(params: &StreamParams) -> CodedFrame {
     CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends, data }
 }
 
-/// A record of an input: its kind, and its bytes.
+/// Returns the records of an input: kind and bytes of each.
 fn records(mut input: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let (&[kind, low, high], rest) = input.split_first_chunk()?;
@@ -242,7 +242,7 @@ fn reassembly(input: &[u8]) {
     }
 }
 
-/// The messages in `bytes`, up to what is none.
+/// Returns the messages in `bytes`, up to what is none.
 fn messages(reader: &mut ControlReader, bytes: &[u8]) -> Vec<ControlMessage> {
     reader.push(bytes);
     std::iter::from_fn(|| reader.next().ok().flatten().map(|(_, message)| message)).collect()

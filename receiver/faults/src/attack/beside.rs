@@ -277,12 +277,12 @@ fn forged(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     Ok(sent.into())
 }
 
-/// The connection id in the newest packet with a short header that went this way.
+/// Returns the connection id in the newest packet with a short header that went this way.
 fn id(tap: &Tap, way: Way) -> Option<[u8; ID_BYTES]> {
     tap.newest(way).filter(|head| head[0] & 0x80 == 0)?.get(1..=ID_BYTES)?.try_into().ok()
 }
 
-/// A packet (RFC 9000, section 17) to the connection `to`.
+/// Returns a packet (RFC 9000, section 17) to the connection `to`.
 fn forgery(random: &mut Random, to: &[u8], from: &[u8]) -> Result<Vec<u8>> {
     let mut noise = |bytes: u64| -> Vec<u8> { (0..bytes).map(|_| random.bits() as u8).collect() };
     let length = 21 + u64::from(noise(1)[0]);
@@ -318,7 +318,7 @@ where
     })
 }
 
-/// The loopback's address of this number.
+/// Returns the loopback's address of this number.
 fn address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 9, 1, number)
 }

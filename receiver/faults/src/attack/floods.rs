@@ -132,7 +132,7 @@ async fn ask(line: &mut Line, victim: &mut Victim) -> Result<(u32, Duration)> {
     Ok((0, slowest))
 }
 
-/// Processor time and log lines count to the end.
+/// Adds processor time and log lines up to the end.
 fn add_whole(outcome: &mut Outcome, victim: &mut Victim) -> Result<()> {
     let whole = victim.outcome()?;
     (outcome.cpu_s, outcome.log_lines) = (whole.cpu_s, whole.log_lines);

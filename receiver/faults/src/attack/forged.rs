@@ -18,17 +18,17 @@ const PICTURES: usize = 3;
 /// TLS: handshake_failure.
 const ALERT: u8 = 40;
 
-/// It speaks another version of QUIC.
+/// Forges an answer that speaks another version of QUIC.
 pub(super) fn version(stage: &Stage) -> Result<Outcome> {
     against(stage, Deed::Forge(|asked| Ok(version_negotiation(asked))))
 }
 
-/// It refuses the handshake.
+/// Forges an answer that refuses the handshake.
 pub(super) fn alert(stage: &Stage) -> Result<Outcome> {
     against(stage, Deed::Forge(|asked| refusal(asked, ALERT)))
 }
 
-/// It shows another key.
+/// Answers with another key.
 pub(super) fn key(stage: &Stage) -> Result<Outcome> {
     let own = stage.identity("stranger")?.certified_key()?;
     let tls = server_config(own, PeerVerifier::new([stage.identity("sender")?.public_key()]), Protocol::Call)?;

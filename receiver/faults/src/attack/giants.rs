@@ -24,7 +24,7 @@ const GROWTH_MAX: f64 = 64.0;
 /// Time for which it is watched once all have been sent.
 const AFTER: Duration = Duration::from_millis(500);
 
-/// A stream of `width` x `height` at `rate` whose squares are as large, and as full, as they can be.
+/// Returns the parameters of a stream of this size and `rate` whose squares are as large and full as they can be.
 fn params(width: u32, height: u32, rate: (u32, u32)) -> Result<StreamParams> {
     Ok(StreamParams {
         size: FrameSize::new(width, height)?,
@@ -35,7 +35,7 @@ fn params(width: u32, height: u32, rate: (u32, u32)) -> Result<StreamParams> {
     })
 }
 
-/// A datagram of frame `frame` with the first 40 of `total` bytes of a block.
+/// Returns a datagram of frame `frame` with the first 40 of `total` bytes of a block.
 fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     MediaHeader {
@@ -112,7 +112,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// With a frame a minute, the first parts of all blocks of three large frames.
+/// Sends, at a frame a minute, the first parts of all blocks of three large frames.
 pub(super) fn hoard(stage: &Stage) -> Result<Outcome> {
     let address = stage.free_address()?;
     let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;

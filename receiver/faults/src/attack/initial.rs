@@ -22,7 +22,7 @@ pub(crate) struct Ids {
     pub(crate) from: Vec<u8>,
 }
 
-/// The ids in a client's first packet; none: it is another packet.
+/// Returns the ids in a client's first packet; none: it is another packet.
 pub(crate) fn ids(datagram: &[u8]) -> Option<Ids> {
     let (head, rest) = datagram.split_first_chunk::<5>()?;
     let (to, from, _) = split_ids(rest)?;
@@ -82,7 +82,7 @@ impl Hello {
         Ok(Self { from: asked.from, payload })
     }
 
-    /// The same message as the beginning of another handshake.
+    /// Returns the same message as the beginning of another handshake.
     pub(crate) fn anew(&self, random: &mut Random) -> Result<Vec<u8>> {
         let to = random.bits().to_le_bytes();
         let mut payload = self.payload.clone();
@@ -91,7 +91,7 @@ impl Hello {
     }
 }
 
-/// The packet with this payload, from `side`, in the handshake whose client has first called the server by `called`.
+/// Returns the packet with this payload, from `side`, in the handshake whose client first called the server `called`.
 fn seal(side: Side, called: &[u8], to: &[u8], from: &[u8], mut payload: Vec<u8>) -> Result<Vec<u8>> {
     let keys = keys(side, called)?;
     let mut packet = vec![FORM_INITIAL | (PACKET_NUMBER.len() as u8 - 1)];

@@ -85,7 +85,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// `program` with its log and its statistics in the pipes of `name`.
+/// Returns `program` with its log and its statistics in the pipes of `name`.
 fn into_pipes(program: &Command, stage: &Stage, name: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" --stats - \"$@\" >\"$STATS\" 2>\"$LOG\""]);
@@ -94,7 +94,7 @@ fn into_pipes(program: &Command, stage: &Stage, name: &str) -> Command {
     command
 }
 
-/// A pipe with a name that is open, and never read, while the file lives.
+/// Creates a pipe with a name that is open, and never read, while the file lives.
 fn pipe(path: &Path) -> Result<File> {
     if !Command::new("mkfifo").arg(path).status().context("mkfifo does not start")?.success() {
         bail!("there is no pipe {}", path.display());

@@ -25,7 +25,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage for the daemons in `programs`; its files go to `folder`, which is emptied first.
+    /// Creates a stage for the daemons in `programs`; its files go to `folder`, which is emptied first.
     pub fn new(programs: &Path, folder: &Path) -> Result<Self> {
         if folder.is_dir() {
             std::fs::remove_dir_all(folder)?;
@@ -34,32 +34,32 @@ impl Stage {
         Ok(Self { programs: programs.to_owned(), folder: folder.to_owned() })
     }
 
-    /// A file of this attack.
+    /// Returns the path of a file of this attack.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The identity in the file `name.pem`, made when first asked for: `sender` and `receiver` are the daemons' own.
+    /// Returns the identity in `name.pem`, made when first asked for: `sender` and `receiver` are the daemons'.
     pub fn identity(&self, name: &str) -> Result<Identity> {
         Ok(Identity::load_or_create(&self.file(&format!("{name}.pem")))?)
     }
 
-    /// The public key of [`Self::identity`] as a flag has it.
+    /// Returns the public key of [`Self::identity`] as a flag has it.
     pub fn key(&self, name: &str) -> Result<String> {
         Ok(self.identity(name)?.public_key().to_string())
     }
 
-    /// An address of the loopback whose UDP port was free a moment ago.
+    /// Returns an address of the loopback whose UDP port was free a moment ago.
     pub fn free_address(&self) -> Result<SocketAddr> {
         Ok(UdpSocket::bind("127.0.0.1:0")?.local_addr()?)
     }
 
-    /// The program `sender` or `receiver`, with its key.
+    /// Returns the program `sender` or `receiver`, with its key.
     pub fn program(&self, name: &'static str) -> Result<Command> {
         self.program_as(name, name, "cpu")
     }
 
-    /// The program `sender` or `receiver`, with the key of `identity`, computing with `backend`.
+    /// Returns the program `sender` or `receiver`, with the key of `identity`, computing with `backend`.
     fn program_as(&self, name: &str, identity: &str, backend: &str) -> Result<Command> {
         self.identity(identity)?;
         let mut command = Command::new(self.programs.join(name));
@@ -68,13 +68,13 @@ impl Stage {
         Ok(command)
     }
 
-    /// A receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs the
-    /// pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
+    /// Returns a receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs
+    /// the pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
     pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
         self.receiver_on("cpu", address, peer)
     }
 
-    /// The same, computing with `backend`.
+    /// Returns the same, computing with `backend`.
     pub(crate) fn receiver_on(&self, backend: &str, address: SocketAddr, peer: &str) -> Result<Command> {
         let mut command = self.program_as("receiver", "receiver", backend)?;
         command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]);
@@ -83,24 +83,24 @@ impl Stage {
         Ok(command)
     }
 
-    /// The configuration of a receiver that logs the pictures shown.
+    /// Returns the configuration of a receiver that logs the pictures shown.
     pub(crate) fn pictures_config(&self) -> Result<PathBuf> {
         let config = self.file("receiver.toml");
         std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", self.file("pictures").display()))?;
         Ok(config)
     }
 
-    /// A sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
+    /// Returns a sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
     pub fn sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
         self.sender_that("sender", "--to", address, peer)
     }
 
-    /// The same, but it listens at `address`.
+    /// Returns the same, but it listens at `address`.
     pub fn listening_sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
         self.sender_that("sender", "--listen", address, peer)
     }
 
-    /// The same as the first with the key of `name`, which its statistics are named after, too.
+    /// Returns the same as the first with the key of `name`, which its statistics are named after, too.
     pub fn sender_as(&self, name: &str, address: SocketAddr, peer: &str) -> Result<Command> {
         self.sender_that(name, "--to", address, peer)
     }
@@ -129,7 +129,7 @@ impl Stage {
         })
     }
 
-    /// Number of pictures that the receiver has shown so far.
+    /// Returns the number of pictures that the receiver has shown so far.
     pub fn shown(&self) -> usize {
         let log = std::fs::read_to_string(self.file("pictures")).unwrap_or_default();
         log.lines().count().saturating_sub(1)
@@ -141,7 +141,7 @@ impl Stage {
         victim.until("pictures", || Ok(self.shown() >= before + more))
     }
 
-    /// Longest time without a new picture between `from` (time since 1970) and now, milliseconds.
+    /// Returns the longest time without a new picture between `from` (time since 1970) and now, milliseconds.
     pub fn gap_ms(&self, from: Duration) -> Result<f64> {
         let now = unix_time()?.saturating_sub(from).as_secs_f64() * 1e3;
         let pictures = measured::pictures(&self.file("pictures"), from)?;
@@ -151,7 +151,7 @@ impl Stage {
     }
 }
 
-/// The time since 1970.
+/// Returns the time since 1970.
 pub fn unix_time() -> Result<Duration> {
     Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?)
 }
@@ -174,7 +174,7 @@ struct Begin {
 }
 
 impl Victim {
-    /// The attack begins: growth, processor time and log lines count from here.
+    /// Begins the attack: growth, processor time and log lines count from here.
     pub fn begin(&mut self) {
         let begin = Begin { memory: self.daemon.memory(), cpu: self.daemon.time(), log_lines: self.lines() };
         self.memory_most = begin.memory;
@@ -235,7 +235,7 @@ impl Victim {
         }
     }
 
-    /// The figures since [`Self::begin`], and the exit code of a victim that has ended.
+    /// Returns the figures since [`Self::begin`], and the exit code of a victim that has ended.
     pub fn outcome(&mut self) -> Result<Outcome> {
         self.look();
         let exit_code = self.daemon.ended()?;
@@ -251,7 +251,7 @@ impl Victim {
         })
     }
 
-    /// Largest memory seen since [`Self::begin`], bytes.
+    /// Returns the largest memory seen since [`Self::begin`], bytes.
     pub(crate) fn memory_most(&self) -> u64 {
         self.memory_most
     }

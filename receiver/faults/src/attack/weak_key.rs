@@ -49,7 +49,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The key and its forged signatures, as a caller shows them.
+/// Returns the key and its forged signatures, as a caller shows them.
 pub(super) fn key() -> Result<Arc<CertifiedKey>> {
     let mut shown = spki(&Identity::generate()?.public_key());
     let key_at = shown.len() - 32;
@@ -57,7 +57,7 @@ pub(super) fn key() -> Result<Arc<CertifiedKey>> {
     Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown)], Arc::new(Forger))))
 }
 
-/// The number of the try with which the stranger got an answer to its Hello.
+/// Returns the number of the try with which the stranger got an answer to its Hello.
 fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
     let key = key()?;
     let tls = client_config(key, PeerVerifier::new([stage.identity("receiver")?.public_key()]), Protocol::Call)?;

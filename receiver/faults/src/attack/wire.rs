@@ -46,7 +46,7 @@ struct State {
 }
 
 impl Wire {
-    /// A way to `listener`.
+    /// Opens a way to `listener`.
     pub(super) fn to(listener: SocketAddr, deed: Deed) -> Result<Self> {
         let (front, back) = (socket()?, socket()?);
         let address = front.local_addr()?;
@@ -64,7 +64,7 @@ impl Wire {
         self.shared.lock().deed = deed;
     }
 
-    /// Number of handshakes that the dialler has begun.
+    /// Returns the number of handshakes that the dialler has begun.
     pub(super) fn begun(&self) -> usize {
         self.shared.lock().begun.len()
     }

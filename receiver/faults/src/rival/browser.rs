@@ -46,7 +46,7 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    /// The one asked for, or the one in PATH.
+    /// Finds the browser asked for, or the one in PATH.
     pub(super) fn find(asked: Option<&Path>, codec: Option<&str>) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let installed = || {

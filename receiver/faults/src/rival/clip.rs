@@ -60,13 +60,13 @@ impl Clip {
         Ok(Self { size, lumas: lumas.collect() })
     }
 
-    /// Size of its pictures.
+    /// Returns the size of its pictures.
     pub(crate) fn size(&self) -> FrameSize {
         self.size
     }
 
-    /// PSNR-Y below the strip of a picture that was shown, dB; `None` if it does not tell which one it is. One of another
-    /// size is brought to the clip's first, by cubic interpolation.
+    /// Returns the PSNR-Y below the strip of a picture that was shown, dB; `None` if it does not tell which one it is.
+    /// One of another size is brought to the clip's first, by cubic interpolation.
     pub(crate) fn compare(&self, luma: &[u8], size: FrameSize) -> Option<f64> {
         let number = strip::read(luma, size)? as usize;
         if number >= numbered(self.lumas.len()) {
@@ -86,24 +86,24 @@ impl Clip {
     }
 }
 
-/// Pictures from the first one until all has been seen there and back, and often enough.
+/// Returns the number of pictures from the first one until all has been seen there and back, and often enough.
 const fn numbered(pictures: usize) -> usize {
     let period = period(pictures);
     period * NUMBERED_MIN.div_ceil(period)
 }
 
-/// The place of the picture with this number.
+/// Returns the place of the picture with this number.
 const fn place(number: usize, pictures: usize) -> usize {
     let at = number % period(pictures);
     if at < pictures { at } else { period(pictures) - at }
 }
 
-/// Pictures until they come again in the same order; neither end comes twice in a row.
+/// Returns the number of pictures until they come again in the same order; neither end comes twice in a row.
 const fn period(pictures: usize) -> usize {
     if pictures > 1 { 2 * pictures - 2 } else { 1 }
 }
 
-/// The middle of 4:2:0 planes; `None` if they are smaller.
+/// Returns the middle of 4:2:0 planes; `None` if they are smaller.
 fn middle(planes: &[u8], size: FrameSize, wanted: FrameSize) -> Option<Vec<u8>> {
     let left = size.width().checked_sub(wanted.width())? / 4 * 2;
     let top = size.height().checked_sub(wanted.height())? / 4 * 2;

@@ -26,7 +26,7 @@ pub(super) struct Line {
     pub(super) caps: &'static [u32],
 }
 
-/// All lines, of which the time from `from` on counts, for `length`. A recording takes the place of a made-up mobile line.
+/// Returns all lines, for `length` from `from` on. A recording takes the place of a made-up mobile line.
 pub(super) fn all(seed: u64, from: Duration, length: Duration, recordings: &[String]) -> Vec<Line> {
     // The page may be slow to end.
     let end = from + length + ms(60_000);

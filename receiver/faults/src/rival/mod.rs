@@ -117,7 +117,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The line for Duet, whose figures are read and held to nothing.
+/// Returns the line for Duet, whose figures are read and held to nothing.
 fn case(line: &Line) -> Case {
     Case {
         name: line.name,
@@ -154,7 +154,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Of the time between these; an error if nothing was shown.
+    /// Returns the figures of the time between these; an error if nothing was shown.
     fn of(run: &Measured, from: Duration, to: Duration) -> Result<Self> {
         let [from_ms, to_ms] = [from, to].map(|at| at.as_secs_f64() * 1e3);
         let inside = |at: f64| (from_ms..to_ms).contains(&at);

@@ -63,7 +63,7 @@ impl Listener {
         self.address
     }
 
-    /// The next thing that the page posts, within `patience`. An error if the page is in trouble or the browser has ended.
+    /// Returns the page's next post, within `patience`. An error if the page is in trouble or the browser has ended.
     pub(super) fn next(&self, browser: &mut Daemon, patience: Duration) -> Result<Post> {
         let deadline = Instant::now() + patience;
         loop {
@@ -79,7 +79,7 @@ impl Listener {
         }
     }
 
-    /// The next post, which must be to `path`.
+    /// Returns the next post, which must be to `path`.
     pub(super) fn expect(&self, path: &str, browser: &mut Daemon, patience: Duration) -> Result<Post> {
         let post = self.next(browser, patience).with_context(|| format!("waited for {path}"))?;
         if post.path != path {
@@ -103,7 +103,7 @@ fn serve(stream: TcpStream, posts: &Sender<Post>) -> Result<()> {
     Ok(())
 }
 
-/// Method, path and body of a request (RFC 9112), whose body has a known length.
+/// Reads method, path and body of a request (RFC 9112), whose body has a known length.
 fn read(stream: &mut impl BufRead) -> Result<(String, String, Vec<u8>)> {
     let mut head = stream.by_ref().take(HEAD_MAX);
     let mut line = || -> Result<String> {

@@ -26,7 +26,7 @@ const LIGHT: f64 = 155.0;
 /// So many numbers there are.
 pub(crate) const NUMBERS: usize = 1 << BITS;
 
-/// Height of the strip in a picture of this height.
+/// Returns the height of the strip in a picture of this height.
 pub(crate) const fn height(of: usize) -> usize {
     of / PARTS
 }
@@ -47,12 +47,12 @@ pub(crate) fn draw(luma: &mut [u8], size: FrameSize, number: u32) {
     }
 }
 
-/// The number in a plane of luma; `None` if there is none or it is broken.
+/// Returns the number in a plane of luma; `None` if there is none or it is broken.
 pub(crate) fn read(luma: &[u8], size: FrameSize) -> Option<u32> {
     read_row(&middle(luma, size)?)
 }
 
-/// The number in the strip's middle rows, taken together as [`middle`] does.
+/// Returns the number in the strip's middle rows, taken together as [`middle`] does.
 pub(crate) fn read_row(row: &[u8]) -> Option<u32> {
     if row.len() < 4 * CELLS {
         return None;
@@ -75,7 +75,7 @@ pub(crate) fn read_row(row: &[u8]) -> Option<u32> {
     (bits & ((1 << CHECK_BITS) - 1) == check(number)).then_some(number)
 }
 
-/// The mean of the strip's rows without its upper and lower quarter; `None`: the picture is too low for a strip.
+/// Returns the mean of the strip's rows in its middle half; `None`: the picture is too low for a strip.
 fn middle(luma: &[u8], size: FrameSize) -> Option<Vec<u8>> {
     let (width, height) = (size.width(), height(size.height()));
     let (from, to) = (height / 4, height - height / 4);
@@ -95,8 +95,8 @@ const fn border(cell: usize, width: usize) -> usize {
     cell * width / CELLS
 }
 
-/// The check sum of a number: the rest after division by [`CHECK`], of the number's complement, so that the sum of zero
-/// is not zero.
+/// Returns the check sum of a number: the rest after division by [`CHECK`], of the number's complement, so that the sum
+/// of zero is not zero.
 fn check(number: u32) -> u32 {
     let mut rest = !number % NUMBERS as u32;
     let top = 1 << (BITS - 1);
@@ -125,7 +125,7 @@ mod tests {
         luma
     }
 
-    /// Each sample the mean of four.
+    /// Returns a picture of half the size, each sample the mean of four.
     fn halved(luma: &[u8], width: usize) -> Vec<u8> {
         let pairs = luma.chunks_exact(2 * width);
         let half = pairs.flat_map(|rows| {

@@ -24,8 +24,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// From the page's JSON: `codec`, `captured` as pairs of the camera's time in microseconds, when the page had the picture,
-    /// and the strip's middle row in hexadecimal digits, `decoded` as when and row.
+    /// Parses the page's JSON: `codec`, `captured` as pairs of the camera's time in microseconds, when the page had the
+    /// picture, and the strip's middle row in hexadecimal digits, `decoded` as when and row.
     pub(super) fn parse(json: &[u8]) -> Result<Self> {
         let report: Value = serde_json::from_slice(json).context("the page's report is no JSON")?;
         let codec = report["codec"].as_str().context("the page's report names no codec")?.to_owned();
@@ -45,7 +45,7 @@ impl Told {
         Ok(Self { codec, captured, decoded })
     }
 
-    /// The pictures shown from `from` (milliseconds since 1970) on, at times since then.
+    /// Returns the pictures shown from `from` (milliseconds since 1970) on, at times since then.
     pub(super) fn pictures(&self, from: f64) -> Vec<Picture> {
         let latency = |number: u32, at: f64| {
             let fits =
@@ -63,7 +63,7 @@ impl Told {
     }
 }
 
-/// The port that the page tells of.
+/// Returns the port that the page tells of.
 pub(super) fn port(json: &[u8]) -> Result<u16> {
     let report: Value = serde_json::from_slice(json).context("the page's port is no JSON")?;
     let port = report["port"].as_u64().and_then(|port| u16::try_from(port).ok()).filter(|&port| port > 0);
@@ -74,7 +74,7 @@ fn time(value: &Value) -> Result<f64> {
     value.as_f64().with_context(|| format!("the page's report has {value} in place of a time"))
 }
 
-/// The number in a strip's row; inner `None` if it is broken.
+/// Returns the number in a strip's row; inner `None` if it is broken.
 fn number(value: &Value) -> Result<Option<u32>> {
     let digits = value.as_str().with_context(|| format!("the page's report has {value} in place of a strip"))?;
     let mut row = Vec::new();
@@ -88,8 +88,8 @@ fn number(value: &Value) -> Result<Option<u32>> {
     Ok(strip::read_row(&row))
 }
 
-/// A picture's size and time (milliseconds since 1970) from the path `/picture/WIDTH/HEIGHT/TIME`, whose luma has so many
-/// bytes.
+/// Parses a picture's size and time (milliseconds since 1970) from the path `/picture/WIDTH/HEIGHT/TIME`, whose luma
+/// has so many bytes.
 pub(super) fn sample(path: &str, bytes: usize) -> Result<(FrameSize, f64)> {
     let wrong = || format!("the page sent a picture as `{path}` with {bytes} bytes");
     let mut words = path.split('/').skip(2);
