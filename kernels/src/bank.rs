@@ -129,7 +129,7 @@ fn advice(instead: &[(Boundary, Padding)]) -> String {
 }
 
 impl FilterBank {
-    /// A bank of these filters; an error if they are out of bounds or do not reconstruct.
+    /// Creates a bank of these filters; an error if they are out of bounds or do not reconstruct.
     pub fn new(analysis: Pair, synthesis: Pair) -> Result<Self, BankError> {
         let analysis =
             Pair { low: analysis.low.checked("analysis low")?, high: analysis.high.checked("analysis high")? };
@@ -150,17 +150,17 @@ impl FilterBank {
         Self::try_from(unchecked)
     }
 
-    /// The analysis filters.
+    /// Returns the analysis filters.
     pub fn analysis(&self) -> &Pair {
         &self.analysis
     }
 
-    /// The synthesis filters.
+    /// Returns the synthesis filters.
     pub fn synthesis(&self) -> &Pair {
         &self.synthesis
     }
 
-    /// Largest entry of synthesis times analysis minus the identity, on the infinite line.
+    /// Returns the largest entry of synthesis times analysis minus the identity, on the infinite line.
     ///
     /// That product repeats after two samples, so it is known from the responses to an impulse at 0 and at 1:
     /// `r[m] = sum over both bands and n of synthesis[m - 2n] analysis[at - 2n]`.
@@ -200,22 +200,22 @@ impl From<FilterBank> for Unchecked {
 }
 
 impl Taps {
-    /// Position of the last tap.
+    /// Returns the position of the last tap.
     pub fn last(&self) -> i32 {
         self.first + self.taps.len() as i32 - 1
     }
 
-    /// Each tap with its position.
+    /// Returns each tap with its position.
     pub fn positions(&self) -> impl Iterator<Item = (i32, f64)> {
         (self.first..).zip(self.taps.iter().copied())
     }
 
-    /// The tap at a position, 0 where there is none.
+    /// Returns the tap at a position, 0 where there is none.
     pub fn at(&self, position: i32) -> f64 {
         usize::try_from(position - self.first).ok().and_then(|index| self.taps.get(index)).copied().unwrap_or(0.0)
     }
 
-    /// The filter with `weights` at their places, `middle` being position 0.
+    /// Returns the filter with `weights` at their places, `middle` being position 0.
     pub(crate) fn around(middle: usize, weights: &[(usize, f64)]) -> Self {
         let places = || weights.iter().map(|(place, _)| *place);
         let (first, last) = (places().min().unwrap_or(middle), places().max().unwrap_or(middle));
@@ -226,7 +226,7 @@ impl Taps {
         Self { first: first as i32 - middle as i32, taps }
     }
 
-    /// Without zeros at its ends, if it is within the bounds.
+    /// Drops zeros at its ends; an error if it is out of bounds.
     fn checked(mut self, filter: &'static str) -> Result<Self, BankError> {
         let count = self.taps.len();
         if count == 0 || count > MAX_TAPS {
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
     use crate::wavelet::Wavelet;
 
-    /// A Haar bank of sums and differences; `low` replaces the synthesis low-pass filter.
+    /// Returns a Haar bank of sums and differences; `low` replaces the synthesis low-pass filter.
     fn haar(low: &str) -> String {
         let filter = |side: &str, name: &str, taps: &str| format!("[{side}.{name}]\nfirst = 0\ntaps = {taps}\n");
         filter("analysis", "low", "[0.5, 0.5]")

@@ -137,7 +137,7 @@ impl BackendInfo {
         self.kind == Backend::Opencl
     }
 
-    /// The reason for the processor to take over from it, when its device cannot go on because of `why`.
+    /// Returns the reason for the processor to take over from it, when its device cannot go on because of `why`.
     pub fn given_up(&self, why: &dyn Display) -> String {
         format!("`{}` was given up: {why}", self.device)
     }

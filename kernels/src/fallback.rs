@@ -21,7 +21,7 @@ pub(crate) struct FallbackEncoder {
 }
 
 impl FallbackEncoder {
-    /// `encoder`, until its device is lost.
+    /// Wraps `encoder`, which serves until its device is lost.
     pub(crate) fn new(params: &StreamParams, encoder: Box<dyn Encoder>) -> Self {
         Self { params: *params, encoder }
     }
@@ -57,7 +57,7 @@ pub(crate) struct FallbackDecoder {
 }
 
 impl FallbackDecoder {
-    /// `decoder`, until its device is lost.
+    /// Wraps `decoder`, which serves until its device is lost.
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, decoder: Box<dyn Decoder>) -> Self {
         Self { params: *params, layout, decoder, damaged_before: 0 }
     }
@@ -108,7 +108,7 @@ pub fn decoder_instead(params: &StreamParams, reason: String) -> Box<dyn Decoder
     smaller_decoder_instead(params, BlockLayout::new(params), reason)
 }
 
-/// [`decoder_instead`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+/// Opens [`decoder_instead`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
 pub(crate) fn smaller_decoder_instead(params: &StreamParams, layout: BlockLayout, reason: String) -> Box<dyn Decoder> {
     match params.codec.wavelet {
         Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),

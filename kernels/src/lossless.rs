@@ -28,7 +28,7 @@ enum LosslessCoder {
 }
 
 impl LosslessCoder {
-    /// The one that belongs to a back end.
+    /// Returns the coder that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
         match backend.kind {
             Backend::Reference => Self::Reference,
@@ -51,7 +51,7 @@ impl LosslessCoder {
     }
 }
 
-/// The coefficients of a block, row by row.
+/// Returns the coefficients of a block, row by row.
 fn load(block: &Block, pyramids: &[Pyramid], squares: &[Vec<i32>]) -> Vec<i32> {
     let channel = block.channel.index();
     rows(block, pyramids[channel].side()).flat_map(|row| &squares[channel][row]).copied().collect()
@@ -67,7 +67,7 @@ pub(crate) struct LosslessEncoder {
 }
 
 impl LosslessEncoder {
-    /// For the pictures of a stream, which `transform` transforms.
+    /// Creates an encoder for the pictures of a stream, which `transform` transforms.
     pub(crate) fn new(params: &StreamParams, transform: Box<dyn Transform>) -> Self {
         let layout = BlockLayout::new(params);
         let codes = vec![Vec::new(); layout.blocks().len()];
@@ -124,8 +124,8 @@ pub(crate) struct LosslessDecoder {
 }
 
 impl LosslessDecoder {
-    /// For the blocks of `layout`, whose pictures `transform` transforms back. Without the finest levels too: the 5/3 keeps
-    /// the range of the samples.
+    /// Creates a decoder for the blocks of `layout`, whose pictures `transform` transforms back. Without the finest
+    /// levels too: the 5/3 keeps the range of the samples.
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, transform: Box<dyn Transform>) -> Self {
         let blocks = layout.blocks().iter().map(|block| vec![0; block.rect.width * block.rect.height]).collect();
         let squares = layout.pyramids().iter().map(|pyramid| vec![0; pyramid.side() * pyramid.side()]).collect();

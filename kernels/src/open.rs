@@ -14,7 +14,7 @@ use crate::{
     Backend, BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, OpenError, cpu, memory, opencl, reference,
 };
 
-/// All devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
+/// Returns all devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
 pub fn devices() -> Vec<DeviceInfo> {
     let mut found = opencl::devices().unwrap_or_default();
     found.push(cpu::device());
@@ -59,7 +59,7 @@ pub fn open_decoder(
     open_smaller_decoder(params, 0, choice, device)
 }
 
-/// [`open_decoder`] for pictures of 1/2^`dropped_levels` of the width and height, rounded up
+/// Opens as [`open_decoder`] does, for pictures of 1/2^`dropped_levels` of the width and height, rounded up
 /// ([`common::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
 ///
 /// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
@@ -148,7 +148,7 @@ pub(crate) enum Resolved {
     Reference,
 }
 
-/// The back end for `choice`, and the sentence that says why.
+/// Returns the back end for `choice`, and the sentence that says why.
 pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), OpenError> {
     let no_device = |backend| match device {
         Some(name) => Err(OpenError::DeviceNotApplicable { backend, name: name.to_owned() }),

@@ -15,13 +15,13 @@ pub struct PictureRef<'a> {
 }
 
 impl<'a> PictureRef<'a> {
-    /// A picture whose samples of 8 bits are `data`; [`PictureError::Length`] unless it has exactly the bytes that
-    /// `format` and `size` take.
+    /// Borrows a picture whose samples of 8 bits are `data`; [`PictureError::Length`] unless it has exactly the bytes
+    /// that `format` and `size` take.
     pub fn new(format: PixelFormat, size: FrameSize, data: &'a [u8]) -> Result<Self, PictureError> {
         Self::with_depth(format, BitDepth::Eight, size, data)
     }
 
-    /// A picture of samples of `depth`; errors as [`Self::new`].
+    /// Borrows a picture of samples of `depth`; errors as [`Self::new`].
     pub fn with_depth(
         format: PixelFormat,
         depth: BitDepth,
@@ -35,29 +35,29 @@ impl<'a> PictureRef<'a> {
         Ok(Self { format, depth, size, data })
     }
 
-    /// The same picture; `format` is its own, said again so that the compiler knows it too.
+    /// Returns the same picture; `format` is its own, said again so that the compiler knows it too.
     #[inline(always)]
     pub(crate) fn known_as(self, format: PixelFormat) -> Self {
         debug_assert_eq!(format, self.format);
         Self { format, ..self }
     }
 
-    /// Order of the samples.
+    /// Returns the order of the samples.
     pub fn format(&self) -> PixelFormat {
         self.format
     }
 
-    /// Bits of a sample.
+    /// Returns the bits of a sample.
     pub fn depth(&self) -> BitDepth {
         self.depth
     }
 
-    /// Size in pixels.
+    /// Returns the size in pixels.
     pub fn size(&self) -> FrameSize {
         self.size
     }
 
-    /// The samples, [`BitDepth::bytes`] times [`PixelFormat::bytes`] bytes.
+    /// Returns the samples, [`BitDepth::bytes`] times [`PixelFormat::bytes`] bytes.
     pub fn data(&self) -> &'a [u8] {
         self.data
     }
@@ -73,68 +73,68 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A picture of `format` and `size` with every sample 0, of 8 bits.
+    /// Creates a picture of `format` and `size` with every sample 0, of 8 bits.
     pub fn new(format: PixelFormat, size: FrameSize) -> Self {
         Self::with_depth(format, BitDepth::Eight, size)
     }
 
-    /// A picture of samples of `depth`, every one 0.
+    /// Creates a picture of samples of `depth`, every one 0.
     pub fn with_depth(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Self {
         Self { format, depth, size, data: vec![0; depth.bytes() * format.bytes(size)] }
     }
 
-    /// The picture that a stream of `chroma` and `size` with samples of 8 bits decodes into, every sample 0.
+    /// Returns the picture that a stream of `chroma` and `size` with samples of 8 bits decodes into, every sample 0.
     pub fn for_stream(chroma: Chroma, size: FrameSize) -> Self {
         Self::new(chroma.picture_format(), size)
     }
 
-    /// The picture that any stream decodes into, every sample 0.
+    /// Returns the picture that any stream decodes into, every sample 0.
     pub fn decoded_from(params: &StreamParams) -> Self {
         Self::with_depth(params.chroma.picture_format(), params.codec.depth, params.size)
     }
 
-    /// A picture whose samples of 8 bits are `data`; errors as [`PictureRef::new`].
+    /// Creates a picture whose samples of 8 bits are `data`; errors as [`PictureRef::new`].
     pub fn from_data(format: PixelFormat, size: FrameSize, data: Vec<u8>) -> Result<Self, PictureError> {
         PictureRef::new(format, size, &data)?;
         Ok(Self { format, depth: BitDepth::Eight, size, data })
     }
 
-    /// Order of the samples.
+    /// Returns the order of the samples.
     pub fn format(&self) -> PixelFormat {
         self.format
     }
 
-    /// Bits of a sample.
+    /// Returns the bits of a sample.
     pub fn depth(&self) -> BitDepth {
         self.depth
     }
 
-    /// Size in pixels.
+    /// Returns the size in pixels.
     pub fn size(&self) -> FrameSize {
         self.size
     }
 
-    /// The samples.
+    /// Returns the samples.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// The samples, to be written.
+    /// Returns the samples, to be written.
     pub fn data_mut(&mut self) -> &mut [u8] {
         &mut self.data
     }
 
-    /// The samples without the picture.
+    /// Returns the samples without the picture.
     pub fn into_data(self) -> Vec<u8> {
         self.data
     }
 
-    /// The CRC-32 of the samples, by which two ends find that their states differ; BITSTREAM.md, section 8.
+    /// Returns the CRC-32 of the samples, by which two ends find that their states differ; BITSTREAM.md, section 8.
     pub fn hash(&self) -> u32 {
         crc32fast::hash(&self.data)
     }
 
-    /// A borrowed view.
+    /// Returns a borrowed view.
     pub fn as_ref(&self) -> PictureRef<'_> {
         PictureRef { format: self.format, depth: self.depth, size: self.size, data: &self.data }
     }

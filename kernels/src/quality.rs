@@ -83,7 +83,7 @@ pub struct QualityEncoder {
 }
 
 impl QualityEncoder {
-    /// With an encoder and a decoder of the back end that [`open_encoder`] takes for these arguments.
+    /// Opens an encoder and a decoder of the back end that [`open_encoder`] takes for these arguments.
     pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
         Ok(Self {
             encoder: open_encoder(params, choice, device)?,
@@ -137,8 +137,8 @@ impl QualityEncoder {
     }
 }
 
-/// The coarsest step found that reaches the target, with what it gives, and what the next coarser one gives, which does
-/// not; `None` beyond the coarsest.
+/// Searches the coarsest step that reaches the target; returns it with what it gives, and what the next coarser one
+/// gives, which does not; `None` beyond the coarsest.
 fn search_steps(
     guess: StepIndex,
     target_db: f64,
@@ -172,7 +172,7 @@ fn search_steps(
     Ok((step, best, bad.map(|(_, reached)| reached)))
 }
 
-/// PSNR of 8-bit samples against as many of `decoded`, decibels.
+/// Returns the PSNR of 8-bit samples against as many of `decoded`, decibels.
 fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
     let squares = samples.iter().zip(decoded).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
     10.0 * (255.0_f64.powi(2) * samples.len() as f64 / squares.sum::<f64>()).log10()
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// A picture of 70 dB at the finest step, half a decibel less at each coarser one.
+    /// Returns a picture of 70 dB at the finest step, half a decibel less at each coarser one.
     fn quality_of(step: StepIndex) -> Reached {
         let header = FrameHeader { step, fine_blocks: 0 };
         Reached { frame: CodedFrame::from_blocks(header, &[]), psnr_db: 70.0 - 0.5 * f64::from(step.index()) }

@@ -15,7 +15,7 @@ use crate::{DeviceError, EncodeError, Target};
 
 /// Codes blocks of the current frame at a given step.
 pub trait BlockCoder {
-    /// Number of blocks of a frame.
+    /// Returns the number of blocks of a frame.
     fn block_count(&self) -> usize;
 
     /// Codes the blocks `range` at `step`, replacing what was coded for them before, and writes the number of
@@ -38,8 +38,8 @@ pub struct RateControl {
 }
 
 impl RateControl {
-    /// For frames of `blocks` blocks. `chunk` is how many blocks a back end likes to code in one go; it does not
-    /// change the result.
+    /// Creates the rate control for frames of `blocks` blocks. `chunk` is how many blocks a back end likes to code in
+    /// one go; it does not change the result.
     pub fn new(blocks: usize, chunk: usize) -> Self {
         let chunk = chunk.clamp(1, blocks.max(1));
         let step = StepIndex::new(FIRST_GUESS).unwrap_or(StepIndex::MIN);
@@ -47,12 +47,12 @@ impl RateControl {
         Self { chunk, last, lengths: vec![0; blocks], chunk_lengths: vec![0; chunk] }
     }
 
-    /// Bytes of each block of the last frame.
+    /// Returns the bytes of each block of the last frame.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// The steps at which a search for this target begins to code, in whole or in part.
+    /// Returns the steps at which a search for this target begins to code, in whole or in part.
     pub fn first_steps(&self, target: Target) -> Vec<StepIndex> {
         match target {
             Target::Step(step) => vec![step],
@@ -178,8 +178,8 @@ impl RateControl {
         }
     }
 
-    /// The frame fits with `finer` up to block `start` and the next coarser step from there on: gives `finer` to as
-    /// many more as still fit.
+    /// Gives `finer` to as many more blocks as still fit, when the frame fits with `finer` up to block `start` and the
+    /// next coarser step from there on.
     fn refine(
         &mut self,
         coder: &mut impl BlockCoder,
@@ -208,8 +208,8 @@ impl RateControl {
         Ok(FrameHeader { step: finer, fine_blocks: blocks as u32 })
     }
 
-    /// The frame does not fit with `step` up to block `end` and the next coarser step from there on: gives that to
-    /// as few more as make it fit, or to all.
+    /// Gives the next coarser step to as few more blocks as make the frame fit, or to all, when it does not fit with
+    /// `step` up to block `end`.
     fn coarsen(
         &mut self,
         coder: &mut impl BlockCoder,
@@ -241,7 +241,7 @@ impl RateControl {
     }
 }
 
-/// Bytes of a block and of its entry in the directory.
+/// Returns the bytes of a block and of its entry in the directory.
 fn block_cost(length: u32) -> usize {
     length as usize + directory_bytes(length as usize)
 }
@@ -250,7 +250,7 @@ fn cost(lengths: &[u32]) -> usize {
     lengths.iter().map(|&length| block_cost(length)).sum()
 }
 
-/// Bytes of a frame without any block.
+/// Returns the bytes of a frame without any block.
 fn smallest_bytes(blocks: usize) -> usize {
     FRAME_HEADER_BYTES + map_bytes(blocks)
 }
@@ -277,7 +277,7 @@ fn times_smaller(total: usize, budget: usize, share: u64) -> u32 {
     times
 }
 
-/// About how many step indices lie between the sizes `total` and `budget`, at least 1.
+/// Returns about how many step indices lie between the sizes `total` and `budget`, at least 1.
 fn distance(total: usize, budget: usize) -> u8 {
     times_smaller(total, budget, INDEX).clamp(1, StepIndex::MAX.index().into()) as u8
 }

@@ -33,13 +33,13 @@ pub(crate) const COEFFICIENT: usize = QUAD + 2 * QUAD_PEAKS * QUAD_SUMS;
 /// Number of contexts.
 pub const CONTEXTS: usize = COEFFICIENT + COEFFICIENT_PEAKS * COEFFICIENT_STATES * COEFFICIENT_SUMS;
 
-/// Context of a block's peak (its largest bit-length), by `class`: 0 for low bands and root blocks, else the
-/// decomposition level, at most 7.
+/// Returns the context of a block's peak (its largest bit-length), by `class`: 0 for low bands and root blocks, else
+/// the decomposition level, at most 7.
 pub const fn peak_context(class: usize) -> usize {
     PEAK + class
 }
 
-/// Context of a quad's drop `peak - largest bit-length of the quad`.
+/// Returns the context of a quad's drop `peak - largest bit-length of the quad`.
 ///
 /// `left` and `up` are the drops of the quads beside and above in the block. A missing one is replaced by the
 /// other; both are 0 for the first quad. `diagonal` is true in HH bands.
@@ -48,7 +48,7 @@ pub const fn quad_context(peak: u8, left: u8, up: u8, diagonal: bool) -> usize {
     QUAD + ((diagonal as usize) * QUAD_PEAKS + min(peak as usize, QUAD_PEAKS) - 1) * QUAD_SUMS + sum
 }
 
-/// Context of a coefficient's drop `quad - bit-length of the coefficient`, where `quad` >= 1 is its quad's
+/// Returns the context of a coefficient's drop `quad - bit-length of the coefficient`, where `quad` >= 1 is its quad's
 /// largest bit-length.
 ///
 /// `position` is 0 to 3 in the order (0,0), (0,1), (1,0), (1,1) of (row, column); `reached` tells whether an
@@ -59,7 +59,7 @@ pub const fn coefficient_context(quad: u8, position: usize, reached: bool, besid
     coefficient_row(quad, position, reached) + nearness(beside, quad) + nearness(across, quad)
 }
 
-/// [`coefficient_context`] without what the neighbours outside the quad add.
+/// Returns [`coefficient_context`] without what the neighbours outside the quad add.
 #[inline(always)]
 pub(crate) const fn coefficient_row(quad: u8, position: usize, reached: bool) -> usize {
     // (position, reached) pairs that occur: position 0 is never reached, position 3 is coded only if reached.

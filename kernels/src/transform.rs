@@ -33,7 +33,7 @@ pub struct TransformParams {
 }
 
 impl TransformParams {
-    /// Geometry of each channel, in channel order.
+    /// Returns the geometry of each channel, in channel order.
     pub fn pyramids(&self) -> Vec<Pyramid> {
         let reach = self.filter.reach();
         let pyramid = |&channel| {
@@ -43,8 +43,9 @@ impl TransformParams {
         self.chroma.channels().iter().map(pyramid).collect()
     }
 
-    /// [`OpenError::WrongElement`] unless the arithmetic is one that the filter has, [`OpenError::SchemeNotFor`] if a filter bank
-    /// is to be lifted, [`OpenError::FilterBank`] if it does not reconstruct all rows and columns.
+    /// Returns [`OpenError::WrongElement`] unless the arithmetic is one that the filter has,
+    /// [`OpenError::SchemeNotFor`] if a filter bank is to be lifted, [`OpenError::FilterBank`] if it does not
+    /// reconstruct all rows and columns.
     pub fn check(&self) -> Result<(), OpenError> {
         let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
         if reversible != (self.element == Element::I32) {
@@ -61,8 +62,8 @@ impl TransformParams {
         OpenError::WrongElement { filter: self.filter.to_string(), element }
     }
 
-    /// Bytes that a call takes at most on this machine: the planes as colour conversion makes them and as they are
-    /// transformed, the squares, and a working copy of the largest of them.
+    /// Returns the bytes that a call takes at most on this machine: the planes as colour conversion makes them and as
+    /// they are transformed, the squares, and a working copy of the largest of them.
     pub(crate) fn host_bytes(&self) -> u64 {
         let pyramids = self.pyramids();
         let samples: usize = pyramids.iter().map(|pyramid| pyramid.plane().pixels()).sum();
@@ -80,7 +81,7 @@ impl TransformParams {
         self.scheme.is_some_and(|scheme| scheme != Scheme::Separable)
     }
 
-    /// [`OpenError::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
+    /// Returns [`OpenError::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
     pub(crate) fn check_scheme(&self, backend: Backend) -> Result<(), OpenError> {
         match self.scheme {
             Some(scheme) if self.scheme_needs_opencl() => Err(OpenError::NotOnThisBackend {
@@ -94,7 +95,7 @@ impl TransformParams {
 }
 
 impl TransformParams {
-    /// The transform of a stream's pictures that are left without the `dropped` finest levels; as many as every plane has.
+    /// Returns the transform of a stream's pictures without the `dropped` finest levels; as many as every plane has.
     pub(crate) fn without_finest(stream: &StreamParams, dropped: usize) -> Self {
         let levels = match stream.codec.levels {
             Levels::Full => Levels::Full,
@@ -105,7 +106,7 @@ impl TransformParams {
 }
 
 impl From<&StreamParams> for TransformParams {
-    /// The transform of a stream's pictures.
+    /// Returns the transform of a stream's pictures.
     fn from(stream: &StreamParams) -> Self {
         let (wavelet, element) = match stream.codec.wavelet {
             params::Wavelet::Cdf97 => (Wavelet::Cdf97, Element::F32),
@@ -126,23 +127,23 @@ impl From<&StreamParams> for TransformParams {
 
 /// A transform on some back end.
 pub trait Transform: Send {
-    /// Colour conversion, padding and forward transform of a picture of [`TransformParams::size`], in any pixel format: one square of coefficients per channel, row by row in
-    /// Mallat layout, side [`common::pyramid::Pyramid::side`].
+    /// Converts the colours of a picture of [`TransformParams::size`], in any pixel format, pads and transforms it: one
+    /// square of coefficients per channel, row by row in Mallat layout, side [`common::pyramid::Pyramid::side`].
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError>;
 
-    /// The same of planes of samples centred at 0, one per channel, of the channel's size, row by row.
+    /// Transforms planes of samples centred at 0, one per channel, of the channel's size, row by row.
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError>;
 
-    /// [`Self::forward_planes`] into memory that is there: as many values as it returns.
+    /// Transforms as [`Self::forward_planes`] does, into memory that is there: as many values as it returns.
     fn forward_planes_into(&mut self, planes: &Values, squares: &mut Values) -> Result<(), TransformError> {
         *squares = self.forward_planes(planes)?;
         Ok(())
     }
 
-    /// Inverse transform of such squares: one plane per channel, row by row, samples centred at 0 (-128 to 127).
+    /// Transforms such squares back: one plane per channel, row by row, samples centred at 0 (-128 to 127).
     fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError>;
 
-    /// [`Self::inverse`] into memory that is there: as many values as it returns.
+    /// Transforms as [`Self::inverse`] does, into memory that is there: as many values as it returns.
     fn inverse_into(&mut self, squares: &Values, planes: &mut Values) -> Result<(), TransformError> {
         *planes = self.inverse(squares)?;
         Ok(())

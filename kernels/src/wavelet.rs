@@ -47,7 +47,7 @@ impl Wavelet {
     /// All wavelets.
     pub const ALL: [Self; 3] = [Self::Cdf97, Self::Cdf53, Self::Dd137];
 
-    /// Its lifting steps.
+    /// Returns its lifting steps.
     pub fn lifting(self) -> Lifting {
         use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
         // The value of the 2012 report, 1.1496043989790903, is the same in single precision, but its low pass misses

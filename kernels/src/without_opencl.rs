@@ -28,5 +28,5 @@ absent! {
     open_pcwt_decoder(&StreamParams, Option<&str>, String) -> Box<dyn PcwtDecoder>;
 }
 
-/// Without OpenCL no driver hangs: `_hook` is never called.
+/// Does nothing: without OpenCL no driver hangs, and `_hook` is never called.
 pub fn on_hang(_hook: impl Fn(&str) + Send + Sync + 'static) {}

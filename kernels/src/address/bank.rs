@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::wavelet::Wavelet;
 
 impl FilterBank {
-    /// The bank that the linear part of a wavelet's lifting steps amounts to.
+    /// Returns the bank that the linear part of a wavelet's lifting steps amounts to.
     pub fn of(wavelet: Wavelet) -> Self {
         // Any row long enough that its middle does not see the ends.
         const LENGTH: usize = 64;

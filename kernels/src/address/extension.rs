@@ -13,7 +13,7 @@ use common::params::Boundary;
 use super::{Row, mirror};
 use crate::bank::{FilterBank, Taps};
 
-/// The low and then the high coefficients of a row of `n` >= 2 samples.
+/// Returns the low and then the high coefficients of a row of `n` >= 2 samples.
 pub(super) fn forward(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Row> {
     let whole = whole_sample(bank);
     let halves = [(&bank.analysis().low, n.div_ceil(2)), (&bank.analysis().high, n / 2)];
@@ -30,7 +30,7 @@ pub(super) fn forward(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Ro
     outputs.map(row).collect()
 }
 
-/// The samples of a row of `n` >= 2.
+/// Returns the samples of a row of `n` >= 2.
 pub(super) fn inverse(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Row> {
     let low = Coefficients::new(&bank.analysis().low, 1, bank, boundary, n, n.div_ceil(2));
     let high = Coefficients::new(&bank.analysis().high, -1, bank, boundary, n, n / 2);
@@ -84,7 +84,7 @@ struct Coefficients {
 }
 
 impl Coefficients {
-    /// Of the half that `filter` makes of rows of `n` samples; `usual` is its sign if it has no symmetry.
+    /// Creates the half that `filter` makes of rows of `n` samples; `usual` is its sign if it has no symmetry.
     fn new(filter: &Taps, usual: i32, bank: &FilterBank, boundary: Boundary, n: usize, count: usize) -> Self {
         let whole = whole_sample(bank);
         // Twice the position of the left mirror, and of the centre for coefficient 0.
@@ -100,7 +100,7 @@ impl Coefficients {
         }
     }
 
-    /// The stored coefficient that coefficient `i` equals, up to its sign; `None` where it is zero.
+    /// Returns the stored coefficient that coefficient `i` equals, up to its sign; `None` where it is zero.
     fn find(&self, i: isize) -> Option<(usize, f64)> {
         let found = match self.boundary {
             Boundary::Periodic => Some((i.rem_euclid(self.count), 1.0)),
@@ -115,7 +115,7 @@ impl Coefficients {
     }
 }
 
-/// 1 for a filter that equals its mirror image, -1 for one that is the negative of it.
+/// Returns 1 for a filter that equals its mirror image, -1 for one that is the negative of it.
 fn symmetry(filter: &Taps) -> Option<i32> {
     let most = filter.taps.iter().fold(0.0_f64, |most, tap| most.max(tap.abs()));
     let is =

@@ -6,7 +6,7 @@ use common::params::Boundary;
 use super::{Row, in_half, neighbours};
 use crate::wavelet::Lifting;
 
-/// The low and then the high coefficients of a row of `n` >= 2 samples.
+/// Returns the low and then the high coefficients of a row of `n` >= 2 samples.
 pub(super) fn forward(lifting: &Lifting, boundary: Boundary, n: usize) -> Vec<Row> {
     let mut even: Vec<Row> = (0..n).step_by(2).map(Row::unit).collect();
     let mut odd: Vec<Row> = (1..n).step_by(2).map(Row::unit).collect();
@@ -19,7 +19,7 @@ pub(super) fn forward(lifting: &Lifting, boundary: Boundary, n: usize) -> Vec<Ro
     even
 }
 
-/// The samples of a row of `n` >= 2.
+/// Returns the samples of a row of `n` >= 2.
 pub(super) fn inverse(lifting: &Lifting, boundary: Boundary, n: usize) -> Vec<Row> {
     let mut even: Vec<Row> = (0..n.div_ceil(2)).map(Row::unit).collect();
     let mut odd: Vec<Row> = (n.div_ceil(2)..n).map(Row::unit).collect();
@@ -32,7 +32,7 @@ pub(super) fn inverse(lifting: &Lifting, boundary: Boundary, n: usize) -> Vec<Ro
     (0..n).filter_map(|at| if at.is_multiple_of(2) { even.next() } else { odd.next() }).collect()
 }
 
-/// One lifting step, its coefficients times `sign`.
+/// Takes one lifting step, its coefficients times `sign`.
 fn lift(step: usize, even: &mut [Row], odd: &mut [Row], coefficients: &[f64], sign: f64, boundary: Boundary) {
     let n = even.len() + odd.len();
     let (target, source) = if step.is_multiple_of(2) { (odd, even) } else { (even, odd) };

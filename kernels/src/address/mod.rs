@@ -24,7 +24,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// (index of the input, weight), each input once.
+    /// Returns (index of the input, weight), each input once.
     pub fn terms(&self) -> &[(usize, f64)] {
         &self.terms
     }
@@ -49,7 +49,7 @@ impl Row {
         self.terms.iter_mut().for_each(|(_, weight)| *weight *= factor);
     }
 
-    /// In the order of the inputs, without those of weight 0.
+    /// Sorts by input, and drops weights of 0.
     fn tidy(mut self) -> Self {
         self.terms.retain(|(_, weight)| *weight != 0.0);
         self.terms.sort_unstable_by_key(|(source, _)| *source);
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// The coefficients of a row of `n` samples, low ones first. A row of one sample is its own low half.
+/// Returns the coefficients of a row of `n` samples, low ones first. A row of one sample is its own low half.
 pub fn forward(filter: &Filter, boundary: Boundary, n: usize) -> Vec<Row> {
     let rows = match filter {
         _ if n < 2 => vec![Row::unit(0); n],
@@ -67,7 +67,7 @@ pub fn forward(filter: &Filter, boundary: Boundary, n: usize) -> Vec<Row> {
     rows.into_iter().map(Row::tidy).collect()
 }
 
-/// The `n` samples of a row, from its coefficients, low ones first.
+/// Returns the `n` samples of a row, from its coefficients, low ones first.
 pub fn inverse(filter: &Filter, boundary: Boundary, n: usize) -> Vec<Row> {
     let rows = match filter {
         _ if n < 2 => vec![Row::unit(0); n],
@@ -98,13 +98,13 @@ fn in_half(half: Half, i: isize, n: usize, boundary: Boundary) -> Option<usize> 
     usize::try_from(at).ok().filter(|at| *at < count as usize)
 }
 
-/// Position `i` mirrored about the first and the last of `n` >= 2 samples until it is one of them.
+/// Returns position `i` mirrored about the first and the last of `n` >= 2 samples until it is one of them.
 fn mirror(i: isize, n: usize) -> isize {
     let last = n as isize - 1;
     last - (i.rem_euclid(2 * last) - last).abs()
 }
 
-/// The neighbours of item `i` that the pair `k` of lifting step `step` adds up, and the half they are in.
+/// Returns the neighbours of item `i` that the pair `k` of lifting step `step` adds up, and the half they are in.
 fn neighbours(step: usize, i: usize, k: usize) -> (Half, [isize; 2]) {
     let (i, k) = (i as isize, k as isize);
     if step.is_multiple_of(2) { (Half::Even, [i - k, i + 1 + k]) } else { (Half::Odd, [i - 1 - k, i + k]) }

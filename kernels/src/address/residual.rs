@@ -24,7 +24,7 @@ pub fn check(params: &TransformParams) -> Result<(), BankError> {
     Err(BankError::NotPerfectAtEnds { boundary, length, residual, instead })
 }
 
-/// The length with the largest residual, if that is too large.
+/// Returns the length with the largest residual, if that is too large.
 fn worst(params: &TransformParams, boundary: Boundary, padding: Padding) -> Option<(usize, f64)> {
     let residuals = lengths(params, boundary, padding).into_iter().map(|n| (n, residual(&params.filter, boundary, n)));
     residuals.filter(|(_, residual)| *residual > MAX_RESIDUAL).max_by(|a, b| a.1.total_cmp(&b.1))
@@ -37,7 +37,7 @@ fn lengths(params: &TransformParams, boundary: Boundary, padding: Padding) -> BT
     params.pyramids().into_iter().flat_map(extents).flat_map(|(w, h)| [w, h]).collect()
 }
 
-/// Largest entry of synthesis times analysis minus the identity, for rows of `n` samples.
+/// Returns the largest entry of synthesis times analysis minus the identity, for rows of `n` samples.
 fn residual(filter: &Filter, boundary: Boundary, n: usize) -> f64 {
     let (analysis, synthesis) = (forward(filter, boundary, n), inverse(filter, boundary, n));
     let mut product = vec![0.0; n];
@@ -73,7 +73,7 @@ mod tests {
         Taps { first, taps: taps.to_vec() }
     }
 
-    /// The Haar bank, with sums and differences.
+    /// Returns the Haar bank, with sums and differences.
     fn haar() -> Filter {
         let analysis = Pair { low: taps(0, &[0.5, 0.5]), high: taps(0, &[0.5, -0.5]) };
         let synthesis = Pair { low: taps(0, &[1.0, 1.0]), high: taps(0, &[1.0, -1.0]) };

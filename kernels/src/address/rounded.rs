@@ -38,7 +38,7 @@ pub enum Rounded {
 }
 
 impl Rounded {
-    /// The low and then the high coefficients of a row of `n` samples.
+    /// Returns the low and then the high coefficients of a row of `n` samples.
     pub fn forward(boundary: Boundary, n: usize) -> Vec<Self> {
         if n < 2 {
             return vec![Self::UNCHANGED; n];
@@ -58,7 +58,7 @@ impl Rounded {
         low.chain((0..n / 2).map(|i| Self::First(odd(i as isize)))).collect()
     }
 
-    /// The `n` samples of a row, from its coefficients, low ones first.
+    /// Returns the `n` samples of a row, from its coefficients, low ones first.
     pub fn inverse(boundary: Boundary, n: usize) -> Vec<Self> {
         if n < 2 {
             return vec![Self::UNCHANGED; n];
@@ -92,7 +92,7 @@ mod tests {
     use crate::reference::sample::Sample;
     use crate::wavelet::Wavelet;
 
-    /// The outputs that `rows` make of `inputs`, with the offset and shift of both lifting steps.
+    /// Returns the outputs that `rows` make of `inputs`, with the offset and shift of both lifting steps.
     fn evaluate(rows: &[Rounded], inputs: &[i32], [(first, by), (second, times)]: [(i32, u32); 2]) -> Vec<i32> {
         let at = |source: Source| source.map_or(0, |at| inputs[at]);
         let lifted = |item: Lifted| at(item.own) - ((at(item.pair[0]) + at(item.pair[1]) + first) >> by);

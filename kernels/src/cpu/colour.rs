@@ -22,7 +22,7 @@ pub(super) fn load_plane(picture: PictureRef<'_>, chroma: Chroma, channel: Chann
 }
 
 multiversion! {
-    /// Row `y` of a channel; `half`: at half the picture's size.
+    /// Loads row `y` of a channel; `half`: at half the picture's size.
     pub(super) fn load_row(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) = load_row_body;
 }
 
@@ -62,14 +62,14 @@ fn convert(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row:
     }
 }
 
-/// The centred mean of samples with the sum `sum`.
+/// Returns the centred mean of samples with the sum `sum`.
 #[inline(always)]
 fn centred(sum: u16, scale: f32) -> f32 {
     f32::from(sum) * scale - 128.0
 }
 
-/// Row `y` of a picture of three bytes a pixel: `value` of the sums over one pixel and of 1, or, with `half`, over
-/// 2x2 pixels and of 1/4.
+/// Loads row `y` of a picture of three bytes a pixel: `value` of the sums over one pixel and of 1, or, with `half`,
+/// over 2x2 pixels and of 1/4.
 #[inline(always)]
 fn load_pixels(picture: PictureRef<'_>, half: bool, y: usize, row: &mut [f32], value: impl Fn([u16; 3], f32) -> f32) {
     let (width, last) = (picture.size().width(), picture.size().height() - 1);

@@ -30,8 +30,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Never inlined: tasks that wait for others lie on one another on the stack, which would otherwise hold all of it
-    /// once for each.
+    /// Creates it on the heap. Never inlined: tasks that wait for others lie on one another on the stack, which would
+    /// otherwise hold all of it once for each.
     #[inline(never)]
     pub(super) fn boxed() -> Box<Self> {
         Box::new(Self {
@@ -117,7 +117,7 @@ fn try_decode<const N: usize>(scratch: &mut Scratch, jobs: [Job<'_>; N]) -> Opti
     Some(results)
 }
 
-/// For what no encoder makes, or only with steps far below what a picture is coded with.
+/// Decodes blocks that no encoder makes, or only with steps far below what a picture is coded with.
 #[cold]
 fn decode_slowly(job: Job<'_>, tile: &mut [f32; TILE]) -> Result<(), Damaged> {
     if job.bytes.len() > BYTES_MAX {
@@ -198,7 +198,7 @@ fn read_row(
     next
 }
 
-/// The coefficient with this bit-length of which the low bits and the sign come first in `bits`.
+/// Returns the coefficient with this bit-length of which the low bits and the sign come first in `bits`.
 #[inline(always)]
 fn dequantised(bits: u32, length: u32, quantiser: Quantiser) -> f32 {
     let leading = 1_u32.wrapping_shl(length);

@@ -23,12 +23,12 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// All zero.
+    /// Creates lengths that are all zero.
     pub(super) fn new() -> Self {
         Self { quads: [0; GRID], coefficients: [[0; 4]; GRID], coded: [0; QUADS * QUADS] }
     }
 
-    /// Those of the coefficients of row `y` of quads.
+    /// Returns those of the coefficients of row `y` of quads.
     #[inline(always)]
     pub(super) fn row(&self, y: usize) -> &[[u8; 4]] {
         &self.coefficients[(y + 1) * PITCH + 1..][..QUADS]
@@ -170,7 +170,7 @@ fn read_one(rans: &mut Rans<'_>, context: usize, quad: u8, found: &mut u8, reach
     *reached |= usize::from(drop == 0);
 }
 
-/// The number of raw bits, unless there are lengths that no encoder has.
+/// Returns the number of raw bits, unless there are lengths that no encoder has.
 #[inline(always)]
 pub(super) fn check_lengths(lengths: &Lengths, shape: Shape) -> Result<usize, Damaged> {
     let wrong = lengths.quads.iter().fold(0, |most, &quad| most.max(quad)) > MAX_LENGTH;

@@ -14,7 +14,7 @@ pub(super) const MARGIN: usize = 2 * SYMBOLS_MAX + 6;
 pub(super) const ROOM: usize = (1 << 16) + 7;
 const _: () = assert!(MARGIN + BLOCK_BYTES_MAX + 8 <= ROOM);
 
-/// The eight bytes from `at` on, a position of at most 16 bits, of which more would be cut off.
+/// Returns the eight bytes from `at` on, a position of at most 16 bits, of which more would be cut off.
 #[inline(always)]
 pub(super) fn eight_at(bytes: &[u8; ROOM], at: usize) -> u64 {
     let mut eight = [0; 8];
@@ -65,7 +65,7 @@ pub(super) struct Rans<'a> {
 }
 
 impl<'a> Rans<'a> {
-    /// For a block's bytes from [`MARGIN`] to `end`.
+    /// Creates a decoder of a block's bytes from [`MARGIN`] to `end`.
     #[inline(always)]
     pub(super) fn new(bytes: &'a [u8; ROOM], end: usize) -> Self {
         let at = end - 3;
@@ -78,7 +78,7 @@ impl<'a> Rans<'a> {
         self.state >= STATE_MIN
     }
 
-    /// The next symbol.
+    /// Returns the next symbol.
     #[inline(always)]
     pub(super) fn get(&mut self, context: usize) -> u8 {
         let row = &ROWS[context];
@@ -95,8 +95,8 @@ impl<'a> Rans<'a> {
         (symbol as u8).wrapping_sub(1)
     }
 
-    /// The encoder's first state and the end of the raw bytes; `None` if bytes were missing or no encoder starts with
-    /// the state left.
+    /// Returns the encoder's first state and the end of the raw bytes; `None` if bytes were missing or no encoder
+    /// starts with the state left.
     #[inline(always)]
     pub(super) fn finish(self) -> Option<(u32, usize)> {
         (self.is_sound() && self.at >= MARGIN).then_some((self.state, self.at))

@@ -46,8 +46,8 @@ pub(crate) struct CpuDecoder {
 }
 
 impl CpuDecoder {
-    /// A decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels; `reason` says
-    /// why this back end was chosen.
+    /// Creates a decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels;
+    /// `reason` says why this back end was chosen.
     pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let (planes, places) = open_planes(&layout, params);
         let is_zero = vec![true; places.len()];
@@ -93,7 +93,7 @@ impl CpuDecoder {
     }
 }
 
-/// The planes of a picture.
+/// Returns the planes of a picture.
 fn planes_of<'a>(layout: &BlockLayout, picture: &'a mut Picture) -> Vec<&'a mut [u8]> {
     let mut rest = picture.data_mut();
     let sizes = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());

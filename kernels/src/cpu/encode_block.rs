@@ -108,14 +108,14 @@ fn finish_two_body(first: &mut Scratch, out: &mut Vec<u8>, second: &mut Scratch,
 }
 
 impl Scratch {
-    /// For two blocks. Never inlined: tasks that wait for others lie on one another on the stack, which would otherwise
-    /// hold all of it once for each.
+    /// Creates memory for two blocks. Never inlined: tasks that wait for others lie on one another on the stack, which
+    /// would otherwise hold all of it once for each.
     #[inline(never)]
     pub(super) fn two() -> Box<[Self; 2]> {
         Box::default()
     }
 
-    /// The encoder of a prepared block, its symbols, and its raw bytes without those that the encoder carries.
+    /// Returns the encoder of a prepared block, its symbols, and its raw bytes without those that the encoder carries.
     #[inline(always)]
     fn coder(&mut self) -> (Rans<'_>, &[u16], &[u8]) {
         let (raw, last) = self.raw.split_at(rans::raw_bytes(self.raw_bits));

@@ -78,7 +78,7 @@ impl Quantised {
         peaks.into_iter().fold(0, u8::max)
     }
 
-    /// Raw bits of the first `rows` rows of quads: of ones alone, how many there are.
+    /// Returns the number of raw bits of the first `rows` rows of quads.
     #[inline(always)]
     pub(super) fn raw_bits(&self, rows: usize) -> usize {
         self.bit_counts.iter().take(rows).flatten().map(|&count| usize::from(count)).sum()
@@ -165,7 +165,7 @@ impl Quantised {
     }
 }
 
-/// A magnitude in parts of a step.
+/// Returns a magnitude in parts of a step.
 #[inline(always)]
 fn parts_of(magnitude: f32, inverse: f32) -> u32 {
     // Multiplying by a power of two is exact, and the product stays below 2^30.
@@ -186,7 +186,7 @@ fn whole(parts: u8) -> u8 {
     (parts / PARTS).min(2)
 }
 
-/// `f` of each quad's bytes in `a` and `b`.
+/// Returns `f` of each quad's bytes in `a` and `b`.
 #[inline(always)]
 pub(super) fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
     let mut out = [0; QUADS];
@@ -196,7 +196,7 @@ pub(super) fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
     out
 }
 
-/// Sixteen bytes of a row of a grid from `x` on.
+/// Returns sixteen bytes of a row of a grid from `x` on.
 #[inline(always)]
 pub(super) fn row(grid: &[u8; QUADS + 2], x: usize) -> Row {
     let mut out = [0; QUADS];

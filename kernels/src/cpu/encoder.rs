@@ -34,7 +34,7 @@ pub(crate) struct CpuEncoder {
 }
 
 impl CpuEncoder {
-    /// An encoder for the pictures of a stream; `reason` says why this back end was chosen.
+    /// Creates an encoder for the pictures of a stream; `reason` says why this back end was chosen.
     pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
         let layout = BlockLayout::new(params);
         let (planes, places) = open_planes(&layout, params);

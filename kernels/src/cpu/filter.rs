@@ -35,13 +35,13 @@ pub(super) struct Filter<T: Sample> {
 }
 
 impl<T: Element> Filter<T> {
-    /// The steps that split.
+    /// Returns the steps that split.
     pub(super) fn forward(wavelet: Wavelet) -> Self {
         let Steps { steps, low_scale, high_scale } = T::steps(wavelet);
         Self::new(&steps, low_scale, high_scale)
     }
 
-    /// The steps that merge.
+    /// Returns the steps that merge.
     pub(super) fn inverse(wavelet: Wavelet) -> Self {
         let Steps { mut steps, low_scale, high_scale } = T::steps(wavelet);
         steps.reverse();
@@ -56,13 +56,13 @@ impl<T: Element> Filter<T> {
         Self { steps, count, taps, low_scale, high_scale }
     }
 
-    /// The coefficients of step `index`, nearest neighbours first.
+    /// Returns the coefficients of step `index`, nearest neighbours first.
     #[inline(always)]
     pub(super) fn step(&self, index: usize) -> &[T::Coefficient] {
         &self.steps[index][..self.taps]
     }
 
-    /// The coefficients of the first `STEPS` steps.
+    /// Returns the coefficients of the first `STEPS` steps.
     #[inline(always)]
     pub(super) fn all<const STEPS: usize, const TAPS: usize>(&self) -> [[T::Coefficient; TAPS]; STEPS] {
         std::array::from_fn(|step| std::array::from_fn(|tap| self.steps[step][tap]))

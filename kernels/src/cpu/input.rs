@@ -9,10 +9,10 @@ use crate::PictureRef;
 
 /// The rows that a level reads.
 pub(super) trait Input<T>: Copy + Send {
-    /// Row `y`, of `columns` samples; `room` has room for it.
+    /// Returns row `y`, of `columns` samples; `room` has room for it.
     fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [T]) -> &'a [T];
 
-    /// Row `y` as it lies in memory, to be asked for ahead of time; nothing if it is not of samples.
+    /// Returns row `y` as it lies in memory, to be asked for ahead of time; nothing if it is not of samples.
     fn ahead(&self, y: usize) -> &[T];
 }
 
@@ -40,7 +40,7 @@ pub(super) struct PictureRows<'a> {
 }
 
 impl<'a> PictureRows<'a> {
-    /// The samples of `channel` in a stream of `chroma`.
+    /// Creates the rows of samples of `channel` in a stream of `chroma`.
     pub(super) fn new(picture: PictureRef<'a>, chroma: Chroma, channel: Channel) -> Self {
         let size = chroma.plane_size(picture.size(), channel);
         let half = is_halved(picture, chroma, channel);
@@ -73,7 +73,7 @@ pub(super) struct ResidualRows<'a> {
 }
 
 impl<'a> ResidualRows<'a> {
-    /// `predicted` has the channel's size.
+    /// Creates the rows of `samples` less `predicted`, which has the channel's size.
     pub(super) fn new(samples: PictureRows<'a>, predicted: &'a [u8]) -> Self {
         Self { samples, predicted }
     }

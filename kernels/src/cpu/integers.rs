@@ -14,12 +14,12 @@ pub(crate) struct IntegerCoder {
 }
 
 impl IntegerCoder {
-    /// With its memory.
+    /// Creates a coder with its memory.
     pub(crate) fn new() -> Self {
         Self { encode: Box::default(), decode: decode_block::Scratch::boxed() }
     }
 
-    /// As [`crate::reference::quad::encode`].
+    /// Encodes as [`crate::reference::quad::encode`] does.
     pub(crate) fn encode(&mut self, values: &[i32], shape: Shape, out: &mut Vec<u8>) {
         self.encode.tile.fill(0.0);
         let rows = self.encode.tile.chunks_exact_mut(BLOCK_SIDE);
@@ -31,7 +31,7 @@ impl IntegerCoder {
         }
     }
 
-    /// As [`crate::reference::quad::decode`], of a block that has bytes.
+    /// Decodes as [`crate::reference::quad::decode`] does, a block that has bytes.
     pub(crate) fn decode(&mut self, bytes: &[u8], shape: Shape, values: &mut [i32]) -> Result<(), Damaged> {
         let job = Job { bytes, shape, quantiser: Quantiser::EXACT };
         decode_block::decode_one(&mut self.decode, job)?;

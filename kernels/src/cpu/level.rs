@@ -56,7 +56,7 @@ pub(super) struct Rows<'a, T> {
 }
 
 impl<'a, T> Rows<'a, T> {
-    /// Row `y` and what follows.
+    /// Returns row `y` and what follows.
     #[inline(always)]
     pub(super) fn row(&self, y: usize) -> &'a [T] {
         &self.data[y * self.pitch..]

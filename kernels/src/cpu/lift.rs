@@ -12,7 +12,7 @@ use crate::reference::sample::Sample;
 
 /// Access to the neighbour before.
 pub(super) trait Direction {
-    /// `now` moved by one sample; `before` is the vector that came before and becomes `now`.
+    /// Returns `now` moved by one sample; `before` is the vector that came before and becomes `now`.
     unsafe fn delayed<V: Vector>(now: V, before: &mut V) -> V;
 }
 
@@ -104,7 +104,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
         }
     }
 
-    /// One step: the next target and its neighbours, and the vector of the other kind beside these neighbours.
+    /// Takes one step: the next target and its neighbours, and the vector of the other kind beside these neighbours.
     #[inline(always)]
     unsafe fn step<D: Direction>(&mut self, step: usize, (t, u): (V, V), forward: bool) -> ((V, V), V) {
         let taps = self.coefficients[step];
@@ -121,15 +121,15 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
         }
     }
 
-    /// The first step's target as late as its neighbours.
+    /// Returns the first step's target as late as its neighbours.
     #[inline(always)]
     unsafe fn first<D: Direction>(&mut self, target: V) -> V {
         // SAFETY: the caller vouches for the instruction set.
         if TAPS == 1 { target } else { unsafe { D::delayed(target, &mut self.late) } }
     }
 
-    /// All steps on a pair of vectors, the first step's target and its neighbours. Returns the last step's target and the
-    /// vector of the other kind at the same position.
+    /// Takes all steps on a pair of vectors, the first step's target and its neighbours. Returns the last step's target
+    /// and the vector of the other kind at the same position.
     #[inline(always)]
     pub(super) unsafe fn all<D: Direction>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
         // SAFETY: the caller vouches for the instruction set.
@@ -142,8 +142,8 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
         }
     }
 
-    /// The same, but what it returns is of `STEPS - 1` calls before: each step takes what the step before it made in
-    /// the last call, so that no step waits for another. Else a processor's scheduler holds too few blocks to be busy.
+    /// Does the same, but what it returns is of `STEPS - 1` calls before: each step takes what the step before it made
+    /// in the last call, so that no step waits for another. Else the processor has too little to do at a time.
     #[inline(always)]
     pub(super) unsafe fn pipelined<D: Direction>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
         // SAFETY: the caller vouches for the instruction set.

@@ -16,7 +16,7 @@ pub(super) struct Lines<T> {
 }
 
 impl<T: Element> Lines<T> {
-    /// For `count` rows of up to `columns` columns in a half, with room behind them for whole vectors of all parts.
+    /// Creates `count` rows of up to `columns` columns in a half, with room behind them for whole vectors of all parts.
     pub(super) fn new(count: usize, columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();
         // An odd number of cache lines, so that rows do not push each other out of a cache.
@@ -26,32 +26,32 @@ impl<T: Element> Lines<T> {
         Self { data, start, half }
     }
 
-    /// From one row to the next.
+    /// Returns the distance from one row to the next.
     #[inline(always)]
     pub(super) fn pitch(&self) -> usize {
         2 * self.half
     }
 
-    /// The low and the high half of a row.
+    /// Returns the low and the high half of a row.
     #[inline(always)]
     pub(super) fn line(&self, index: usize) -> [&[T]; 2] {
         self.data[self.start + index * self.pitch()..][..2 * self.half].split_at(self.half).into()
     }
 
-    /// The low and the high half of a row.
+    /// Returns the low and the high half of a row.
     #[inline(always)]
     pub(super) fn line_mut(&mut self, index: usize) -> [&mut [T]; 2] {
         let at = self.start + index * self.pitch();
         self.data[at..][..2 * self.half].split_at_mut(self.half).into()
     }
 
-    /// Half `half` of the first row and of all that follow, [`Self::pitch`] apart.
+    /// Returns half `half` of the first row and of all that follow, [`Self::pitch`] apart.
     #[inline(always)]
     pub(super) fn half(&self, half: usize) -> &[T] {
         &self.data[self.start + half * self.half..]
     }
 
-    /// Half `half` of the first row and of all that follow, [`Self::pitch`] apart.
+    /// Returns half `half` of the first row and of all that follow, [`Self::pitch`] apart.
     #[inline(always)]
     pub(super) fn half_mut(&mut self, half: usize) -> &mut [T] {
         &mut self.data[self.start + half * self.half..]

@@ -24,7 +24,7 @@ pub(super) struct Bands<'a, T> {
 }
 
 impl<'a, T> Bands<'a, T> {
-    /// Row `row` of the level: the rows of its low and of its high half.
+    /// Returns row `row` of the level: the rows of its low and of its high half.
     #[inline(always)]
     fn row(&self, row: usize) -> [&'a [T]; 2] {
         let y = row / 2 * self.place.pitch;
@@ -55,7 +55,7 @@ pub(super) fn merge_level<T: Element, O: Output<T>>(
     }
 }
 
-/// All rows as if they went on beyond the ends, each thread a segment.
+/// Merges all rows as if they went on beyond the ends, each thread a segment.
 fn merge_segments<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,
@@ -101,7 +101,7 @@ fn merge_rows<T: Element, O: Output<T>>(
     }
 }
 
-/// The horizontal transform of a row. `ahead` are the halves of one that will be read soon.
+/// Merges a row horizontally. `ahead` are the halves of one that will be read soon.
 fn merge_row<T: Element>(
     level: &Level,
     filter: &Filter<T>,
@@ -120,7 +120,7 @@ fn merge_row<T: Element>(
     }
 }
 
-/// The first and last rows of a level whose rows do not go on beyond the ends.
+/// Merges the first and last rows of a level whose rows do not go on beyond the ends.
 fn merge_ends<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,

@@ -47,7 +47,7 @@ pub(crate) use integers::IntegerCoder;
 pub use scale::Scaler;
 pub(crate) use transform::{integer_transform, open_transform};
 
-/// The processor as a device.
+/// Returns the processor as a device.
 pub(crate) fn device() -> DeviceInfo {
     DeviceInfo {
         backend: Backend::Cpu,
@@ -68,7 +68,7 @@ fn backend(reason: String) -> BackendInfo {
     BackendInfo { kind: Backend::Cpu, device: name(), reason }
 }
 
-/// The planes of a stream and where its blocks lie in them.
+/// Returns the planes of a stream and where its blocks lie in them.
 fn open_planes(layout: &BlockLayout, params: &StreamParams) -> (Vec<Plane>, Vec<TilePlace>) {
     let planes: Vec<Plane> =
         layout.pyramids().iter().map(|pyramid| Plane::new(pyramid, params.codec.boundary)).collect();

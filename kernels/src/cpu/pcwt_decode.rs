@@ -128,7 +128,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The next `bits` of the held ones, 1 to 32.
+    /// Returns the next `bits` of the held ones, 1 to 32.
     fn take(&mut self, bits: u32) -> u32 {
         let value = (self.held >> (64 - bits)) as u32;
         self.held <<= bits;
@@ -136,7 +136,7 @@ impl<'a> Bits<'a> {
         value
     }
 
-    /// The maximum length of an element below one of `above`, at most 20.
+    /// Returns the maximum length of an element below one of `above`, at most 20.
     fn maximum(&mut self, above: u8) -> u8 {
         self.fill();
         let zeros = self.held.leading_zeros();
@@ -151,7 +151,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// A coefficient of an element of this maximum length, 1 to 20.
+    /// Returns a coefficient of an element of this maximum length, 1 to 20.
     fn coefficient(&mut self, maximum: u8, qmin: u8) -> i32 {
         self.fill();
         match self.take(maximum.into()) as i32 {
@@ -160,7 +160,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// As [`crate::reference::bits::BitReader::is_finished`].
+    /// Returns true as [`crate::reference::bits::BitReader::is_finished`] does.
     fn is_finished(&self) -> bool {
         let read = 8 * self.taken - self.count as usize;
         let rest = self.bytes.last().map_or(0, |&last| last & (0xff_u32 >> ((read + 7) % 8 + 1)) as u8);

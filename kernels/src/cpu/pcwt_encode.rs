@@ -33,7 +33,7 @@ pub(crate) fn encode(square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
     coded
 }
 
-/// The maximum length of every element, from the finest level to the coarsest.
+/// Returns the maximum length of every element, from the finest level to the coarsest.
 fn maxima(square: &[i32], tree: &Tree, qmin: u8) -> Vec<u8> {
     let mut maxima = vec![0; tree.elements()];
     for band in tree.bands.iter().rev().filter(|band| band.columns > 0) {

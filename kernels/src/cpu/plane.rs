@@ -39,7 +39,7 @@ impl Plane {
         self.pitch
     }
 
-    /// The coefficients, compact.
+    /// Returns the coefficients, compact.
     pub(super) fn bands(&self) -> &[f32] {
         &self.bands
     }
@@ -85,7 +85,7 @@ impl Plane {
         }
     }
 
-    /// The samples of a picture's channel to coefficients.
+    /// Transforms the samples of a picture's channel to coefficients.
     pub(super) fn forward(&mut self, picture: PictureRef<'_>, chroma: Chroma, channel: Channel) {
         let samples = PictureRows::new(picture, chroma, channel);
         self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));

@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// Values of a row so far apart that rows start on cache lines and are not a power of two apart.
+/// Returns a distance of rows at which they start on cache lines and are not a power of two apart, values.
 pub(super) fn padded_pitch(columns: usize) -> usize {
     columns.next_multiple_of(16) + 16
 }
@@ -74,7 +74,7 @@ pub(super) struct PlaneTransform<T: Element> {
 }
 
 impl<T: Element> PlaneTransform<T> {
-    /// The transform of planes of the pyramid's size.
+    /// Returns the transform of planes of the pyramid's size.
     pub(super) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
         let forward = Filter::forward(wavelet);
         let low_extents = [1, 2].map(|level| match pyramid.levels() {
@@ -103,7 +103,7 @@ impl<T: Element> PlaneTransform<T> {
         Level { columns, rows, boundary: self.boundary }
     }
 
-    /// Size of the last low band.
+    /// Returns the size of the last low band.
     fn low_extent(&self) -> (usize, usize) {
         if self.pyramid.levels() == 0 {
             return extent(&self.pyramid);
@@ -170,7 +170,7 @@ impl<T: Element> PlaneTransform<T> {
         }
     }
 
-    /// The low band after `levels` levels, at least one.
+    /// Returns the low band after `levels` levels, at least one.
     fn low_rows(&self, levels: usize) -> Rows<'_, T> {
         let index = 1 - levels % 2;
         Rows { data: &self.low[index], pitch: self.low_pitches[index] }

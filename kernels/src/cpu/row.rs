@@ -34,8 +34,8 @@ impl Parts {
     }
 }
 
-/// The samples of `row` that `2 PART` lanes of each part take from `at` on, mirrored beyond the ends as far as coefficients
-/// depend on them.
+/// Returns the samples of `row` that `2 PART` lanes of each part take from `at` on, mirrored beyond the ends as far as
+/// coefficients depend on them.
 #[inline(never)]
 fn mirrored<T: Element>(row: &[T], at: isize, apart: usize, window: &mut [T], parts: usize) {
     let last = row.len() - 1;
@@ -49,7 +49,7 @@ fn mirrored<T: Element>(row: &[T], at: isize, apart: usize, window: &mut [T], pa
 }
 
 multiversion! {
-    /// Low and high coefficients of `row` into the halves of a line, behind a halo; `row` is longer than
+    /// Splits `row` into low and high coefficients in the halves of a line, behind a halo; `row` is longer than
     /// [`super::short::SHORT`]. `ahead` is a row that will be read soon.
     pub(super) fn split<T: Element>(row: &[T], ahead: &[T], filter: &Filter<T>, low: &mut [T], high: &mut [T]) = split_any;
 }
@@ -149,8 +149,8 @@ pub(super) fn extend<T: Element>(line: [&mut [T]; 2], length: usize) {
 }
 
 multiversion! {
-    /// The samples of a row from the halves of a line, which [`extend`] has continued. `ahead` are the halves of a row that
-    /// will be read soon.
+    /// Returns the samples of a row from the halves of a line, which [`extend`] has continued. `ahead` are the halves
+    /// of a row that will be read soon.
     pub(super) fn merge<T: Element>(low: &[T], high: &[T], ahead: [&[T]; 2], filter: &Filter<T>, samples: &mut [T])
         = merge_any;
 }
@@ -233,7 +233,7 @@ unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     }
 }
 
-/// All coefficients of a row of at most [`super::short::SHORT`] samples.
+/// Returns all coefficients of a row of at most [`super::short::SHORT`] samples.
 pub(super) fn split_short<T: Element>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: [&mut [T]; 2]) {
     let mut short = Short::from_samples(row.len(), |at| row[at]);
     short.split(filter, boundary);
@@ -251,14 +251,14 @@ pub(super) fn split_ends<T: Element>(row: &[T], filter: &Filter<T>, boundary: Bo
     replace_ends(&mut high[HALO..HALO + row.len() / 2], short.odd());
 }
 
-/// The first and last [`TOUCHED`] values of `to` become those of `from`.
+/// Replaces the first and last [`TOUCHED`] values of `to` by those of `from`.
 fn replace_ends<T: Copy>(to: &mut [T], from: &[T]) {
     let (to_end, from_end) = (to.len() - TOUCHED, from.len() - TOUCHED);
     to[..TOUCHED].copy_from_slice(&from[..TOUCHED]);
     to[to_end..].copy_from_slice(&from[from_end..]);
 }
 
-/// All samples of a row of at most [`super::short::SHORT`] samples.
+/// Returns all samples of a row of at most [`super::short::SHORT`] samples.
 pub(super) fn merge_short<T: Element>(line: [&[T]; 2], filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
     let [low, high] = line.map(|half| &half[HALO..]);
     let mut short =

@@ -61,7 +61,7 @@ struct Band {
 }
 
 impl Scaler {
-    /// A scaler of pictures of `from` to `to`, both width and height in pixels.
+    /// Creates a scaler of pictures of `from` to `to`, both width and height in pixels.
     pub fn new(from: (usize, usize), to: (usize, usize)) -> Self {
         let way = if from == to {
             Way::Copy
@@ -84,7 +84,7 @@ impl Scaler {
         Self { from, to, way, bands }
     }
 
-    /// The sizes that it was made for.
+    /// Returns the sizes that it was made for.
     pub fn sizes(&self) -> ((usize, usize), (usize, usize)) {
         (self.from, self.to)
     }
@@ -151,7 +151,7 @@ impl Band {
 }
 
 multiversion! {
-    /// A row of the picture at the new width.
+    /// Returns a row of the picture at the new width.
     fn widen(row: &[u32], columns: &Neighbours, out: &mut [u32]) = widen_body;
 }
 
@@ -174,7 +174,7 @@ fn widen_body(row: &[u32], columns: &Neighbours, out: &mut [u32]) {
 }
 
 multiversion! {
-    /// Two rows as one; `weight`: of the second.
+    /// Blends two rows; `weight`: of the second.
     fn blend(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) = blend_body;
 }
 
@@ -185,7 +185,7 @@ fn blend_body(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) {
     }
 }
 
-/// `a` and `b`, of which `b` has `weight` of [`ONE`].
+/// Returns the mean of `a` and `b`, of which `b` has `weight` of [`ONE`].
 #[inline(always)]
 fn mixed(a: u32, b: u32, weight: u32) -> u32 {
     // Both channels of a pair in one multiplication: a borrow of the lower one is paid back by the sum.
@@ -206,7 +206,7 @@ fn gather_body(row: &[u32], weight: u32, low: &mut [u32], high: &mut [u32]) {
     }
 }
 
-/// The columns of rows that have been added up, averaged.
+/// Averages the columns of rows that have been added up.
 fn narrow(low: &[u32], high: &[u32], columns: &[Covered], out: &mut [u32]) {
     for (out, covered) in out.iter_mut().zip(columns) {
         let (mut red_blue, mut green) = (HALF, HALF);
@@ -227,7 +227,7 @@ fn neighbours(at: usize, from: usize, to: usize) -> (usize, u32) {
     (place / one, (place % one) as u32)
 }
 
-/// Which of `from` fall on `at` of `to`, and how much of each; the weights add up to [`ONE`].
+/// Returns the items of `from` that fall on `at` of `to`, with their weights, which add up to [`ONE`].
 fn covered(at: usize, from: usize, to: usize) -> Covered {
     let (begin, end) = (at * from, (at + 1) * from);
     let (first, last) = (begin / to, (end - 1) / to);
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::cpu::simd::Simd;
 
-    /// Pictures in which every pixel and channel differs from its neighbours.
+    /// Returns a picture in which every pixel and channel differs from its neighbours.
     fn picture((width, height): (usize, usize)) -> Vec<u32> {
         (0..(width * height) as u32).map(|at| at.wrapping_mul(0x9e37_79b1) >> 8).collect()
     }

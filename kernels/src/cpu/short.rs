@@ -23,7 +23,7 @@ pub(super) struct Short<T> {
     length: usize,
 }
 
-/// Length of the short row that stands for one of `length`.
+/// Returns the length of the short row that stands for one of `length`.
 pub(super) fn short_length(length: usize) -> usize {
     if length <= SHORT { length } else { 2 * END + length % 2 }
 }
@@ -43,7 +43,7 @@ pub(super) fn is_end(at: usize, length: usize) -> bool {
 }
 
 impl<T: Element> Short<T> {
-    /// A row of `length` samples, at most [`SHORT`].
+    /// Creates a row of `length` samples, at most [`SHORT`].
     #[inline(always)]
     pub(super) fn from_samples(length: usize, sample: impl Fn(usize) -> T) -> Self {
         let mut row = Self { even: Default::default(), odd: Default::default(), length };
@@ -56,25 +56,25 @@ impl<T: Element> Short<T> {
         row
     }
 
-    /// Samples 2n, or low coefficients.
+    /// Returns samples 2n, or low coefficients.
     #[inline(always)]
     pub(super) fn even(&self) -> &[T] {
         &self.even[..self.length.div_ceil(2)]
     }
 
-    /// Samples 2n + 1, or high coefficients.
+    /// Returns samples 2n + 1, or high coefficients.
     #[inline(always)]
     pub(super) fn odd(&self) -> &[T] {
         &self.odd[..self.length / 2]
     }
 
-    /// Sample `at`, after [`Self::merge`].
+    /// Returns sample `at`, after [`Self::merge`].
     #[inline(always)]
     pub(super) fn sample(&self, at: usize) -> T {
         if at.is_multiple_of(2) { self.even[at / 2] } else { self.odd[at / 2] }
     }
 
-    /// Samples to coefficients; a single sample stays.
+    /// Splits samples into coefficients; a single sample stays.
     #[inline(always)]
     pub(super) fn split(&mut self, filter: &Filter<T>, boundary: Boundary) {
         if self.length > 1 {
@@ -98,7 +98,7 @@ impl<T: Element> Short<T> {
         self.odd.iter_mut().for_each(|odd| *odd = odd.scaled(filter.high_scale));
     }
 
-    /// All steps; those of parity `predict` change odd samples.
+    /// Takes all steps; those of parity `predict` change odd samples.
     #[inline(always)]
     fn lift(&mut self, filter: &Filter<T>, boundary: Boundary, predict: usize) {
         let (evens, odds) = (self.length.div_ceil(2), self.length / 2);
@@ -113,7 +113,7 @@ impl<T: Element> Short<T> {
     }
 }
 
-/// One step: `targets` are the samples of the given parity of a row of `length`, `others` those between.
+/// Takes one step: `targets` are the samples of the given parity of a row of `length`, `others` those between.
 #[inline(always)]
 fn lift_half<T: Element>(
     targets: &mut [T],
@@ -139,7 +139,7 @@ fn lift_half<T: Element>(
     }
 }
 
-/// The sample at `at`, which may lie beyond the ends of a row of `length`; `others` holds its parity.
+/// Returns the sample at `at`, which may lie beyond the ends of a row of `length`; `others` holds its parity.
 #[inline(always)]
 fn neighbour<T: Element>(at: isize, others: &[T], length: usize, boundary: Boundary) -> T {
     if (0..length as isize).contains(&at) {
@@ -152,7 +152,7 @@ fn neighbour<T: Element>(at: isize, others: &[T], length: usize, boundary: Bound
     }
 }
 
-/// Index of the sample that one beyond the ends of a row of `length` mirrors; `length` >= 2.
+/// Returns the index of the sample that one beyond the ends of a row of `length` mirrors; `length` >= 2.
 #[inline(always)]
 pub(super) fn mirror(at: isize, length: usize) -> usize {
     let period = 2 * (length - 1);

@@ -16,7 +16,7 @@ pub(super) enum Simd {
 }
 
 impl Simd {
-    /// The best set of this processor.
+    /// Returns the best set of this processor.
     pub(super) fn detect() -> Self {
         static FOUND: OnceLock<Simd> = OnceLock::new();
         #[cfg(test)]
@@ -56,7 +56,7 @@ impl Simd {
         result
     }
 
-    /// Name for people.
+    /// Returns the name for people.
     pub(super) fn name(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -68,8 +68,8 @@ impl Simd {
     }
 }
 
-/// `value` cut to the limits and rounded towards zero, NaN to the lower limit. `as` would round each value on its own, with
-/// branches for what an i32 does not hold; this compiles to vectors.
+/// Returns `value` cut to the limits and rounded towards zero, NaN to the lower limit. `as` would round each value on
+/// its own, with branches for what an i32 does not hold; this compiles to vectors.
 #[inline(always)]
 pub(super) fn truncated<const LEAST: i32, const MOST: i32>(value: f32) -> i32 {
     const { assert!(-(1 << 30) <= LEAST && LEAST <= MOST && MOST <= 1 << 30) };

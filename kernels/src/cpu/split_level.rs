@@ -24,7 +24,7 @@ struct Written<'a, T> {
 }
 
 impl<T> Written<'_, T> {
-    /// Low and high rows from `y` on, those columns of half `half`; empty behind the last one.
+    /// Returns low and high rows from `y` on, those columns of half `half`; empty behind the last one.
     fn pairs<const P: usize>(&mut self, y: usize, half: usize, columns: usize) -> [[&mut [T]; 2]; P] {
         let (low, low_pitch) =
             if half == 0 { (&mut *self.low, self.low_pitch) } else { (&mut *self.beside, self.place.pitch) };
@@ -56,7 +56,7 @@ pub(super) fn split_level<T: Element>(
     }
 }
 
-/// All rows as if they went on beyond the ends, each thread a segment.
+/// Splits all rows as if they went on beyond the ends, each thread a segment.
 fn split_segments<T: Element>(
     level: &Level,
     filter: &Filter<T>,
@@ -113,7 +113,7 @@ fn split_rows<T: Element>(
     }
 }
 
-/// The first and last rows of a level whose rows do not go on beyond the ends.
+/// Splits the first and last rows of a level whose rows do not go on beyond the ends.
 fn split_ends<T: Element>(
     level: &Level,
     filter: &Filter<T>,
@@ -143,7 +143,7 @@ fn split_ends<T: Element>(
     }
 }
 
-/// The horizontal transform of a row. `ahead` is one that will be read soon.
+/// Splits a row horizontally. `ahead` is one that will be read soon.
 fn split_row<T: Element>(level: &Level, filter: &Filter<T>, row: &[T], ahead: &[T], [low, high]: [&mut [T]; 2]) {
     if row.len() <= SHORT {
         row::split_short(row, filter, level.boundary, [low, high]);

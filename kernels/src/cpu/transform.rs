@@ -48,12 +48,12 @@ impl<T: Element> CpuTransform<T> {
         Self { params: params.clone(), pyramids, channels, backend: backend(reason) }
     }
 
-    /// One value for every coefficient.
+    /// Returns one value for every coefficient.
     fn empty_squares(&self) -> Vec<Vec<T>> {
         self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.side() * pyramid.side()]).collect()
     }
 
-    /// One value for every sample.
+    /// Returns one value for every sample.
     fn empty_planes(&self) -> Vec<Vec<T>> {
         self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.plane().pixels()]).collect()
     }

@@ -62,13 +62,13 @@ pub struct Run {
     pub sum: u64,
 }
 
-/// A sum that shows any difference of a single value, whatever the order of summation.
+/// Returns a sum that shows any difference of a single value, whatever the order of summation.
 pub fn bit_sum<T: Copy + Into<f64> + Sync>(values: &[T]) -> u64 {
     let of_chunk = |chunk: &[T]| chunk.iter().fold(0_u64, |sum, &value| sum.wrapping_add(value.into().to_bits()));
     values.par_chunks(1 << 16).map(of_chunk).reduce(|| 0, u64::wrapping_add)
 }
 
-/// Largest difference between values at the same place.
+/// Returns the largest difference between values at the same place.
 pub(crate) fn largest_difference<T: Copy + Into<f64> + Sync>(a: &[T], b: &[T]) -> f64 {
     let differences = a.par_iter().zip(b).map(|(&a, &b)| (a.into() - b.into()).abs());
     // NaN is no smaller than anything.

@@ -40,7 +40,7 @@ use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
 use crate::{Decoder, Encoder, OpenError, Transform, TransformParams};
 
-/// The encoder of a stream, lossy or lossless.
+/// Opens the encoder of a stream, lossy or lossless.
 pub(crate) fn open_encoder(
     params: &StreamParams,
     device: Option<&str>,
@@ -52,7 +52,7 @@ pub(crate) fn open_encoder(
     })
 }
 
-/// The decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+/// Opens the decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels.
 pub(crate) fn open_decoder(
     params: &StreamParams,
     layout: BlockLayout,
@@ -65,7 +65,8 @@ pub(crate) fn open_decoder(
     })
 }
 
-/// The encoder of a stream of the profile `pcwt`, and how it joins the elements of a group: `None` for what suits the device.
+/// Opens the encoder of a stream of the profile `pcwt`; `joining` of a group's elements: `None` for what suits the
+/// device.
 pub(crate) fn open_pcwt_encoder(
     params: &StreamParams,
     device: Option<&str>,
@@ -75,7 +76,7 @@ pub(crate) fn open_pcwt_encoder(
     Ok(Box::new(OpenClPcwtEncoder::open(params, device, reason, joining)?))
 }
 
-/// The decoder of a stream of the profile `pcwt`.
+/// Opens the decoder of a stream of the profile `pcwt`.
 pub(crate) fn open_pcwt_decoder(
     params: &StreamParams,
     device: Option<&str>,
@@ -84,7 +85,7 @@ pub(crate) fn open_pcwt_decoder(
     Ok(Box::new(OpenClPcwtDecoder::open(params, device, reason)?))
 }
 
-/// [`OpenClTransform::open`] as the trait object that tools use.
+/// Opens [`OpenClTransform::open`] as the trait object that tools use.
 pub(crate) fn open_transform(
     params: &TransformParams,
     device: Option<&str>,
@@ -100,7 +101,7 @@ pub(crate) fn open_transform(
     })
 }
 
-/// A measurement of a transform, as the trait object that [`crate::measure`] uses.
+/// Opens a measurement of a transform, as the trait object that [`crate::measure`] uses.
 pub(crate) fn open_measure(
     params: &TransformParams,
     device: Option<&str>,

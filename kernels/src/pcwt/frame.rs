@@ -26,7 +26,7 @@ pub(crate) struct ReceivedChannel<'a> {
 }
 
 impl<'a> ReceivedChannel<'a> {
-    /// The bytes of a group.
+    /// Returns the bytes of a group.
     pub(crate) fn group(&self, index: usize) -> &'a [u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.data[start as usize..self.ends[index] as usize]
@@ -41,7 +41,7 @@ pub(crate) struct ReceivedPcwt<'a> {
     pub(crate) channels: Vec<ReceivedChannel<'a>>,
 }
 
-/// The bytes of a frame.
+/// Returns the bytes of a frame.
 pub(crate) fn write(qmin: u8, channels: &[CodedChannel]) -> Result<Vec<u8>, PcwtError> {
     if let Some(found) = channels.iter().map(|channel| channel.peak).find(|&peak| peak > MAX_LENGTH) {
         return Err(PcwtError::Peak { found });

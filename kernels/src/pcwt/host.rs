@@ -19,7 +19,7 @@ enum TreeCoder {
 }
 
 impl TreeCoder {
-    /// The one that belongs to a back end.
+    /// Returns the coder that belongs to a back end.
     fn of(backend: &BackendInfo) -> Self {
         match backend.kind {
             Backend::Reference => Self::Reference,
@@ -52,7 +52,7 @@ pub(super) struct HostCoder {
 }
 
 impl HostCoder {
-    /// For the pictures and frames of a stream.
+    /// Opens a coder for the pictures and frames of a stream.
     pub(super) fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, OpenError> {
         let transform = TransformParams::from(params);
         let pyramids = transform.pyramids();

@@ -49,7 +49,7 @@ pub enum Joining {
     Atomic,
 }
 
-/// The trees of each channel.
+/// Returns the trees of each channel.
 pub(crate) fn trees(params: &StreamParams) -> Vec<Tree> {
     let plane = |&channel| params.chroma.plane_size(params.size, channel);
     let channels = params.chroma.channels();

@@ -29,7 +29,7 @@ pub(crate) struct Band {
 }
 
 impl Band {
-    /// Index of element (x, y) among all of the channel.
+    /// Returns the index of element (x, y) among all of the channel.
     pub(crate) fn element(&self, x: usize, y: usize) -> usize {
         self.start + y * self.columns + x
     }
@@ -55,7 +55,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Rows and columns of its elements in the band, row by row.
+    /// Returns the rows and columns of its elements in the band, row by row.
     pub(crate) fn elements(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (columns, rows) = (self.x..self.x + self.columns, self.y..self.y + self.rows);
         rows.flat_map(move |y| columns.clone().map(move |x| (y, x)))
@@ -82,7 +82,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The trees of a channel with this geometry.
+    /// Returns the trees of a channel with this geometry.
     pub(crate) fn new(pyramid: &Pyramid) -> Self {
         let mut tree = Self { side: pyramid.side(), bands: Vec::new(), groups: Vec::new(), levels: Vec::new() };
         let deepest = pyramid.levels();

@@ -19,7 +19,7 @@ impl BitWriter {
         self.count += 1;
     }
 
-    /// The bytes; what the last one has beyond the bits is 0.
+    /// Returns the bytes; what the last one has beyond the bits is 0.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -38,7 +38,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, count: 0 }
     }
 
-    /// The next bit; 0 beyond the end.
+    /// Returns the next bit; 0 beyond the end.
     pub(crate) fn next(&mut self) -> bool {
         let byte = self.bytes.get(self.count / 8).copied().unwrap_or(0);
         let bit = byte >> (7 - self.count % 8) & 1;

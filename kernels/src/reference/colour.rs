@@ -23,7 +23,7 @@ const fn scaled(weights: [f64; 3], factor: f64) -> [f32; 3] {
     [(weights[0] * factor) as f32, (weights[1] * factor) as f32, (weights[2] * factor) as f32]
 }
 
-/// The centred planes of the channels of `chroma`, row by row without gaps.
+/// Returns the centred planes of the channels of `chroma`, row by row without gaps.
 pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<f32>> {
     let plane = |&channel: &Channel| {
         let size = chroma.plane_size(picture.size(), channel);
@@ -41,7 +41,7 @@ pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<f32>> {
     chroma.channels().iter().map(plane).collect()
 }
 
-/// The centred sample of `channel` at pixel (x, y).
+/// Returns the centred sample of `channel` at pixel (x, y).
 #[inline(always)]
 pub(crate) fn full(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
     match picture.format() {
@@ -50,7 +50,7 @@ pub(crate) fn full(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize
     }
 }
 
-/// The centred chroma sample for the 2x2 pixels at (2x, 2y).
+/// Returns the centred chroma sample for the 2x2 pixels at (2x, 2y).
 #[inline(always)]
 pub(crate) fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> f32 {
     let (right, bottom) = (picture.size().width() - 1, picture.size().height() - 1);
@@ -67,7 +67,7 @@ pub(crate) fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usi
     f32::from(sum) * 0.25 - 128.0
 }
 
-/// The centred value of `channel` for a pixel of linear weights [`RGB_TO_YCBCR`].
+/// Returns the centred value of `channel` for a pixel of linear weights [`RGB_TO_YCBCR`].
 #[inline(always)]
 pub(crate) fn from_rgb([r, g, b]: [f32; 3], channel: Channel) -> f32 {
     let ([wr, wg, wb], constant) = RGB_TO_YCBCR[channel.index()];
@@ -80,7 +80,7 @@ fn rgb(picture: PictureRef<'_>, x: usize, y: usize) -> [u8; 3] {
     [picture.data()[at], picture.data()[at + 1], picture.data()[at + 2]]
 }
 
-/// The sample of `channel` that covers pixel (x, y) of a picture that is not RGB.
+/// Returns the sample of `channel` that covers pixel (x, y) of a picture that is not RGB.
 #[inline(always)]
 fn sample(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> u8 {
     let size = picture.size();

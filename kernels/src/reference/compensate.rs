@@ -21,14 +21,14 @@ pub struct Plane<'a> {
 }
 
 impl Plane<'_> {
-    /// The sample at (x, y).
+    /// Returns the sample at (x, y).
     pub fn at(&self, x: i32, y: i32) -> u8 {
         let column = x.clamp(0, self.size.width() as i32 - 1) as usize;
         let row = y.clamp(0, self.size.height() as i32 - 1) as usize;
         self.samples[row * self.size.width() + column]
     }
 
-    /// The sample at (x / 2, y / 2).
+    /// Returns the sample at (x / 2, y / 2).
     pub fn half(&self, x: i32, y: i32) -> u8 {
         let (column, row) = (x >> 1, y >> 1);
         let down = |column| match y & 1 {
@@ -38,14 +38,14 @@ impl Plane<'_> {
         if x & 1 == 0 { down(column) } else { half_way(|at| down(column + at)) }
     }
 
-    /// The sample at (x / 4, y / 4): the mean of the nearest ones at halves.
+    /// Returns the sample at (x / 4, y / 4): the mean of the nearest ones at halves.
     pub fn quarter(&self, x: i32, y: i32) -> u8 {
         let half = |dx, dy| u32::from(self.half((x >> 1) + dx, (y >> 1) + dy));
         let (dx, dy) = (x & 1, y & 1);
         ((half(0, 0) + half(dx, 0) + half(0, dy) + half(dx, dy) + 2) >> 2) as u8
     }
 
-    /// The sample at (x / 8, y / 8): a straight line between whole samples along each axis.
+    /// Returns the sample at (x / 8, y / 8): a straight line between whole samples along each axis.
     pub fn eighth(&self, x: i32, y: i32) -> u8 {
         let at = |dx, dy| i32::from(self.at((x >> 3) + dx, (y >> 3) + dy));
         let (fx, fy) = (x & 7, y & 7);
@@ -54,7 +54,7 @@ impl Plane<'_> {
     }
 }
 
-/// The sample between samples 0 and 1.
+/// Returns the sample between samples 0 and 1.
 fn half_way(sample: impl Fn(i32) -> u8) -> u8 {
     let taps = HALF_TAPS.into_iter().zip(-3..);
     let sum: i32 = taps.map(|(tap, at)| tap * (i32::from(sample(at)) + i32::from(sample(1 - at)))).sum();
@@ -77,7 +77,7 @@ pub fn sample(plane: Plane<'_>, channel: usize, half: bool, motion: Motion, x: u
     }
 }
 
-/// The two units, or the unit twice, that meet at `at` along an axis of `units` units, with their weights.
+/// Returns the two units, or the unit twice, that meet at `at` along an axis of `units` units, with their weights.
 fn meeting(at: usize, side: usize, units: usize) -> [(usize, u32); 2] {
     let from_middle = at + side / 2;
     let (second, place) = (from_middle / side, from_middle % side);
@@ -86,7 +86,7 @@ fn meeting(at: usize, side: usize, units: usize) -> [(usize, u32); 2] {
     [(first, u32::from(WEIGHT - weight)), (second.min(units - 1), u32::from(weight))]
 }
 
-/// The weights of the first and second half of unit `unit` at `at`.
+/// Returns the weights of the first and second half of unit `unit` at `at`.
 fn halves(at: usize, side: usize, unit: usize) -> [u32; 2] {
     let start = unit * side + side / 2 - side / 4;
     let second = match at.checked_sub(start) {
@@ -97,7 +97,7 @@ fn halves(at: usize, side: usize, unit: usize) -> [u32; 2] {
     [u32::from(CELL_WEIGHT - second), u32::from(second)]
 }
 
-/// The prediction of a picture of sampling `chroma` by `field` from `reference`, sample by sample.
+/// Returns the prediction of a picture of sampling `chroma` by `field` from `reference`, sample by sample.
 pub fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> Vec<u8> {
     let picture_size = reference.size();
     let mut out = Vec::with_capacity(reference.data().len());
@@ -135,7 +135,7 @@ pub(crate) struct ReferencePredictor {
 }
 
 impl ReferencePredictor {
-    /// For pictures of a stream.
+    /// Creates a compensation for pictures of a stream.
     pub(crate) fn new(chroma: Chroma, size: FrameSize) -> Self {
         Self { chroma, reference: Picture::for_stream(chroma, size) }
     }

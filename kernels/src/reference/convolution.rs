@@ -15,10 +15,10 @@ use crate::transform::Filter;
 
 /// A sample that can be weighted.
 pub trait Weighted: Sample {
-    /// The nearest to a number.
+    /// Returns the nearest to a number.
     fn nearest(value: f64) -> Self;
 
-    /// `self + weight value`, rounded once.
+    /// Returns `self + weight value`, rounded once.
     fn add(self, weight: Self, value: Self) -> Self;
 }
 
@@ -50,7 +50,7 @@ pub struct Tables<T> {
 type Weights<T> = Vec<(usize, T)>;
 
 impl<T: Weighted> Tables<T> {
-    /// The tables for planes of `pyramid`.
+    /// Returns the tables for planes of `pyramid`.
     pub fn new(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Self {
         let rounded = |rows: Vec<address::Row>| -> Vec<Weights<T>> {
             let term = |&(source, weight): &(usize, f64)| (source, T::nearest(weight));
@@ -80,7 +80,7 @@ impl<T: Weighted> Tables<T> {
     }
 }
 
-/// The outputs that the table for rows of this length makes of `inputs`; none if there is no such table.
+/// Returns the outputs that the table for rows of this length makes of `inputs`; none if there is no such table.
 fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<Weights<T>>>, inputs: &[T]) -> Vec<T> {
     let sum =
         |row: &Weights<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));

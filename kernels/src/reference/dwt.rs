@@ -14,7 +14,7 @@ pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boun
     forward_by(plane, pyramid, |row| split(row, steps, boundary))
 }
 
-/// [`forward`] with any function that makes the (low, high) halves of a row.
+/// Transforms as [`forward`] does, with any function that makes the (low, high) halves of a row.
 pub fn forward_by<T: Sample>(plane: &[T], pyramid: &Pyramid, split: impl Fn(&[T]) -> (Vec<T>, Vec<T>)) -> Vec<T> {
     let side = pyramid.side();
     let width = pyramid.plane().width();
@@ -51,7 +51,7 @@ pub fn inverse<T: Sample>(square: &[T], pyramid: &Pyramid, steps: &Steps<T>, bou
     inverse_by(square, pyramid, |low, high| merge(low, high, steps, boundary))
 }
 
-/// [`inverse`] with any function that makes a row of its (low, high) halves.
+/// Transforms as [`inverse`] does, with any function that makes a row of its (low, high) halves.
 pub fn inverse_by<T: Sample>(square: &[T], pyramid: &Pyramid, merge: impl Fn(&[T], &[T]) -> Vec<T>) -> Vec<T> {
     let side = pyramid.side();
     let mut square = square.to_vec();
@@ -76,8 +76,8 @@ pub fn inverse_by<T: Sample>(square: &[T], pyramid: &Pyramid, merge: impl Fn(&[T
     square.chunks_exact(side).take(plane.height()).flat_map(|row| &row[..plane.width()]).copied().collect()
 }
 
-/// One-dimensional forward transform: (low, high) halves of `row`, the low one a sample longer if it is odd.
-/// A row of one sample is its own low half.
+/// Transforms a row forward: (low, high) halves of `row`, the low one a sample longer if it is odd. A row of one sample
+/// is its own low half.
 pub fn split<T: Sample>(row: &[T], steps: &Steps<T>, boundary: Boundary) -> (Vec<T>, Vec<T>) {
     let mut s: Vec<T> = row.iter().copied().step_by(2).collect();
     let mut d: Vec<T> = row.iter().copied().skip(1).step_by(2).collect();
@@ -92,7 +92,7 @@ pub fn split<T: Sample>(row: &[T], steps: &Steps<T>, boundary: Boundary) -> (Vec
     (s, d)
 }
 
-/// One-dimensional inverse transform of the halves that [`split`] makes.
+/// Transforms the halves that [`split`] makes back to a row.
 pub fn merge<T: Sample>(low: &[T], high: &[T], steps: &Steps<T>, boundary: Boundary) -> Vec<T> {
     if high.is_empty() {
         return low.to_vec();
@@ -108,8 +108,8 @@ pub fn merge<T: Sample>(low: &[T], high: &[T], steps: &Steps<T>, boundary: Bound
     row
 }
 
-/// Lifting step `index` of a row of even samples `s` and odd samples `d`: steps 0, 2, .. change `d` by pairs of `s`,
-/// steps 1, 3, .. change `s` by pairs of `d`.
+/// Applies lifting step `index` to a row of even samples `s` and odd samples `d`: steps 0, 2, .. change `d` by pairs of
+/// `s`, steps 1, 3, .. change `s` by pairs of `d`.
 fn apply<T: Sample>(
     s: &mut [T],
     d: &mut [T],
@@ -156,7 +156,7 @@ impl<T: Sample> Half<'_, T> {
     }
 }
 
-/// The position that one beyond the ends mirrors about the first and the last sample, as often as it takes;
+/// Returns the position that one beyond the ends mirrors about the first and the last sample, as often as it takes;
 /// `length` >= 2.
 fn mirror(position: isize, length: usize) -> usize {
     let period = 2 * (length - 1);
@@ -171,7 +171,7 @@ mod tests {
 
     const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 
-    /// Largest difference after a round trip of rows of 1 to 39 samples with every wavelet and boundary.
+    /// Returns the largest difference after a round trip of rows of 1 to 39 samples with every wavelet and boundary.
     fn round_trips<T: Sample>(
         wavelets: &[Wavelet],
         sample: impl Fn(i32) -> T,

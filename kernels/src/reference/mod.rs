@@ -49,7 +49,7 @@ pub struct ReferenceEncoder {
 }
 
 impl ReferenceEncoder {
-    /// An encoder for the pictures of a stream; `reason` says why this back end was chosen.
+    /// Creates an encoder for the pictures of a stream; `reason` says why this back end was chosen.
     pub fn new(params: &StreamParams, reason: String) -> Self {
         let layout = BlockLayout::new(params);
         let count = layout.blocks().len();
@@ -170,8 +170,8 @@ pub struct ReferenceDecoder {
 }
 
 impl ReferenceDecoder {
-    /// A decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels; `reason` says
-    /// why this back end was chosen.
+    /// Creates a decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels;
+    /// `reason` says why this back end was chosen.
     pub fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let squares = layout.pyramids().iter().map(|pyramid| vec![0.0; pyramid.side() * pyramid.side()]).collect();
         let times = DecodeTimes::default();
@@ -249,26 +249,27 @@ impl ReferenceDecoder {
     }
 }
 
-/// Forward transform of the planes of a stream.
+/// Returns the forward transform of the planes of a stream.
 fn forward(planes: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
     let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
     let channels = planes.iter().zip(layout.pyramids());
     channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, boundary)).collect()
 }
 
-/// Inverse transform of a picture of a stream.
+/// Returns the inverse transform of a picture of a stream.
 fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
     let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
     let channels = squares.iter().zip(layout.pyramids());
     channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, boundary)).collect()
 }
 
-/// [`PictureError::Size`] unless the picture has the stream's size, [`PictureError::Depth`] unless its samples have 8 bits.
+/// Returns [`PictureError::Size`] or [`PictureError::Depth`] unless the picture has the stream's size and 8 bits a
+/// sample.
 pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), PictureError> {
     check_size(picture, size, BitDepth::Eight)
 }
 
-/// [`check_picture`] for samples of `depth`.
+/// Checks as [`check_picture`] does, for samples of `depth`.
 pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), PictureError> {
     if picture.size() != size {
         return Err(PictureError::Size { wanted: size, given: picture.size() });
@@ -279,7 +280,7 @@ pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDep
     Ok(())
 }
 
-/// An error unless pictures of `size` of a stream decode to such ones.
+/// Returns an error unless pictures of `size` of a stream decode to such ones.
 pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), PictureError> {
     check_size(out.as_ref(), size, stream.codec.depth)?;
     let wanted = stream.chroma.picture_format();
@@ -289,7 +290,7 @@ pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams
     Ok(())
 }
 
-/// An error unless the frame and the picture fit the stream.
+/// Returns an error unless the frame and the picture fit the stream.
 pub(crate) fn check_decode(
     frame: &ReceivedFrame,
     out: &Picture,

@@ -6,12 +6,12 @@
 use super::bits::{BitReader, BitWriter};
 use crate::pcwt::{CodedChannel, Group, ReceivedChannel, Tree};
 
-/// Bits of a coefficient's magnitude without its last `qmin`.
+/// Returns the bits of a coefficient's magnitude without its last `qmin`.
 fn length(coefficient: i32, qmin: u8) -> u8 {
     (u32::BITS - (coefficient.unsigned_abs() >> qmin).leading_zeros()) as u8
 }
 
-/// The maximum length of every element (section 3.2): of its coefficients and of all elements below it.
+/// Returns the maximum length of every element (section 3.2): of its coefficients and of all elements below it.
 pub(crate) fn maxima(square: &[i32], tree: &Tree, qmin: u8) -> Vec<u8> {
     let mut maxima = vec![0; tree.elements()];
     for band in tree.bands.iter().rev() {
@@ -32,7 +32,7 @@ pub(crate) fn maxima(square: &[i32], tree: &Tree, qmin: u8) -> Vec<u8> {
     maxima
 }
 
-/// Qmax + 1 (section 3.3): the largest of the coarsest level, and so of all.
+/// Returns Qmax + 1 (section 3.3): the largest of the coarsest level, and so of all.
 pub(crate) fn peak(maxima: &[u8], tree: &Tree) -> u8 {
     tree.levels.first().and_then(|level| maxima[level.elements.clone()].iter().max()).copied().unwrap_or(0)
 }
@@ -50,7 +50,7 @@ pub(crate) fn encode(square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
     coded
 }
 
-/// The elements of a group one after another (section 3.4.2).
+/// Returns the elements of a group one after another (section 3.4.2).
 fn encode_group(square: &[i32], tree: &Tree, group: &Group, maxima: &[u8], peak: u8, qmin: u8) -> Vec<u8> {
     let band = &tree.bands[group.band];
     let mut bits = BitWriter::default();
@@ -113,7 +113,7 @@ fn decode_group(
     }
 }
 
-/// The middle of what has this magnitude above its last `qmin` bits.
+/// Returns the middle of what has this magnitude above its last `qmin` bits.
 pub(crate) fn dequantised(magnitude: i32, positive: bool, qmin: u8) -> i32 {
     let value = (magnitude << qmin) + (1 << qmin >> 1);
     if positive { value } else { -value }

@@ -87,12 +87,12 @@ impl Lengths {
     }
 }
 
-/// Row and column in the block of coefficient `position` of quad (y, x).
+/// Returns row and column in the block of coefficient `position` of quad (y, x).
 fn place(y: usize, x: usize, position: usize) -> (usize, usize) {
     (2 * y + position / 2, 2 * x + position % 2)
 }
 
-/// Number of bits of a magnitude without leading zeros.
+/// Returns the number of bits of a magnitude without leading zeros.
 fn bit_length(magnitude: u32) -> u8 {
     (u32::BITS - magnitude.leading_zeros()) as u8
 }
@@ -262,7 +262,7 @@ mod tests {
         })
     }
 
-    /// A block whose magnitudes fall off as fast as `spread` says, up to the largest there are.
+    /// Returns a block whose magnitudes fall off as fast as `spread` says, up to the largest there are.
     fn blocks() -> impl Strategy<Value = (Shape, Vec<i32>)> {
         (shapes(), 0..=24_u32).prop_flat_map(|(shape, bits)| {
             let value = (any::<u32>(), 0..=bits, any::<bool>()).prop_map(|(value, bits, negative)| {

@@ -28,7 +28,7 @@ pub const FIRST_BUSY: [u8; 2] = [55, 1];
 /// The same for the second threshold.
 pub const SECOND: [u8; 2] = [152, 3];
 
-/// From where on a magnitude becomes 1, in parts of a step.
+/// Returns the value from which on a magnitude becomes 1, in parts of a step.
 ///
 /// `activity` is the sum of what the four quads beside, above and below have for their largest magnitude, 0, 1 or 2
 /// (cut to an integer, more counts as 2), plus [`BESIDE_ONE`] if another coefficient of the quad is at least 1. A 1
@@ -39,8 +39,8 @@ pub const fn first_threshold(activity: u8) -> u8 {
     if quiet > busy { quiet } else { busy }
 }
 
-/// From where on a magnitude becomes 2, in parts of a step. `activity` is that of [`first_threshold`] with
-/// [`BESIDE_TWO`] if another coefficient of the quad is at least 2.
+/// Returns the value from which on a magnitude becomes 2, in parts of a step. `activity` is that of [`first_threshold`]
+/// with [`BESIDE_TWO`] if another coefficient of the quad is at least 2.
 pub const fn second_threshold(activity: u8) -> u8 {
     let line = SECOND[0].saturating_sub(SECOND[1].wrapping_mul(activity));
     if line > 2 * PARTS { line } else { 2 * PARTS }
@@ -72,15 +72,15 @@ impl Quantiser {
     pub const EXACT: Self =
         Self { inverse: 1.0, step: 1.0, offset_of_one: 0.0, offset: 0.0, plain: PARTS, sparse_ones: 0 };
 
-    /// The quantiser of a step.
+    /// Returns the quantiser of a step.
     pub fn new(step: StepIndex) -> Self {
         let step = step.step();
         let (offset_of_one, offset) = (RECONSTRUCTION_OF_ONE * step, RECONSTRUCTION * step);
         Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN, sparse_ones: SPARSE_ONES }
     }
 
-    /// The same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the finest levels the
-    /// low band, whose range doubles with each, is the picture.
+    /// Returns the same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the
+    /// finest levels the low band, whose range doubles with each, is the picture.
     #[must_use]
     pub fn without_levels(self, levels: usize) -> Self {
         let scale = 0.5_f32.powi(levels as i32);
@@ -88,7 +88,7 @@ impl Quantiser {
         Self { step: scale * self.step, offset_of_one, offset, ..self }
     }
 
-    /// `trunc(|coefficient| / step)`, at most [`MAX_MAGNITUDE`], with the coefficient's sign.
+    /// Returns the `trunc(|coefficient| / step)`, at most [`MAX_MAGNITUDE`], with the coefficient's sign.
     pub fn quantise(self, coefficient: f32) -> i32 {
         let magnitude = (coefficient.abs() * self.inverse).min(MAX_MAGNITUDE) as i32;
         if coefficient < 0.0 { -magnitude } else { magnitude }
@@ -148,8 +148,8 @@ impl Quantiser {
         coefficients.iter().enumerate().map(quantise).collect()
     }
 
-    /// The coefficient that a quantised one stands for: 0 for 0, else `|q| step + offset` with the sign, where the
-    /// offset of 1 is [`Self::offset_of_one`].
+    /// Returns the coefficient that a quantised one stands for: 0 for 0, else `|q| step + offset` with the sign, where
+    /// the offset of 1 is [`Self::offset_of_one`].
     pub fn dequantise(self, quantised: i32) -> f32 {
         let offset = match quantised.unsigned_abs() {
             0 => return 0.0,

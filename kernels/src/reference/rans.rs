@@ -8,13 +8,13 @@ use crate::tables::{FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 
 /// Lower end of the state's interval.
 pub const STATE_MIN: u32 = 1 << 16;
-/// Bits that the encoder's first state carries below its leading one: the last of `raw` raw bits. 16 to 23, so that
-/// whole bytes are left; fewer raw bits are filled up with zeros.
+/// Returns the bits that the encoder's first state carries below its leading one: the last of `raw` raw bits. 16 to 23,
+/// so that whole bytes are left; fewer raw bits are filled up with zeros.
 pub const fn payload_bits(raw: usize) -> u32 {
     if raw < 16 { 16 } else { 16 + raw as u32 % 8 }
 }
 
-/// Bytes of those of `raw` raw bits that are not in the first state.
+/// Returns the bytes of those of `raw` raw bits that are not in the first state.
 pub const fn raw_bytes(raw: usize) -> usize {
     (raw / 8).saturating_sub(2)
 }
@@ -71,7 +71,7 @@ impl<'a> Decoder<'a> {
         decoder
     }
 
-    /// The next symbol, in `context`; one of those that can occur in it.
+    /// Returns the next symbol, in `context`; one of those that can occur in it.
     pub fn get(&mut self, context: usize) -> usize {
         let slot = self.slot();
         let symbol = (1..SYMBOLS).rev().find(|&s| FREQUENCIES[context][s] > 0 && u32::from(START[context][s]) <= slot);
@@ -96,8 +96,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// After the last symbol: the encoder's first state, its payload below a leading one, and how many bytes at the
-    /// front were not read; `None` if the state is below all that an encoder starts with or bytes were missing.
+    /// Returns, after the last symbol, the encoder's first state, its payload below a leading one, and how many bytes
+    /// at the front were not read; `None` if the state is below all that an encoder starts with or bytes were missing.
     pub fn finish(self) -> Option<(u32, usize)> {
         let left = usize::try_from(self.left).ok()?;
         (self.state >= STATE_MIN).then_some((self.state, left))

@@ -46,8 +46,8 @@ impl Stored for [u8; 2] {
     }
 }
 
-/// The planes of a picture for the channels of `chroma`, row by row without gaps; [`PictureError::NotExact`] if the picture's samples
-/// cannot all be told from them, [`PictureError::SampleTooLarge`] if one has more bits than the picture says.
+/// Returns a picture's planes for the channels of `chroma`, row by row; [`PictureError::NotExact`] if the picture's
+/// samples cannot all be told from them, [`PictureError::SampleTooLarge`] if one has more bits than the picture says.
 pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, PictureError> {
     check_exact(picture, chroma)?;
     Ok(match (picture.format(), picture.depth()) {
@@ -64,7 +64,7 @@ pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Result<Vec<Vec<i32>>, 
     })
 }
 
-/// The samples of a planar format, centred.
+/// Returns the samples of a planar format, centred.
 fn from_planes<S: Stored>(picture: PictureRef<'_>, samples: &[S], chroma: Chroma) -> Vec<Vec<i32>> {
     let mut rest = samples;
     let plane = |&channel| {
@@ -98,7 +98,7 @@ pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(),
     Ok(())
 }
 
-/// The picture of such planes. Samples that no picture has, made of damaged coefficients, saturate.
+/// Returns the picture of such planes. Samples that no picture has, made of damaged coefficients, saturate.
 pub fn finish(planes: &[Vec<i32>], out: &mut Picture) {
     let format = out.format();
     match out.depth() {

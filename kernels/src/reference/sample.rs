@@ -15,34 +15,34 @@ pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// The factor of a pair of neighbours in a lifting step.
     type Coefficient: Copy + Debug + PartialEq + Send + Sync;
 
-    /// The lifting steps of `wavelet`. Floating-point numbers take those of the reversible wavelet without rounding;
-    /// integers have no other wavelet than the reversible one and give it for any.
+    /// Returns the lifting steps of `wavelet`. Floating-point numbers take those of the reversible wavelet without
+    /// rounding; integers have no other wavelet than the reversible one and give it for any.
     fn steps(wavelet: Wavelet) -> Steps<Self>;
 
-    /// `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers
-    /// [`Rounded`]. Integers wrap around, so that whatever is lifted can be taken back.
+    /// Returns `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers [`Rounded`].
+    /// Integers wrap around, so that whatever is lifted can be taken back.
     fn lift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
 
-    /// `self - coefficient (left + right)`, in the same arithmetic.
+    /// Returns `self - coefficient (left + right)`, in the same arithmetic.
     fn unlift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
 
-    /// `factor self`, rounded once.
+    /// Returns `factor self`, rounded once.
     fn scale(self, factor: Self) -> Self;
 
-    /// The sample for the centred value that colour conversion gives: the value itself, or the nearest integer, halves
-    /// rounded up.
+    /// Returns the sample for the centred value that colour conversion gives: the value itself, or the nearest integer,
+    /// halves rounded up.
     fn from_centred(value: f32) -> Self;
 
-    /// The 8-bit sample nearest to a centred value: `clamp(floor(x + 128.5), 0, 255)`.
+    /// Returns the 8-bit sample nearest to a centred value: `clamp(floor(x + 128.5), 0, 255)`.
     fn to_byte(self) -> u8;
 
     /// Channels of this element as values of any.
     fn wrap(channels: Vec<Vec<Self>>) -> Values;
 
-    /// The channels, if their element is this one.
+    /// Returns the channels, if their element is this one.
     fn channels(values: &Values) -> Option<&[Vec<Self>]>;
 
-    /// The same, to be written.
+    /// Returns the same, to be written.
     fn channels_mut(values: &mut Values) -> Option<&mut [Vec<Self>]>;
 }
 
@@ -67,24 +67,24 @@ impl Values {
         }
     }
 
-    /// The channels, which must be squares of coefficients for `pyramids`; [`ValuesError::WrongElement`] or
+    /// Returns the channels, which must be squares of coefficients for `pyramids`; [`ValuesError::WrongElement`] or
     /// [`ValuesError::Count`] if they are not.
     pub fn squares<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], ValuesError> {
         self.checked("coefficients", pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side()))
     }
 
-    /// The channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
+    /// Returns the channels, which must be planes of samples for `pyramids`; errors as [`Self::squares`].
     pub fn planes<T: Sample>(&self, pyramids: &[Pyramid]) -> Result<&[Vec<T>], ValuesError> {
         self.checked("samples", pyramids.iter().map(|pyramid| pyramid.plane().pixels()))
     }
 
-    /// [`Self::squares`], to be written.
+    /// Returns [`Self::squares`], to be written.
     pub fn squares_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
         self.squares::<T>(pyramids)?;
         Ok(T::channels_mut(self).unwrap_or_default())
     }
 
-    /// [`Self::planes`], to be written.
+    /// Returns [`Self::planes`], to be written.
     pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
         self.planes::<T>(pyramids)?;
         Ok(T::channels_mut(self).unwrap_or_default())

@@ -30,13 +30,13 @@ enum Engines {
 }
 
 impl ReferenceTransform {
-    /// This transform; `reason` says why this back end was chosen.
+    /// Creates this transform; `reason` says why this back end was chosen.
     pub fn new(params: &TransformParams, reason: String) -> Result<Self, OpenError> {
         params.check_scheme(Backend::Reference)?;
         Self::within(params, backend(reason))
     }
 
-    /// This transform as a part of another back end.
+    /// Creates this transform as a part of another back end.
     pub(crate) fn within(params: &TransformParams, backend: BackendInfo) -> Result<Self, OpenError> {
         let pyramids = params.pyramids();
         let engines = match (&params.filter, params.element) {
@@ -93,7 +93,7 @@ impl Transform for ReferenceTransform {
     }
 }
 
-/// Planes of what colour conversion gives in another element.
+/// Returns planes of what colour conversion gives in another element.
 fn converted<T: Sample>(planes: Vec<Vec<f32>>) -> Vec<Vec<T>> {
     planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect()
 }

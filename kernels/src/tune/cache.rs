@@ -69,15 +69,15 @@ impl Contents {
     }
 }
 
-/// A number that changes with the kernels and with this crate's version. It may also change with the compiler, which
-/// only means that a device is tuned again.
+/// Returns a number that changes with the kernels and with this crate's version. It may also change with the compiler,
+/// which only means that a device is tuned again.
 fn kernels_key() -> String {
     let mut hasher = DefaultHasher::new();
     (transform_texts(), env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// The settings measured for `device`, not yet checked against its limits, and the file that they are from.
+/// Returns the settings measured for `device`, not yet checked against its limits, and the file that they are from.
 pub(crate) fn read(device: &DeviceInfo) -> Result<(PathBuf, Tuning), NotUsed> {
     let path = directory().ok_or(NotUsed::NoPlace)?.join(file_name(device));
     let settings = read_from(&path, device)?;
@@ -101,7 +101,7 @@ fn read_from(path: &Path, device: &DeviceInfo) -> Result<Tuning, NotUsed> {
     Ok(contents.settings)
 }
 
-/// The text of a plain file of reasonable size.
+/// Returns the text of a plain file of reasonable size.
 fn read_text(path: &Path) -> io::Result<String> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
@@ -112,7 +112,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// An error if [`write()`] would have no directory to write to: better known before than after measuring.
+/// Returns an error if [`write()`] would have no directory to write to: better known before than after measuring.
 pub fn prepare() -> Result<(), NotKept> {
     let path = directory().ok_or(NotKept::NoPlace)?;
     fs::create_dir_all(&path).map_err(|source| NotKept::Io { path, source })
@@ -142,14 +142,14 @@ fn write_to(path: &Path, device: &DeviceInfo, settings: &Tuning) -> io::Result<(
     written
 }
 
-/// The XDG rule: `$XDG_CACHE_HOME/duet`, else `~/.cache/duet`; a relative path does not count.
+/// Returns the directory of the XDG rule: `$XDG_CACHE_HOME/duet`, else `~/.cache/duet`; a relative path does not count.
 fn directory() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("duet"))
 }
 
-/// A name that tells people whose settings these are; the file itself says it exactly.
+/// Returns a name that tells people whose settings these are; the file itself says it exactly.
 fn file_name(device: &DeviceInfo) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = device.name.chars().take(64).map(plain).collect();

@@ -82,7 +82,7 @@ mod tests {
         Tuning::default_for(DeviceKind::Gpu)
     }
 
-    /// Distance from the wanted settings in octaves, so that more than one has to change.
+    /// Returns the distance from the wanted settings in octaves, so that more than one has to change.
     fn cost(tuning: &Tuning, wanted: &Tuning) -> f64 {
         let octaves = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
         octaves(tuning.strip, wanted.strip)
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_second_round_sees_the_first_ones_choices() {
-        // A wide strip pays only with a large group, which is tuned later.
+        // A wide strip is faster only with a large group, which is tuned later.
         let judge = |tuning: &Tuning| match (tuning.strip, tuning.group_size) {
             (252, 256) => 0.5,
             (60, 256) => 0.8,

@@ -128,24 +128,24 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Its value in `tuning`.
+    /// Returns its value in `tuning`.
     pub fn value(&self, tuning: &Tuning) -> String {
         (self.value)(tuning)
     }
 
-    /// `tuning` with each other value of this setting that is worth measuring on a device of this kind.
+    /// Returns `tuning` with each other value of this setting that is worth measuring on a device of this kind.
     pub(crate) fn candidates(&self, kind: DeviceKind, tuning: &Tuning) -> Vec<Tuning> {
         (self.candidates)(kind, tuning)
     }
 }
 
 impl Tuning {
-    /// The built-in settings for a device of this kind.
+    /// Returns the built-in settings for a device of this kind.
     pub fn default_for(kind: DeviceKind) -> Self {
         if kind == DeviceKind::Cpu { Self::CPU } else { Self::GPU }
     }
 
-    /// Work-items that encode one block.
+    /// Returns the work-items that encode one block.
     pub(crate) fn lanes(&self) -> usize {
         self.block_group_size / self.blocks_per_group
     }

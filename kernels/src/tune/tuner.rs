@@ -74,7 +74,7 @@ pub struct Progress<'a> {
 }
 
 impl SizeTimes {
-    /// Time with the chosen settings in units of that with the built-in ones.
+    /// Returns the time with the chosen settings in units of that with the built-in ones.
     fn ratio(&self) -> f64 {
         self.after.total().as_secs_f64() / self.before.total().as_secs_f64().max(1e-9)
     }
@@ -165,8 +165,8 @@ impl Tuner {
         self.yardsticks.iter().all(|yardstick| self.device.is_built(tuning, &yardstick.params))
     }
 
-    /// The times of these settings, size by size; `None` if the result differs from the default's. A size at which
-    /// they are hopeless is the last one.
+    /// Returns the times of these settings, size by size; `None` if the result differs from the default's. A size at
+    /// which they are hopeless is the last one.
     fn compare(&mut self, tuning: &Tuning) -> Result<Option<Vec<SizeTimes>>, OpenError> {
         let mut times: Vec<SizeTimes> = Vec::new();
         for yardstick in &mut self.yardsticks {
@@ -215,7 +215,7 @@ impl Yardstick {
     }
 }
 
-/// The times of all trials, run in turn: of several runs the shortest, since what else the machine does only adds.
+/// Returns the times of all trials, run in turn: the shortest of several runs, since other work only adds time.
 fn shortest<const N: usize>(mut trials: [&mut Trial; N]) -> Result<[PassTimes; N], OpenError> {
     let start = Instant::now();
     let mut shortest = [PassTimes { forward: Duration::MAX, inverse: Duration::MAX }; N];

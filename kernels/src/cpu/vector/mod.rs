@@ -17,10 +17,10 @@ pub(super) trait Element: Sample {
     /// True if it has the reversible wavelet's steps only; else it has all but those.
     const REVERSIBLE: bool;
 
-    /// The coefficient that takes back what `coefficient` does.
+    /// Returns the coefficient that takes back what `coefficient` does.
     fn negated(coefficient: Self::Coefficient) -> Self::Coefficient;
 
-    /// [`Sample::scale`]; reversible wavelets have no scales.
+    /// Scales as [`Sample::scale`] does; reversible wavelets have no scales.
     fn scaled(self, by: Self) -> Self;
 }
 
@@ -75,7 +75,7 @@ pub(super) trait Vector: Copy {
     /// an instruction moves lanes within 128 bits only, delaying them takes one instruction instead of three.
     const PART: usize;
 
-    /// The same value in all lanes.
+    /// Returns the same value in all lanes.
     unsafe fn splat(value: Self::Element) -> Self;
     /// Reads [`Self::LANES`] samples.
     unsafe fn load(from: *const Self::Element) -> Self;
@@ -91,11 +91,11 @@ pub(super) trait Vector: Copy {
     unsafe fn load_pairs(from: *const Self::Element, apart: usize) -> (Self, Self);
     /// Writes what [`Self::load_pairs`] reads.
     unsafe fn store_pairs(even: Self, odd: Self, to: *mut Self::Element, apart: usize);
-    /// The lanes of each part moved up by one, with the part's last lane of the vector `before` in front.
+    /// Returns the lanes of each part moved up by one, with the part's last lane of the vector `before` in front.
     unsafe fn delayed(self, before: Self) -> Self;
-    /// [`Sample::lift`].
+    /// Lifts as [`Sample::lift`] does.
     unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Coefficient) -> Self;
-    /// [`Element::scaled`].
+    /// Scales as [`Element::scaled`] does.
     unsafe fn scaled(self, by: Self::Element) -> Self;
 }
 

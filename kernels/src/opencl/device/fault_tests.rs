@@ -28,7 +28,7 @@ pub(crate) fn params() -> StreamParams {
     }
 }
 
-/// A picture of the stream with something in it.
+/// Returns a picture of the stream with something in it.
 pub(crate) fn picture(params: &StreamParams) -> Vec<u8> {
     let len = PixelFormat::I420.bytes(params.size);
     (0..len).map(|at| ((at * at) % 97 + at / 40 % 90) as u8).collect()
@@ -68,7 +68,7 @@ fn streams() -> [(StreamParams, Target); 2] {
     ]
 }
 
-/// The encoder, which does not go on with the processor.
+/// Returns the encoder, which does not go on with the processor.
 fn encoder(params: &StreamParams) -> Box<dyn Encoder> {
     crate::opencl::open_encoder(params, None, String::new()).unwrap()
 }

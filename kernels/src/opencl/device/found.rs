@@ -11,7 +11,7 @@ use crate::tune::in_use::tuned_settings_wanted;
 use crate::tune::{NotUsed, Origin, SettingsInUse, Tuning, cache};
 use crate::{Backend, DeviceInfo, DeviceKind, OpenError};
 
-/// The settings of the device whose name contains `device`, or of the best one.
+/// Returns the settings of the device whose name contains `device`, or of the best one.
 pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, OpenError> {
     let (device, origin) = named(device)?.in_use();
     Ok(SettingsInUse { device: device.info.clone(), tuning: device.tuning.clone(), origin: origin.clone() })
@@ -32,17 +32,17 @@ impl Found {
         &self.built_in.0.info
     }
 
-    /// The device with its built-in settings.
+    /// Returns the device with its built-in settings.
     pub(crate) fn built_in(&self) -> &Arc<Device> {
         &self.built_in.0
     }
 
-    /// The device as it is to be opened, and where its settings come from.
+    /// Returns the device as it is to be opened, and where its settings come from.
     pub(crate) fn in_use(&self) -> &(Arc<Device>, Origin) {
         if tuned_settings_wanted() { self.cached.get_or_init(|| self.read_cache()) } else { &self.built_in }
     }
 
-    /// With the cached settings, if there are any and the device runs them.
+    /// Returns the device with the cached settings, if there are any and the device runs them.
     fn read_cache(&self) -> (Arc<Device>, Origin) {
         let built_in = &self.built_in.0;
         let used = cache::read(&built_in.info).and_then(|(path, tuning)| {
@@ -56,18 +56,18 @@ impl Found {
     }
 }
 
-/// All OpenCL devices, in the order of their platforms; [`OpenError::NoOpenClPlatform`] if there is no driver.
+/// Returns all OpenCL devices, in the order of their platforms; [`OpenError::NoOpenClPlatform`] if there is no driver.
 pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
     Ok(found()?.iter().map(|device| device.info().clone()).collect())
 }
 
-/// The device whose name is or contains `name`, ignoring case, with the settings in use; without a name the first GPU,
-/// else the first device.
+/// Returns the device whose name is or contains `name`, ignoring case, with the settings in use; without a name the
+/// first GPU, else the first device.
 pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, OpenError> {
     Ok(named(name)?.in_use().0.clone())
 }
 
-/// The device `name` as it was found, see [`find`].
+/// Finds the device `name`, see [`find`].
 pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, OpenError> {
     let all = found()?;
     let chosen = match name {
@@ -143,7 +143,7 @@ fn look() -> Result<Vec<Device>, OpenError> {
     if all.is_empty() { Err(OpenError::NoOpenClPlatform) } else { Ok(all) }
 }
 
-/// Major number of the compute capability of an NVIDIA device.
+/// Returns the major number of the compute capability of an NVIDIA device.
 fn nvidia_capability(id: cl::DeviceId) -> Option<u32> {
     const COMPUTE_CAPABILITY_MAJOR_NV: u32 = 0x4000;
     let extensions = text(cl::get_device_info(id, cl::DeviceInfo::Extensions));
@@ -177,7 +177,7 @@ fn describe(id: cl::DeviceId, platform: String) -> DeviceInfo {
     }
 }
 
-/// True if queues of the platform with this version text may run kernels at once, see [`Device::queues_overlap`].
+/// Returns true if queues of the platform of this version may run kernels at once: [`Device::queues_overlap`].
 fn queues_overlap(version: &str) -> bool {
     let pocl = version.split_once("PoCL ").map(|(_, pocl)| pocl.split(|c: char| !c.is_ascii_digit()).next());
     pocl.is_none_or(|major| major.and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 6))

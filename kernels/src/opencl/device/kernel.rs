@@ -22,13 +22,13 @@ pub(crate) enum Arg<'a> {
 }
 
 impl From<usize> for Arg<'_> {
-    /// For sizes; they are bounded by the largest picture and fit.
+    /// Converts a size; sizes are bounded by the largest picture and fit.
     fn from(value: usize) -> Self {
         Arg::Int(i32::try_from(value).unwrap_or(i32::MAX))
     }
 }
 
-/// The kernel `name` of `program` with its arguments.
+/// Creates the kernel `name` of `program` with its arguments.
 pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel> {
     fault::check("clCreateKernel")?;
     let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);

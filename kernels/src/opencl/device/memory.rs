@@ -35,14 +35,14 @@ impl Memory {
         bytes
     }
 
-    /// An error if `device` cannot hold all of it. Host memory counts where it is the device's own.
+    /// Returns an error if `device` cannot hold all of it. Host memory counts where it is the device's own.
     pub(crate) fn check(&self, device: &Device) -> Result<()> {
         let pinned_bytes = if device.shares_host_memory { self.pinned_bytes } else { 0 };
         fits("altogether", self.device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)?;
         fits("in one piece", self.largest_bytes, device.largest_buffer_bytes())
     }
 
-    /// All bytes, for comparison with what was allocated.
+    /// Returns the all bytes, for comparison with what was allocated.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.device_bytes + self.pinned_bytes

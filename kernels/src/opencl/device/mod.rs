@@ -70,12 +70,12 @@ pub(crate) fn backend(device: &Device, reason: String) -> BackendInfo {
 }
 
 impl Device {
-    /// Largest single buffer, bytes.
+    /// Returns the largest single buffer, bytes.
     pub(crate) fn largest_buffer_bytes(&self) -> u64 {
         self.max_allocation_bytes.min(self.info.memory_bytes)
     }
 
-    /// The device's context, made on first use.
+    /// Returns the device's context, made on first use.
     pub(crate) fn context(&self) -> Result<Arc<Handle<cl::Context>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         self.context_of(&mut opened)
@@ -91,7 +91,7 @@ impl Device {
         Ok(context)
     }
 
-    /// A new queue, or the only one; one that is `timed` notes when commands ran, the only one always does.
+    /// Returns a new queue, or the only one; one that is `timed` notes when commands ran, the only one always does.
     pub(crate) fn queue(&self, timed: bool) -> Result<Arc<Handle<cl::CommandQueue>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(queue) = &opened.queue {
@@ -108,7 +108,7 @@ impl Device {
         Ok(queue)
     }
 
-    /// Bytes of local memory; the least that OpenCL allows if the driver does not say.
+    /// Returns the bytes of local memory; the least that OpenCL allows if the driver does not say.
     pub(crate) fn local_memory_bytes(&self) -> usize {
         match cl::get_device_info(self.id, cl::DeviceInfo::LocalMemSize) {
             Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => usize::try_from(bytes).unwrap_or(usize::MAX),
@@ -122,19 +122,19 @@ impl Device {
         extensions.split_whitespace().any(|extension| extension == "cl_khr_fp64")
     }
 
-    /// The same device with other settings. Both share one context.
+    /// Returns the same device with other settings. Both share one context.
     pub(crate) fn with_tuning(&self, tuning: Tuning) -> Self {
         Self { tuning, ..self.clone() }
     }
 
-    /// True once [`Self::build`] has built this.
+    /// Returns true once [`Self::build`] has built this.
     pub(crate) fn is_built(&self, sources: &[&str], options: &str) -> bool {
         let key = key(sources, options);
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.programs.iter().any(|(of, _)| *of == key)
     }
 
-    /// The program of these texts, one after another, under compiler `options`; built on first use.
+    /// Returns the program of these texts, one after another, under compiler `options`; built on first use.
     pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program> {
         let key = key(sources, options);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);

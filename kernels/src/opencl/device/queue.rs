@@ -45,19 +45,19 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Device memory with these values.
+    /// Allocates device memory with these values.
     pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>> {
         let buffer = self.buffer(values.len())?;
         self.upload_now(values, &buffer)?;
         Ok(buffer)
     }
 
-    /// A new queue on `device` that notes when commands ran.
+    /// Creates a queue on `device` that notes when commands ran.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self> {
         Self::with(device, true)
     }
 
-    /// A new queue on `device`; one that is not `timed` makes no events for its kernels.
+    /// Creates a queue on `device`; one that is not `timed` makes no events for its kernels.
     pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self> {
         let timing = if timed { Timing::Commands } else { Timing::Off };
         Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
@@ -70,7 +70,7 @@ impl Queue {
         Ok(Self { noting, plain, timing, context, device: device.clone() })
     }
 
-    /// Another queue on the same device, timed whenever this one is.
+    /// Creates another queue on the same device, timed whenever this one is.
     pub(crate) fn beside(&self) -> Result<Self> {
         Self::switched_by(&self.device, self.timing.clone())
     }
@@ -81,7 +81,7 @@ impl Queue {
         self.timing.store(timing as u8, Ordering::Relaxed);
     }
 
-    /// [`Self::set_timing`] for a frame that is `measured` or not: by stages where noting every kernel would keep queues
+    /// Sets the timing for a frame that is `measured` or not: by stages where noting every kernel would keep queues
     /// from working closely side by side.
     pub(crate) fn set_measured(&self, measured: bool) {
         self.set_timing(match measured {
@@ -104,7 +104,7 @@ impl Queue {
         if self.notes(Timing::Markers) { &self.noting } else { &self.plain }
     }
 
-    /// The moment at which everything queued before has ended.
+    /// Returns the moment at which everything queued before has ended.
     pub(crate) fn marker(&self) -> Result<Event> {
         let mut event = cl::Event::null();
         fault::check("clEnqueueMarkerWithWaitList")?;
@@ -113,12 +113,12 @@ impl Queue {
         Ok(event.into())
     }
 
-    /// The device it belongs to.
+    /// Returns the device it belongs to.
     pub(crate) fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// Device memory for `len` values.
+    /// Allocates device memory for `len` values.
     pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>> {
         self.allocate(len, cl::MemFlags::READ_WRITE)
     }
@@ -146,8 +146,8 @@ impl Queue {
         Ok(Buffer { mem: Arc::new(mem.into()), len, values: PhantomData })
     }
 
-    /// Host memory for `len` values that the device reads and writes without another copy, mapped for life and
-    /// zero at first.
+    /// Allocates host memory for `len` values that the device reads and writes without another copy, mapped for life
+    /// and zero at first.
     pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>> {
         let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
         let buffer = self.allocate::<T>(len, flags)?;
@@ -185,7 +185,7 @@ impl Queue {
         self.launch_from(kernel, [0, 0], groups, group_size, after)
     }
 
-    /// As [`Self::launch`], for a kernel that is noted where few are.
+    /// Launches as [`Self::launch`] does, a kernel that is noted where few are.
     pub(crate) fn launch_marked(
         &self,
         kernel: &cl::Kernel,
@@ -195,7 +195,7 @@ impl Queue {
         self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
     }
 
-    /// As [`Self::launch`] from the work-item `first` on: what `get_global_offset` gives and `get_global_id` adds.
+    /// Launches as [`Self::launch`] does, from work-item `first` on: the global offset.
     pub(crate) fn launch_from(
         &self,
         kernel: &cl::Kernel,
@@ -207,7 +207,7 @@ impl Queue {
         self.launch_noted(kernel, first, groups, group_size, after, Timing::Commands)
     }
 
-    /// The event is there if the queue notes as much as `timing`.
+    /// Launches; returns an event if the queue notes as much as `timing`.
     fn launch_noted(
         &self,
         kernel: &cl::Kernel,
@@ -342,8 +342,8 @@ impl Queue {
         cl::finish(self.in_use()).map_err(failed("clFinish"))
     }
 
-    /// As [`Self::finish`] after a failure, of which another one would say nothing new: host memory may be used again,
-    /// since a device that cannot even finish runs nothing.
+    /// Finishes as [`Self::finish`] does, after a failure, of which another one would say nothing new: host memory may
+    /// be used again, since a device that cannot even finish runs nothing.
     pub(crate) fn settle(&self) {
         let _ = cl::finish(&self.noting);
         let _ = cl::finish(&self.plain);
@@ -415,7 +415,7 @@ pub(crate) fn wait(events: &[Event]) -> Result<()> {
     }
 }
 
-/// From the first start to the last end of these events' commands, by the device's clock.
+/// Returns the time from the first start to the last end of these events' commands, by the device's clock.
 pub(crate) fn span(events: &[Event]) -> Result<Duration> {
     let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
     let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Failed {
@@ -440,12 +440,12 @@ impl<T> Buffer<T> {
         self.len
     }
 
-    /// The memory itself, which lives as long as any handle.
+    /// Returns the memory itself, which lives as long as any handle.
     pub(crate) fn handle(&self) -> Mem {
         self.mem.clone()
     }
 
-    /// As a kernel's argument.
+    /// Returns it as a kernel's argument.
     pub(crate) fn arg(&self) -> Arg<'_> {
         Arg::Memory(&self.mem)
     }
@@ -463,13 +463,13 @@ pub(crate) struct Pinned<T: OclPrm> {
 unsafe impl<T: OclPrm> Send for Pinned<T> {}
 
 impl<T: OclPrm> Pinned<T> {
-    /// The values. The caller has waited for transfers into them.
+    /// Returns the values. The caller has waited for transfers into them.
     pub(crate) fn values(&self) -> &[T] {
         // SAFETY: mapped for life, `len` values, initialised when mapped.
         unsafe { std::slice::from_raw_parts(self.start, self.buffer.len) }
     }
 
-    /// The values, to be written. The caller has waited for transfers out of them.
+    /// Returns the values, to be written. The caller has waited for transfers out of them.
     pub(crate) fn values_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `values`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.buffer.len) }

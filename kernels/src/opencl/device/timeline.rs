@@ -93,7 +93,7 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// The next two frames, and every `frames`-th one after the first.
+    /// Measures the next two frames, and every `frames`-th one after the first.
     pub(crate) fn every(frames: u64) -> Self {
         Self { every: frames.max(1), frame: 0 }
     }
@@ -114,7 +114,7 @@ enum Timed {
 }
 
 impl Timed {
-    /// Start and end, nanoseconds of the device's clock; `None` if nobody noted them.
+    /// Returns start and end, nanoseconds of the device's clock; `None` if nobody noted them.
     fn ran(&self) -> Result<Option<(u64, u64)>> {
         match self {
             Self::Command(event) => event.ran(),
@@ -146,13 +146,13 @@ impl Recorder {
         self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
     }
 
-    /// The kernels of a stage begin behind this command.
+    /// Notes that the kernels of a stage begin behind this command.
     pub(crate) fn begin(&mut self, channel: Channel, after: &Event) {
         self.begun.retain(|(of, _)| *of != channel);
         self.begun.push((channel, after.clone()));
     }
 
-    /// The kernels of `stage` and nothing else lie between the command that [`Self::begin`] was told, if it was, and this one.
+    /// Notes the kernels of `stage`, all that lies between the command of [`Self::begin`], if any, and this one.
     pub(crate) fn end(&mut self, channel: Channel, stage: Stage, before: &Event) {
         if let Some(at) = self.begun.iter().position(|(of, _)| *of == channel) {
             let (_, after) = self.begun.swap_remove(at);
@@ -160,7 +160,7 @@ impl Recorder {
         }
     }
 
-    /// The timestamps of everything of which they were noted.
+    /// Returns the timestamps of everything of which they were noted.
     pub(crate) fn timeline(&self) -> Result<Timeline> {
         let mut intervals = Vec::with_capacity(self.timed.len());
         for (channel, stage, timed) in &self.timed {

@@ -20,7 +20,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// The format of the pictures that go in, if pictures do.
+    /// Returns the format of the pictures that go in, if pictures do.
     pub(crate) fn picture(self) -> Option<PixelFormat> {
         match self {
             Self::PictureToDevice(format) | Self::PictureToQuantised(format, _) | Self::PictureToHost(format) => {

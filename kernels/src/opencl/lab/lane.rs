@@ -74,12 +74,12 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Pinned memory for a picture.
+    /// Returns pinned memory for a picture.
     pub(crate) fn picture(&mut self) -> &mut [u8] {
         self.uploads.as_mut().map_or(&mut [], Uploads::staging)
     }
 
-    /// Pinned memory for the values of a channel, and the number of values from row to row.
+    /// Returns pinned memory for the values of a channel, and the number of values from row to row.
     pub(crate) fn input(&mut self, channel: usize) -> (&mut [f32], usize) {
         let inverse = self.flow == Flow::HostToPlanes;
         match (self.pipelines.get(channel), self.inputs.get_mut(channel)) {
@@ -91,7 +91,7 @@ impl Lane {
         }
     }
 
-    /// The values of a channel once the frame has ended, and the number of values from row to row.
+    /// Returns the values of a channel once the frame has ended, and the number of values from row to row.
     pub(crate) fn output(&self, channel: usize) -> (&[f32], usize) {
         let inverse = self.flow == Flow::HostToPlanes;
         match (self.pipelines.get(channel), self.outputs.get(channel)) {
@@ -153,7 +153,7 @@ impl Lane {
         self.quantised.iter().zip(&self.pipelines).map(|(quantised, pipeline)| quantised.values(pipeline)).collect()
     }
 
-    /// The frame's commands; none if the queues are not timed.
+    /// Returns the frame's commands; none if the queues are not timed.
     pub(crate) fn timeline(&self) -> Result<Timeline> {
         if self.timed { self.recorder.timeline() } else { Ok(Timeline::default()) }
     }
@@ -173,7 +173,7 @@ fn gives_values(flow: Flow) -> bool {
     matches!(flow, Flow::PictureToHost(_) | Flow::PlanesToHost | Flow::HostToPlanes)
 }
 
-/// Values of the square or of the plane of a channel, and how many there are from row to row.
+/// Returns the values of the square or of the plane of a channel, and how many there are from row to row.
 fn extent(pipeline: &ChannelPipeline, square: bool) -> (usize, usize) {
     let transform = &pipeline.transform;
     let (samples, pitch) = transform.samples();

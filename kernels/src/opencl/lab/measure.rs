@@ -76,7 +76,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(memory)
     }
 
-    /// The planes of picture `picture` to coefficients in `result`.
+    /// Transforms the planes of picture `picture` to coefficients in `result`.
     fn forward(&mut self, picture: usize) -> Result<Run> {
         self.clear()?;
         let start = Instant::now();
@@ -95,7 +95,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(run)
     }
 
-    /// The coefficients in `result` to planes there.
+    /// Transforms the coefficients in `result` to planes there.
     fn inverse(&mut self) -> Result<Run> {
         self.clear()?;
         let start = Instant::now();
@@ -113,7 +113,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         Ok(run)
     }
 
-    /// Nothing of the last run is left on the device.
+    /// Clears what the last run has left on the device.
     fn clear(&self) -> Result<()> {
         for Channel { queue, transform, .. } in &self.channels {
             queue.clear(transform.samples().0)?;
@@ -147,7 +147,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         })
     }
 
-    /// Waits; times and sums.
+    /// Waits; returns times and sums.
     fn finish(
         &self,
         start: Instant,
@@ -168,7 +168,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         })
     }
 
-    /// Largest difference between `picture` and the planes in `result`.
+    /// Returns largest difference between `picture` and the planes in `result`.
     fn error(&self, picture: usize) -> f64 {
         let of_channel = |channel: &Channel<T>| {
             let (samples, pitch) = channel.transform.samples();

@@ -54,14 +54,14 @@ impl CodecError for PipelineError {
 }
 
 impl OpenClPipeline {
-    /// A pipeline on the device whose name contains `device`, or on the best one.
+    /// Opens a pipeline on the device whose name contains `device`, or on the best one.
     ///
     /// Errors: no such device, or more memory than it has, found before any is allocated.
     pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params)
     }
 
-    /// The same on this device with its settings.
+    /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, OpenError> {
         let params = PipelineParams { depth: params.depth.max(1), stripes: params.stripes.max(1), ..*params };
         Self::memory(device, &params)?.check(device)?;
@@ -79,13 +79,13 @@ impl OpenClPipeline {
         Ok(memory)
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// Pinned memory for the bytes of the next picture, to be filled before [`Self::submit`]. It still holds the
-    /// picture of [`PipelineParams::depth`] frames ago. Empty if no pictures go in.
+    /// Returns pinned memory for the bytes of the next picture, to be filled before [`Self::submit`]. It still holds
+    /// the picture of [`PipelineParams::depth`] frames ago. Empty if no pictures go in.
     ///
     /// Errors: [`PipelineError::Full`].
     pub fn picture_buffer(&mut self) -> Result<&mut [u8], PipelineError> {
@@ -94,8 +94,8 @@ impl OpenClPipeline {
         Ok(&mut self.free_lane()?.picture()[..bytes])
     }
 
-    /// Pinned memory for the next plane or square of `channel`, and the number of values from row to row, to be filled
-    /// before [`Self::submit`]. Empty if pictures go in or there is no such channel.
+    /// Returns pinned memory for the next plane or square of `channel`, and the number of values from row to row, to be
+    /// filled before [`Self::submit`]. Empty if pictures go in or there is no such channel.
     ///
     /// Errors: [`PipelineError::Full`].
     pub fn values_buffer(&mut self, channel: usize) -> Result<(&mut [f32], usize), PipelineError> {
@@ -164,8 +164,8 @@ pub struct Collected<'a> {
 }
 
 impl Collected<'_> {
-    /// The square or plane of `channel` in pinned host memory, and the number of values from row to row. Empty if the
-    /// results stay on the device or there is no such channel.
+    /// Returns the square or plane of `channel` in pinned host memory, and the number of values from row to row. Empty
+    /// if the results stay on the device or there is no such channel.
     pub fn values(&self, channel: usize) -> (&[f32], usize) {
         self.lane.output(channel)
     }
@@ -175,7 +175,7 @@ impl Collected<'_> {
         self.lane.quantised()
     }
 
-    /// The device's commands for this frame; empty if the pipeline is not timed.
+    /// Returns the device's commands for this frame; empty if the pipeline is not timed.
     pub fn timeline(&self) -> Result<Timeline> {
         self.lane.timeline()
     }

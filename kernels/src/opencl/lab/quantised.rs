@@ -18,7 +18,7 @@ pub(crate) struct Quantised {
 }
 
 impl Quantised {
-    /// Of the `side` x `side` coefficients of `pipeline` at this step.
+    /// Creates the kernel for the `side` x `side` coefficients of `pipeline` at this step.
     pub(crate) fn new(pipeline: &ChannelPipeline, stream: &StreamParams, side: usize, step: StepIndex) -> Result<Self> {
         let (queue, bands) = (&pipeline.queue, &pipeline.transform.bands);
         let device = queue.device();
@@ -36,7 +36,7 @@ impl Quantised {
         pipeline.queue.launch(&self.kernel, [1, self.side], group_size, &[])
     }
 
-    /// The square, row by row, brought to the host; waits.
+    /// Returns the square, row by row, brought to the host; waits.
     pub(crate) fn values(&self, pipeline: &ChannelPipeline) -> Result<Vec<i32>> {
         let mut host = pipeline.queue.pinned(self.square.len())?;
         pipeline.queue.download(&self.square, &mut host, self.square.len())?;

@@ -25,14 +25,14 @@ pub struct TransferTimes {
 }
 
 impl OpenClTransfer {
-    /// Memory for copies of `bytes` on the device whose name contains `device`, or on the best one.
+    /// Allocates memory for copies of `bytes` on the device whose name contains `device`, or on the best one.
     pub fn open(device: Option<&str>, bytes: usize) -> Result<Self, OpenError> {
         let queue = Queue::new(&device::find(device)?)?;
         let (host, memory) = (queue.pinned(bytes)?, queue.buffer(bytes)?);
         Ok(Self { queue, host, memory, bytes })
     }
 
-    /// The device's name.
+    /// Returns the device's name.
     pub fn device(&self) -> &str {
         &self.queue.device().info.name
     }

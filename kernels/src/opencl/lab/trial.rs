@@ -16,7 +16,7 @@ use crate::{DeviceError, DeviceInfo, OpenError};
 pub(crate) struct TrialDevice(Arc<Device>);
 
 impl TrialDevice {
-    /// The device whose name contains `device`, or the best one.
+    /// Opens the device whose name contains `device`, or the best one.
     pub(crate) fn open(device: Option<&str>) -> Result<Self, OpenError> {
         Ok(Self(device::named(device)?.built_in().clone()))
     }
@@ -64,7 +64,7 @@ pub struct PassTimes {
 }
 
 impl PassTimes {
-    /// Both passes.
+    /// Returns the time of both passes.
     pub fn total(&self) -> Duration {
         self.forward + self.inverse
     }
@@ -109,7 +109,7 @@ impl Trial {
     }
 }
 
-/// Samples of -128 to 127 with slopes, edges and noise, the same every time.
+/// Fills with samples of -128 to 127 with slopes, edges and noise, the same every time.
 fn fill(samples: &mut [f32]) {
     let mut noise = 1_u32;
     for (index, sample) in samples.iter_mut().enumerate() {

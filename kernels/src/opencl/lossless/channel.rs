@@ -66,7 +66,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Those of all channels of a stream whose planes are these `pyramids`.
+    /// Returns the memory of all channels of a stream whose planes are these `pyramids`.
     pub(crate) fn all(
         device: &Arc<Device>,
         params: &StreamParams,
@@ -86,7 +86,7 @@ impl Plan {
         ChannelTransform::memory(&self.pyramid, &self.schemes, memory);
     }
 
-    /// The channel.
+    /// Returns the channel.
     pub(crate) fn open(self) -> Result<IntegerChannel> {
         let plane = self.pyramid.plane();
         Ok(IntegerChannel {

@@ -31,8 +31,8 @@ pub(crate) struct OpenClLosslessDecoder {
 }
 
 impl OpenClLosslessDecoder {
-    /// A decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on the device whose
-    /// name contains `device`, or on the best one; `reason` says why this back end was chosen.
+    /// Opens a decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on the
+    /// device whose name contains `device`, or on the best one; `reason` says why this back end was chosen.
     pub(crate) fn open(
         params: &StreamParams,
         layout: BlockLayout,
@@ -42,7 +42,7 @@ impl OpenClLosslessDecoder {
         Self::on(&device::find(device)?, params, layout, reason)
     }
 
-    /// The same on this device with its settings.
+    /// Opens the same on this device with its settings.
     pub(crate) fn on(
         device: &Arc<Device>,
         params: &StreamParams,

@@ -40,13 +40,13 @@ pub(crate) struct OpenClLosslessEncoder {
 const PASS: Pass = Pass { step: StepIndex::ONE, area: 0 };
 
 impl OpenClLosslessEncoder {
-    /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one; `reason` says
-    /// why this back end was chosen.
+    /// Opens an encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
+    /// `reason` says why this back end was chosen.
     pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, reason)
     }
 
-    /// The same on this device with its settings.
+    /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let plans = Plan::all(device, params, layout.pyramids())?;
@@ -106,7 +106,7 @@ impl OpenClLosslessEncoder {
     }
 }
 
-/// The coefficients of all channels, for the kernels of `program`.
+/// Returns the coefficients of all channels, for the kernels of `program`.
 pub(crate) fn squares<'a>(channels: &'a [IntegerChannel], program: &'a Program) -> Vec<Square<'a>> {
     let square = |channel: &'a IntegerChannel| Square {
         queue: &channel.queue,

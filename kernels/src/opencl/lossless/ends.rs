@@ -32,7 +32,7 @@ struct ChannelReader {
 }
 
 impl Reader {
-    /// Most bytes of a picture that each channel uploads.
+    /// Returns the most bytes of a picture that each channel uploads.
     fn capacities(params: &StreamParams) -> impl Iterator<Item = usize> {
         let (depth, size, chroma) = (params.codec.depth, params.size, params.chroma);
         let channels = chroma.channels().iter();
@@ -44,7 +44,7 @@ impl Reader {
         Self::capacities(params).for_each(|capacity| Staged::<u8>::memory(capacity, memory));
     }
 
-    /// For pictures of a stream.
+    /// Creates the start for pictures of a stream.
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let reader = |(channel, capacity): (&&IntegerChannel, _)| {
             let program = program(channel.queue.device(), params.codec.depth)?;
@@ -134,7 +134,7 @@ impl Writer {
         Self::bytes(params, pyramids).into_iter().for_each(|bytes| Staged::<u8>::memory(bytes, memory));
     }
 
-    /// For the planes of a stream's `channels`, which are `pyramids`.
+    /// Creates the end for the planes of a stream's `channels`, which are `pyramids`.
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams, pyramids: &[Pyramid]) -> Result<Self> {
         let bytes = Self::bytes(params, pyramids);
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);

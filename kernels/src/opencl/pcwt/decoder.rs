@@ -26,8 +26,8 @@ pub(crate) struct OpenClPcwtDecoder {
 }
 
 impl OpenClPcwtDecoder {
-    /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this back end
-    /// was chosen.
+    /// Opens a decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why
+    /// this back end was chosen.
     pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let mut memory = Memory::default();

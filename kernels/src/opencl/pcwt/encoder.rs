@@ -27,9 +27,9 @@ pub(crate) struct OpenClPcwtEncoder {
 }
 
 impl OpenClPcwtEncoder {
-    /// An encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`, or on the best
-    /// one; `reason` says why this back end was chosen. `joining` makes no difference but of time: `None` for what suits the
-    /// device.
+    /// Opens an encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`,
+    /// or on the best one; `reason` says why this back end was chosen. `joining` makes no difference but of time:
+    /// `None` for what suits the device.
     pub(crate) fn open(
         params: &StreamParams,
         device: Option<&str>,
@@ -117,7 +117,7 @@ const ENCODE_QMIN: u32 = 6;
 const GATHERED: u32 = 3;
 
 impl TreeEncoder {
-    /// Bytes of all groups of a plane that there is room for at first: a byte a sample. More is allocated when a frame needs it.
+    /// Returns the bytes of a plane's groups that have room at first: a byte a sample. More is allocated when needed.
     fn capacity(samples: usize) -> usize {
         samples.max(4096)
     }
@@ -208,7 +208,7 @@ impl TreeEncoder {
         queue.flush()
     }
 
-    /// The channel's code, once it has come.
+    /// Returns the channel's code, once it has come.
     fn collect(&self, channel: &ChannelTree) -> Result<CodedChannel> {
         wait(self.running.as_slice())?;
         let sizes = &self.sizes.host.values()[..channel.tree.groups.len()];

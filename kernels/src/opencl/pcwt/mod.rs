@@ -28,7 +28,7 @@ const BAND: usize = 9;
 /// Ints of a group's description.
 const GROUP: usize = 5;
 
-/// The kernels of both.
+/// Returns the kernels of both.
 pub(crate) fn program(device: &Device) -> Result<Program> {
     let sources = [
         include_str!("../../../cl/pcwt/pcwt.cl"),
@@ -45,7 +45,7 @@ pub(crate) fn program(device: &Device) -> Result<Program> {
 pub(crate) struct Channels(Vec<ChannelTree>);
 
 impl Channels {
-    /// Their planes.
+    /// Returns their planes.
     pub(crate) fn planes(&self) -> Vec<&IntegerChannel> {
         self.iter().map(|channel| &channel.plane).collect()
     }
@@ -89,8 +89,8 @@ pub(crate) struct ChannelTree {
 }
 
 impl ChannelTree {
-    /// All channels of a stream, after `more`, the memory that is needed for all together and for each of them besides, was found to
-    /// fit.
+    /// Opens all channels of a stream, after `more`, the memory that is needed for all together and for each of them
+    /// besides, was found to fit.
     pub(crate) fn all(
         device: &Arc<Device>,
         params: &StreamParams,

@@ -45,7 +45,7 @@ pub(crate) struct FrameCoder {
 }
 
 impl FrameCoder {
-    /// For the blocks of each channel, of which a frame has `blocks` in all.
+    /// Creates a coder for the blocks of each channel, of which a frame has `blocks` in all.
     pub(crate) fn new(
         pipelines: Vec<ChannelPipeline>,
         channel_blocks: Vec<ChannelBlocks>,
@@ -91,7 +91,7 @@ impl FrameCoder {
         })
     }
 
-    /// The area that holds the whole frame at `step`, coded now if need be in another area than that of `keep`.
+    /// Returns the area that holds the whole frame at `step`, coded now if need be in another area than that of `keep`.
     fn area(&mut self, step: StepIndex, keep: Option<StepIndex>) -> Result<usize> {
         if let Some(area) = self.areas.iter().position(|&held| held == Some(step)) {
             return Ok(area);
@@ -122,8 +122,8 @@ impl FrameCoder {
         wait(&running)
     }
 
-    /// The ends and bytes of all blocks of the frame of this `header`, in coding order, when its search is over and gave
-    /// `lengths`.
+    /// Returns the ends and bytes of all blocks of the frame of this `header`, in coding order, when its search is over
+    /// and gave `lengths`.
     pub(crate) fn collect(&mut self, header: FrameHeader, lengths: &[u32]) -> Result<(Vec<u32>, Vec<u8>)> {
         let (fine, mut areas) = (header.fine_blocks as usize, [0; 2]);
         if self.areas.len() > 1 {
@@ -166,7 +166,7 @@ impl BlockCoder for FrameCoder {
     }
 }
 
-/// Channel of each block of a frame, and its number there.
+/// Returns the channel of each block of a frame, and its number there.
 pub(crate) fn owners(channels: &[ChannelBlocks]) -> Vec<(usize, usize)> {
     let mut owners = vec![(0, 0); channels.iter().map(|channel| channel.indices.len()).sum()];
     for (channel, blocks) in channels.iter().enumerate() {

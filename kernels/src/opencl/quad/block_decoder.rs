@@ -35,8 +35,8 @@ const STEP_ARG: u32 = 5;
 const FINE_BLOCKS_ARG: u32 = 6;
 
 impl ChannelDecoder {
-    /// Bytes of a frame that there is room for at first: two bits a sample, in whole words. More is allocated when a frame
-    /// needs it.
+    /// Returns the bytes of a frame that there is room for at first: two bits a sample, in whole words. More is
+    /// allocated when a frame needs it.
     fn capacity(samples: usize) -> usize {
         samples.div_ceil(4).max(4096).next_multiple_of(4)
     }
@@ -50,7 +50,7 @@ impl ChannelDecoder {
         memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
     }
 
-    /// For these blocks of a square of coefficients, those of a frame without its `dropped` finest levels.
+    /// Creates a decoder for these blocks of a square, those of a frame without its `dropped` finest levels.
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::decoder_table())?;

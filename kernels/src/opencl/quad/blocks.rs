@@ -52,7 +52,7 @@ impl ChannelBlocks {
         counts
     }
 
-    /// The blocks of `channel`, whose `queue` this is.
+    /// Returns the blocks of `channel`, whose `queue` this is.
     pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self> {
         let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
         let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
@@ -64,7 +64,7 @@ impl ChannelBlocks {
     }
 }
 
-/// A block as cl/quad/quad.cl has it.
+/// Returns a block as cl/quad/quad.cl has it.
 fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPTION] {
     let shape = Shape::from(block);
     let diagonal = usize::from(block.orientation == Orientation::HH);

@@ -47,7 +47,7 @@ impl ChannelCoder {
         memory.pinned::<u32>(&[areas * count]);
     }
 
-    /// For these blocks of a square of coefficients, with so many areas.
+    /// Creates a coder for these blocks of a square of coefficients, with so many areas.
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::encoder_table())?;
@@ -85,13 +85,13 @@ impl ChannelCoder {
         })
     }
 
-    /// Which of this channel's blocks lie in `range` of the frame's.
+    /// Returns the numbers of this channel's blocks that lie in `range` of the frame's.
     pub(super) fn local(&self, range: &Range<usize>) -> Range<usize> {
         let before = |end: usize| self.blocks.indices.partition_point(|&index| index < end);
         before(range.start)..before(range.end)
     }
 
-    /// Bytes of each block in the first area, when they have come.
+    /// Returns the bytes of each block in the first area, when they have come.
     pub(crate) fn sizes(&self) -> &[u32] {
         &self.sizes_host.values()[..self.blocks.indices.len()]
     }
@@ -120,7 +120,7 @@ impl ChannelCoder {
         Ok(event)
     }
 
-    /// Both; notes the commands.
+    /// Starts both; notes the commands.
     pub(super) fn start(
         &mut self,
         pipeline: &ChannelPipeline,

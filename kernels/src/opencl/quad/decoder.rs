@@ -37,13 +37,13 @@ pub struct OpenClDecoder {
 }
 
 impl OpenClDecoder {
-    /// A decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why this
-    /// back end was chosen.
+    /// Opens a decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why
+    /// this back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::open_for(params, BlockLayout::new(params), device, reason)
     }
 
-    /// [`Self::open`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
+    /// Opens a decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels.
     pub(crate) fn open_for(
         params: &StreamParams,
         layout: BlockLayout,
@@ -53,7 +53,7 @@ impl OpenClDecoder {
         Self::on(&device::find(device)?, params, layout, reason)
     }
 
-    /// The same on this device with its settings.
+    /// Opens the same on this device with its settings.
     pub(crate) fn on(
         device: &Arc<Device>,
         params: &StreamParams,
@@ -97,13 +97,13 @@ impl OpenClDecoder {
         Ok(memory)
     }
 
-    /// As [`super::encoder::OpenClEncoder::set_overlap`].
+    /// Sets the overlap as [`super::encoder::OpenClEncoder::set_overlap`] does.
     pub fn set_overlap(&mut self, overlap: bool) {
         self.overlap = overlap;
     }
 
-    /// As [`super::encoder::OpenClEncoder::measure_every`]; block decoder and inverse transform share the time of other frames as
-    /// that of the last one measured.
+    /// Measures as [`super::encoder::OpenClEncoder::measure_every`] does; block decoder and inverse transform share the
+    /// time of other frames as that of the last one measured.
     pub fn measure_every(&mut self, frames: u64) {
         self.sampling = Sampling::every(frames);
     }

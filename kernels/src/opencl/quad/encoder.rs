@@ -31,13 +31,13 @@ pub struct OpenClEncoder {
 }
 
 impl OpenClEncoder {
-    /// An encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
+    /// Opens an encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
     /// `reason` says why this back end was chosen.
     pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         Self::on(&device::find(device)?, params, reason)
     }
 
-    /// The same on this device with its settings.
+    /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         Self::memory(device, params)?.check(device)?;
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;

@@ -32,7 +32,7 @@ pub(crate) struct Gather {
 const BYTES_ARG: u32 = 4;
 
 impl Gather {
-    /// Bytes of a frame that there is room for at first: two bits a sample. More is allocated when a frame needs it.
+    /// Returns the bytes of a frame that have room at first: two bits a sample. More is allocated when needed.
     fn capacity(samples: usize) -> usize {
         samples.div_ceil(4).max(4096)
     }
@@ -45,7 +45,7 @@ impl Gather {
         memory.pinned::<u8>(&[Self::capacity(samples)]);
     }
 
-    /// For the blocks of one to three channels, whose coefficients these are; runs on the queue of the first.
+    /// Creates the kernel for the blocks of one to three channels of these squares, on the queue of the first.
     pub(crate) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self> {
         let (queue, program) = (squares[0].queue, squares[0].program);
         let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());

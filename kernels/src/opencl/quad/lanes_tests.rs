@@ -30,7 +30,7 @@ fn params(width: u32, height: u32) -> StreamParams {
     }
 }
 
-/// Numbers that look random, the same on every run.
+/// Returns a number that looks random, the same on every run.
 fn noise(seed: &mut u32) -> u32 {
     *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     *seed >> 8
@@ -65,7 +65,7 @@ fn encode_all(encoder: &mut impl Encoder, params: &StreamParams) -> Vec<CodedFra
     targets.enumerate().map(frame).collect()
 }
 
-/// The frame with a third of its blocks changed, at another step.
+/// Returns the frame with a third of its blocks changed, at another step.
 fn harmed(frame: &CodedFrame, mut seed: u32) -> ReceivedFrame {
     let header = FrameHeader { fine_blocks: noise(&mut seed) % 40, ..frame.header };
     let mut received = ReceivedFrame::empty(header, frame.ends.len());
@@ -86,7 +86,7 @@ fn harmed(frame: &CodedFrame, mut seed: u32) -> ReceivedFrame {
     received
 }
 
-/// The pictures of these frames, one after another, and how many blocks were damaged.
+/// Returns the pictures of these frames, one after another, and how many blocks were damaged.
 fn decode_all(decoder: &mut dyn Decoder, params: &StreamParams, received: &[ReceivedFrame]) -> (Vec<Vec<u8>>, u64) {
     let mut out = Picture::for_stream(params.chroma, params.size);
     let picture = |frame| {

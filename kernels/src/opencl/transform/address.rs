@@ -114,7 +114,7 @@ impl Programs {
         Ok(Self([build(0)?, build(1)?]))
     }
 
-    /// The one of a direction.
+    /// Returns the program of a direction.
     pub(crate) fn of(&self, direction: Direction) -> &Program {
         match direction {
             Direction::Forward => &self.0[0],
@@ -123,13 +123,13 @@ impl Programs {
     }
 }
 
-/// A launch of `kernel` for `width` x `height` outputs.
+/// Returns a launch of `kernel` for `width` x `height` outputs.
 pub(crate) fn launch(kernel: Kernel, width: usize, height: usize) -> Launch {
     Launch::new(kernel, [width.div_ceil(TILE), height.div_ceil(TILE)], [TILE, TILE_ROWS])
 }
 
-/// Most inputs that an output of any level of `pyramid` has. Not less than in the middle of a long row, so that most
-/// pyramids have the same program.
+/// Returns the most inputs that an output of any level of `pyramid` has. Not less than in the middle of a long row, so
+/// that most pyramids have the same program.
 pub(crate) fn terms<T: Tabled>(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> usize {
     // Longer than any filter.
     const LONG: usize = 256;
@@ -155,8 +155,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Rows and columns of a level, with their coefficients where they lie in the square. The inverse reads all high
-    /// coefficients that the square has room for.
+    /// Returns rows and columns of a level, with their coefficients where they lie in the square. The inverse reads all
+    /// high coefficients that the square has room for.
     pub(crate) fn both(size: &LevelSize, direction: Direction) -> [Self; 2] {
         let all = direction == Direction::Inverse;
         let line = |n: usize, stored, low, high| Self {
@@ -169,7 +169,7 @@ impl Line {
         [line(size.w, size.in_w, size.low_w, size.high_w), line(size.h, size.in_h, size.low_h, size.high_h)]
     }
 
-    /// The same with the high coefficients right behind the low ones.
+    /// Returns the same with the high coefficients right behind the low ones.
     pub(crate) fn packed(self) -> Self {
         Self { half: self.low, ..self }
     }
@@ -215,7 +215,7 @@ pub(crate) struct Table<T> {
 }
 
 impl<T: Tabled> Table<T> {
-    /// The table of `line`, with room for `terms` inputs of each output.
+    /// Returns the table of `line`, with room for `terms` inputs of each output.
     pub(crate) fn new(
         queue: &Queue,
         filter: &Filter,
@@ -259,12 +259,12 @@ impl<T: Tabled> Table<T> {
         memory.pinned::<T>(&[len]);
     }
 
-    /// As arguments of a kernel.
+    /// Returns it as arguments of a kernel.
     pub(crate) fn args(&self) -> [Arg<'_>; 2] {
         [self.at.arg(), self.weights.arg()]
     }
 
-    /// Its memory, for a launch to keep.
+    /// Returns its memory, for a launch to keep.
     pub(crate) fn keep(&self) -> [Mem; 2] {
         [self.at.handle(), self.weights.handle()]
     }
@@ -273,13 +273,13 @@ impl<T: Tabled> Table<T> {
 /// The arguments of a square.
 pub(crate) type Square<'a> = [Arg<'a>; 7];
 
-/// A square of samples that are not split.
+/// Returns a square of samples that are not split.
 pub(crate) fn plain<T>(buffer: &Buffer<T>, pitch: usize) -> Square<'_> {
     let (place, endless) = ([buffer.arg(), pitch.into()], Arg::Int(i32::MAX));
     [place[0], place[1], place[0], place[1], endless, endless, endless]
 }
 
-/// A square of a level's coefficients.
+/// Returns a square of a level's coefficients.
 pub(crate) fn split<'a, T>(level: &Level<'a, T>) -> Square<'a> {
     let [low, rest] = [level.coarse, level.bands].map(|place| [place.buffer.arg(), place.pitch.into()]);
     let LevelSize { half_side, low_w, low_h, .. } = level.size;

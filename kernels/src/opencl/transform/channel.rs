@@ -35,12 +35,12 @@ pub(crate) struct ChannelPipeline {
 }
 
 impl ChannelPipeline {
-    /// The pipelines of all channels of a stream, and its layout.
+    /// Returns the pipelines of all channels of a stream, and its layout.
     pub(crate) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), OpenError> {
         Self::all_with(device, params, true)
     }
 
-    /// The same; only if they are `timed` there is an event of every kernel.
+    /// Opens the same; only if they are `timed` there is an event of every kernel.
     pub(crate) fn all_with(
         device: &Arc<Device>,
         params: &StreamParams,
@@ -50,7 +50,7 @@ impl ChannelPipeline {
         Ok((Self::of_layout(device, params, &layout, timed)?, layout))
     }
 
-    /// The pipelines of all channels of `layout`, the stream's or what is left of it without the finest levels.
+    /// Returns the pipelines of all channels of `layout`, the stream's or what is left of it without the finest levels.
     pub(crate) fn of_layout(
         device: &Arc<Device>,
         params: &StreamParams,
@@ -95,21 +95,21 @@ impl ChannelPipeline {
         self.queue.launch_from(kernel, [0, rows.start], [1, rows.len()], group_size, after)
     }
 
-    /// The kernels of a stage begin behind this command, if kernels are not noted one by one.
+    /// Notes that the kernels of a stage begin behind this command, if kernels are not noted one by one.
     pub(crate) fn begin(&self, after: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
             recorder.begin(self.channel, after);
         }
     }
 
-    /// The kernels of `stage`, if it has begun, end before this command.
+    /// Notes that the kernels of `stage`, if it has begun, end before this command.
     pub(crate) fn end(&self, stage: Stage, before: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
             recorder.end(self.channel, stage, before);
         }
     }
 
-    /// Plane to bands; notes the commands.
+    /// Transforms a plane to bands; notes the commands.
     pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_forward(&self.queue, &mut events)?;

@@ -31,7 +31,7 @@ pub(crate) struct Schemes<T> {
 }
 
 impl Schemes<f32> {
-    /// For streams: the CDF 9/7 by the scheme that suits the device.
+    /// Opens the transform of streams: the CDF 9/7 by the scheme that suits the device.
     pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
         match device.tuning.scheme {
             Scheme::Slab => Self::slab(device, boundary, pyramid),
@@ -52,8 +52,8 @@ impl<T: Sample + Tabled> Schemes<T> {
         Self::new(tiles, pyramid, || Lines::new(device, wavelet, T::ELEMENT, boundary))
     }
 
-    /// As the parameters ask, or what suits them best; [`OpenError::SchemeNotFor`] or [`OpenError::NotOnThisBackend`] if there is no
-    /// such thing.
+    /// Opens what the parameters ask for, or what suits them best; [`OpenError::SchemeNotFor`] or
+    /// [`OpenError::NotOnThisBackend`] if there is no such thing.
     pub(crate) fn open(queue: &Queue, params: &TransformParams, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let (device, filter, boundary, element) = (queue.device(), &params.filter, params.boundary, T::ELEMENT);
         if element == Element::F64 && !device.has_doubles() {
@@ -111,12 +111,12 @@ impl<T> Schemes<T> {
         Ok(separable)
     }
 
-    /// All levels by `scheme`, which takes any size.
+    /// Creates a choice of `scheme`, which takes any size, for all levels.
     fn all(scheme: Box<dyn LevelKernels<T>>) -> Self {
         Self { scheme, lines: None, small: None, tail: None }
     }
 
-    /// `lines` is called if there is a level that `scheme` does not take.
+    /// Creates a choice; `lines` is called if there is a level that `scheme` does not take.
     fn new(
         scheme: Box<dyn LevelKernels<T>>,
         pyramid: &Pyramid,

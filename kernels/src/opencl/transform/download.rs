@@ -27,7 +27,7 @@ impl Downloader {
         }
     }
 
-    /// For the coefficients of `pipeline`.
+    /// Creates the kernels for the coefficients of `pipeline`.
     pub(crate) fn new(pipeline: &ChannelPipeline) -> Result<Self> {
         let len = pipeline.width * pipeline.height;
         let (bytes, staging) = (pipeline.queue.buffer(len)?, pipeline.queue.pinned(len)?);
@@ -47,7 +47,7 @@ impl Downloader {
         Ok(event)
     }
 
-    /// The samples, row by row, once the event of [`Self::run`] has happened.
+    /// Returns the samples, row by row, once the event of [`Self::run`] has happened.
     pub(crate) fn samples(&self) -> &[u8] {
         self.staging.values()
     }

@@ -44,7 +44,7 @@ pub(crate) struct Progress {
 }
 
 impl First {
-    /// For `pipeline`, whose samples `convert` finds in `bytes` of pictures of `size`.
+    /// Creates the start of `pipeline`, whose samples `convert` finds in `bytes` of pictures of `size`.
     pub(crate) fn new(
         pipeline: &ChannelPipeline,
         convert: Convert,
@@ -151,7 +151,7 @@ pub(crate) enum Last {
 }
 
 impl Last {
-    /// For `pipeline`.
+    /// Creates the end of `pipeline`.
     pub(crate) fn new(pipeline: &ChannelPipeline, samples: &Samples<'_>) -> Result<Self> {
         let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
         if let Some(level) = transform.finest()
@@ -164,7 +164,7 @@ impl Last {
         Ok(Self::Plane(kernel(&*plane_program(device, &samples.options)?, "plane_copy", &args)?))
     }
 
-    /// All levels and what rounds; notes the commands.
+    /// Runs all levels and what rounds; notes the commands.
     pub(crate) fn run(&self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<()> {
         let (queue, mut events) = (&pipeline.queue, Vec::new());
         match self {

@@ -99,7 +99,7 @@ impl<T> Level<'_, T> {
         self.forward_args_from(&[self.fine.buffer.arg(), self.fine.pitch.into()])
     }
 
-    /// The same with these arguments for the samples.
+    /// Returns the same with these arguments for the samples.
     pub(crate) fn forward_args_from<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
         let size = &self.size;
         let rest = [
@@ -125,7 +125,7 @@ impl<T> Level<'_, T> {
         self.inverse_args_to(&[self.fine.buffer.arg(), self.fine.pitch.into()])
     }
 
-    /// The same with these arguments for the samples.
+    /// Returns the same with these arguments for the samples.
     pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
         let size = &self.size;
         let bands = [
@@ -170,7 +170,7 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// A launch of `groups` groups of `group_size` work-items, both (columns, rows).
+    /// Creates a launch of `groups` groups of `group_size` work-items, both (columns, rows).
     pub(crate) fn new(kernel: Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
         Self { kernel, groups, group_size, tables: Vec::new() }
     }
@@ -189,7 +189,7 @@ pub(crate) trait LevelKernels<T>: Send {
         true
     }
 
-    /// Values of scratch memory that a level of this size needs.
+    /// Returns the values of scratch memory that a level of this size needs.
     fn scratch(&self, _size: &LevelSize) -> usize {
         0
     }
@@ -203,12 +203,12 @@ pub(crate) trait LevelKernels<T>: Send {
     /// Launches from coefficients to samples.
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>>;
 
-    /// [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
+    /// Returns [`Self::forward`] of samples that are elsewhere, in one launch; `None` if there is none for it.
     fn forward_from(&self, _device: &Device, _level: &Level<'_, T>, _from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
         Ok(None)
     }
 
-    /// [`Self::inverse`] to samples that go elsewhere, likewise.
+    /// Returns [`Self::inverse`] to samples that go elsewhere, likewise.
     fn inverse_to(&self, _device: &Device, _level: &Level<'_, T>, _to: &Samples<'_>) -> Result<Option<Launch>> {
         Ok(None)
     }

@@ -88,7 +88,7 @@ impl Lines {
         Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
     }
 
-    /// One launch over `lines` lines of `n` samples; none if there is no line.
+    /// Returns one launch over `lines` lines of `n` samples; none if there is no line.
     fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>> {
         if lines == 0 {
             return Ok(None);

@@ -86,13 +86,13 @@ impl<T: OclPrm> ChannelTransform<T> {
         memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
     }
 
-    /// Values of host memory that hold the square or the plane with the pitch that they have on the device.
+    /// Returns the values of host memory that hold the square or the plane with the pitch that they have on the device.
     pub(crate) fn staging_len(pyramid: &Pyramid) -> usize {
         let plane = pitch(pyramid.plane().width()) * pyramid.plane().height();
         plane.max(pitch(pyramid.side()) * pyramid.side())
     }
 
-    /// Values of a plane that goes on for `rows` more rows.
+    /// Returns the values of a plane that goes on for `rows` more rows.
     pub(crate) fn taller_len(pyramid: &Pyramid, rows: usize) -> usize {
         pitch(pyramid.plane().width()) * (pyramid.plane().height() + rows)
     }
@@ -133,13 +133,13 @@ impl<T: OclPrm> ChannelTransform<T> {
         Ok(Self { plane, plane_pitch, bands, band_pitch, forward, inverse, finest, levels, lows, scratch })
     }
 
-    /// The plane of samples centred on zero, and how far apart its rows are. Without any level it is the low band.
+    /// Returns the plane of samples centred on zero, and its pitch. Without any level it is the low band.
     pub(crate) fn samples(&self) -> (&Buffer<T>, usize) {
         if self.forward.is_empty() { (&self.bands, self.band_pitch) } else { (&self.plane, self.plane_pitch) }
     }
 
-    /// The finest level, if a launch each way computes it and nothing else: what may be replaced by one with samples that are
-    /// elsewhere.
+    /// Returns the finest level, if a launch each way computes it and nothing else: what may be replaced by one with
+    /// samples that are elsewhere.
     pub(crate) fn finest(&self) -> Option<Level<'_, T>> {
         let (size, bands) = (self.finest?, Place { buffer: &self.bands, pitch: self.band_pitch });
         let low = Place { buffer: &self.lows[0], pitch: pitch(size.low_w) };
@@ -148,17 +148,17 @@ impl<T: OclPrm> ChannelTransform<T> {
         Some(Level { size, fine, coarse, bands, scratch: &self.scratch })
     }
 
-    /// [`Self::run_forward`] after the finest level.
+    /// Runs as [`Self::run_forward`] does, after the finest level.
     pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.forward.get(1..).unwrap_or_default(), events)
     }
 
-    /// [`Self::run_inverse`] up to the finest level.
+    /// Runs as [`Self::run_inverse`] does, up to the finest level.
     pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
     }
 
-    /// Plane to bands; appends the commands' events, if the queue is timed.
+    /// Transforms a plane to bands; appends the commands' events, if the queue is timed.
     pub(crate) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, &self.forward, events)
     }

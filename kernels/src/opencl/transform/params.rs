@@ -66,7 +66,7 @@ pub(crate) fn step_table(dropped: usize) -> Vec<f32> {
     quantisers.map(|q| q.without_levels(dropped)).flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()
 }
 
-/// Compiler options that define every constant of the kernels.
+/// Returns compiler options that define every constant of the kernels.
 pub(crate) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     let boundary = boundary_name(boundary);
     let mut out = format!("-D SYMMETRIC=0 -D PERIODIC=1 -D ZERO=2 -D BOUNDARY={boundary}");
@@ -124,8 +124,8 @@ pub(crate) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
     out
 }
 
-/// Text before the kernels of a transform of any wavelet and element: their types and constants. `group_size` is that of
-/// `cl/transform/dwt_line.cl`.
+/// Returns the text before the kernels of a transform of any wavelet and element: their types and constants.
+/// `group_size` is that of `cl/transform/dwt_line.cl`.
 pub(crate) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> String {
     let real = match element {
         Element::F32 => "typedef float real;",
@@ -153,7 +153,7 @@ pub(crate) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Bounda
     out
 }
 
-/// Compiler options that define a wavelet for `cl/shared/lift.cl`.
+/// Returns compiler options that define a wavelet for `cl/shared/lift.cl`.
 pub(crate) fn lifting_defines(lifting: &Lifting, element: Element) -> String {
     let name = match element {
         Element::F32 => "float",
@@ -180,7 +180,7 @@ pub(crate) fn lifting_defines(lifting: &Lifting, element: Element) -> String {
     out
 }
 
-/// Compiler options that define the tiles of `cl/shared/tile.cl`.
+/// Returns compiler options that define the tiles of `cl/shared/tile.cl`.
 pub(crate) fn tile_defines(shape: &TileShape) -> String {
     let TileShape { group_size, width, height, segment, batch } = shape;
     format!(
@@ -188,7 +188,7 @@ pub(crate) fn tile_defines(shape: &TileShape) -> String {
     )
 }
 
-/// A number as OpenCL C has it, with every bit of the element's type.
+/// Returns a number as OpenCL C has it, with every bit of the element's type.
 pub(crate) fn literal(element: Element, value: f64) -> String {
     match element {
         // Nine digits after the point name every f32, seventeen every f64.

@@ -31,8 +31,8 @@ struct Channel<T: Tabled> {
 }
 
 impl<T: Sample + Tabled> OpenClPlanes<T> {
-    /// This transform on the device whose name contains `device`, or on the best one; `reason` says why this back end was
-    /// chosen.
+    /// Opens this transform on the device whose name contains `device`, or on the best one; `reason` says why this back
+    /// end was chosen.
     pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let pyramids = params.pyramids();
@@ -89,7 +89,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(planes)
     }
 
-    /// Nothing of a failed call may still use the staging memory when the next one fills it.
+    /// Waits after a failed call until nothing uses the staging memory, which the next one fills.
     fn settle(&self, result: Result<Vec<Vec<T>>>) -> Result<Values> {
         if result.is_err() {
             for channel in &self.channels {
@@ -107,7 +107,7 @@ impl<T: Sample + Tabled> Channel<T> {
         Ok(Self { queue: queue.clone(), transform, staging })
     }
 
-    /// Waits; the first `width` values of the first `height` rows that came to the host.
+    /// Waits; returns the first `width` values of the first `height` rows that came to the host.
     fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
         self.queue.finish()?;
         Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())

@@ -39,25 +39,25 @@ const CODEC: [&str; 5] = [
     include_str!("../../../cl/quad/quad_decode.cl"),
 ];
 
-/// The texts of all kernels that settings for the streams' transform are measured with.
+/// Returns the texts of all kernels that settings for the streams' transform are measured with.
 pub(crate) fn transform_texts() -> Vec<&'static str> {
     [&SLAB[..], &STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
 }
 
 impl Device {
-    /// The kernels for blocks, built on first use; an error if the device cannot run them.
+    /// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
     pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program> {
         // The boundary means nothing to them.
         let options = params::defines(&self.tuning, Boundary::Symmetric);
         self.build(&CODEC, &format!("{options} -D LOSSLESS={}", u8::from(lossless)))
     }
 
-    /// The kernels for the transform of streams with this boundary, likewise.
+    /// Returns the kernels for the transform of streams with this boundary, likewise.
     pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program> {
         self.fused_program(boundary, "")
     }
 
-    /// The same with these options of `cl/shared/source.cl`.
+    /// Returns the same with these options of `cl/shared/source.cl`.
     pub(crate) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program> {
         self.build(self.windows(), &[&params::defines(&self.tuning, boundary), options].concat())
     }
@@ -66,7 +66,7 @@ impl Device {
         if self.tuning.group_size == 1 { &STRIP } else { &SLAB }
     }
 
-    /// True once [`Self::transform_program`] has been built, if nothing else is needed.
+    /// Returns true once [`Self::transform_program`] has been built, if nothing else is needed.
     pub(crate) fn has_transform(&self, boundary: Boundary) -> bool {
         self.tuning.scheme == Scheme::Slab && self.is_built(self.windows(), &params::defines(&self.tuning, boundary))
     }

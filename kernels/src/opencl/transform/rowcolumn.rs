@@ -54,8 +54,8 @@ impl<T: Tabled> RowColumn<T> {
     }
 }
 
-/// Rows and columns. Between the two launches, where the rows' coefficients are columns of scratch memory of the
-/// height of the samples, the high ones come right behind the low ones.
+/// Returns rows and columns. Between the two launches, where the rows' coefficients are columns of scratch memory of
+/// the height of the samples, the high ones come right behind the low ones.
 fn lines(size: &LevelSize, direction: Direction) -> [Line; 2] {
     let [rows, columns] = Line::both(size, direction);
     match direction {

@@ -104,7 +104,7 @@ impl Convert {
         }
     }
 
-    /// For kernels that take the samples of `channel` of a picture of `size` from `bytes`; `None` if there are none.
+    /// Returns the samples of `channel` of a picture of `size` in `bytes`, for kernels; `None` if there are none.
     pub(crate) fn samples<'a>(self, bytes: &'a Buffer<u8>, size: FrameSize, channel: Channel) -> Option<Samples<'a>> {
         let places = |at: Bytes| [at.offset, at.row_bytes, at.step, at.across].map(Arg::from);
         let size = [size.width(), size.height()].map(Arg::from);
@@ -127,13 +127,13 @@ impl Convert {
     }
 }
 
-/// For kernels that leave samples as `bytes` in rows of `width` without gaps.
+/// Returns the samples for kernels that leave them as `bytes` in rows of `width` without gaps.
 pub(crate) fn to_bytes(bytes: &Buffer<u8>, width: usize) -> Samples<'_> {
     let aligned = u8::from(width.is_multiple_of(4));
     Samples { options: format!(" -D TO=BYTES -D ALIGNED={aligned}"), args: vec![bytes.arg(), width.into()] }
 }
 
-/// Most bytes that `channel` ever uploads for pictures of `size`.
+/// Returns the most bytes that `channel` ever uploads for pictures of `size`.
 pub(crate) fn capacity(size: FrameSize, chroma: Chroma, channel: Channel) -> usize {
     let formats = [
         PixelFormat::Rgb8,

@@ -26,7 +26,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// The kernels for `device`.
+    /// Returns the kernels for `device`.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let tuning = &device.tuning;
         let bytes = if element == Element::F64 { 8 } else { 4 };
@@ -51,7 +51,7 @@ impl Tail {
         sizes.first().is_some_and(fits) && !sizes.iter().any(|size| size.is_odd_ring(self.boundary))
     }
 
-    /// From the samples of `level` to the coefficients of it and all coarser ones, `levels` in all.
+    /// Transforms the samples of `level` to the coefficients of it and all coarser ones, `levels` in all.
     pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [
@@ -69,7 +69,7 @@ impl Tail {
         Ok(self.launch(kernel(&self.program, "dwt_tail", &args)?))
     }
 
-    /// The way back.
+    /// Transforms the coefficients back.
     pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [

@@ -54,7 +54,7 @@ impl TilePass {
         Ok(Self { program: device.build(text, &options)?, shape, options })
     }
 
-    /// The program for samples that are elsewhere than in a plane.
+    /// Builds the program for samples that are elsewhere than in a plane.
     fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program> {
         device.build(text, &[self.options.as_str(), &samples.options].concat())
     }
@@ -66,7 +66,7 @@ impl TilePass {
 }
 
 impl Separable {
-    /// The kernels for `device`.
+    /// Returns the kernels for `device`.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let (tuning, lifting) = (&device.tuning, wavelet.lifting());
         let hints = format!(" -D CACHE_HINTS={}", u8::from(device.has_cache_hints));

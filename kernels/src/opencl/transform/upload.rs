@@ -71,7 +71,7 @@ impl Uploads {
         }
     }
 
-    /// For the stream of `pipelines`, of which there is at least one. Pictures travel in `stripes` stripes.
+    /// Creates the upload for the stream of `pipelines`, at least one. Pictures travel in `stripes` stripes.
     pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
         let Some(first) = pipelines.first() else {
             return Err(DeviceError::Failed { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
@@ -95,7 +95,7 @@ impl Uploads {
         Ok(uploads)
     }
 
-    /// The pinned memory, for a picture of any format. No upload may be under way.
+    /// Returns the pinned memory, for a picture of any format. No upload may be under way.
     pub(crate) fn staging(&mut self) -> &mut [u8] {
         self.staging.values_mut()
     }
@@ -163,7 +163,7 @@ impl Uploads {
         Ok(())
     }
 
-    /// The bytes of the picture that `source` has of its `rows`.
+    /// Returns the bytes of the picture that `source` has of its `rows`.
     fn range(&self, source: &Source, rows: &Range<usize>) -> Range<usize> {
         let row_bytes = source.bytes.len() / source.rows;
         let rows = scaled(rows, source.rows < self.params.size.height());
@@ -188,18 +188,18 @@ impl Drop for Uploads {
     }
 }
 
-/// Most bytes of a picture of any format.
+/// Returns the most bytes of a picture of any format.
 fn picture_bytes(size: FrameSize) -> usize {
     FORMATS.into_iter().map(|format| format.bytes(size)).max().unwrap_or(0)
 }
 
-/// The picture's rows in stripe `index` of `stripes`; all but the last one end at an even row.
+/// Returns the picture's rows in stripe `index` of `stripes`; all but the last one end at an even row.
 fn stripe_rows(height: usize, index: usize, stripes: usize) -> Range<usize> {
     let cut = |index: usize| if index == stripes { height } else { (height * index / stripes) & !1 };
     cut(index)..cut(index + 1)
 }
 
-/// The rows of a plane that has half as many, rounded up, if it is `halved`. Stripes start at even rows.
+/// Returns the rows of a plane that has half as many, rounded up, if it is `halved`. Stripes start at even rows.
 fn scaled(rows: &Range<usize>, halved: bool) -> Range<usize> {
     if halved { rows.start / 2..rows.end.div_ceil(2) } else { rows.clone() }
 }

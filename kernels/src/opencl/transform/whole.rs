@@ -33,8 +33,8 @@ pub struct OpenClTransform {
 }
 
 impl OpenClTransform {
-    /// This transform on the device whose name contains `device`, or on the best one; [`OpenError::NotOnThisBackend`] if it
-    /// is none that OpenCL computes. `reason` says why this back end was chosen.
+    /// Opens this transform on the device whose name contains `device`, or on the best one;
+    /// [`OpenError::NotOnThisBackend`] if it is none that OpenCL computes. `reason` says why this back end was chosen.
     pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let params = as_stream(params)?;
         let device = device::find(device)?;
@@ -66,7 +66,7 @@ impl OpenClTransform {
         Ok(memory)
     }
 
-    /// The device's commands for the last call.
+    /// Returns the device's commands for the last call.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
@@ -149,7 +149,7 @@ impl OpenClTransform {
         Ok(planes)
     }
 
-    /// Nothing of a failed call may still use the staging memory when the next one fills it.
+    /// Waits after a failed call until nothing uses the staging memory, which the next one fills.
     fn settle<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
             for pipeline in &self.pipelines {
@@ -160,7 +160,7 @@ impl OpenClTransform {
     }
 }
 
-/// The first `width` values of the first `height` rows, without the gaps between rows.
+/// Returns the first `width` values of the first `height` rows, without the gaps between rows.
 fn rows(values: &[f32], width: usize, height: usize, pitch: usize) -> Vec<f32> {
     values.chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect()
 }
@@ -193,7 +193,7 @@ pub(crate) fn is_stream(params: &TransformParams) -> bool {
     wavelet && matches!(params.scheme, None | Some(Scheme::Slab))
 }
 
-/// The stream whose pictures are transformed like this.
+/// Returns the stream whose pictures are transformed like this.
 fn as_stream(params: &TransformParams) -> Result<StreamParams, OpenError> {
     let cannot =
         |what: String| OpenError::NotOnThisBackend { backend: Backend::Opencl, what, instead: Backend::Reference };

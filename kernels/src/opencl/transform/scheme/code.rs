@@ -27,7 +27,7 @@ impl fmt::Display for Component {
 }
 
 impl fmt::Display for Cell {
-    /// The variable that holds it.
+    /// Returns the variable that holds it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = |n: i32| format!("{}{}", if n < 0 { "m" } else { "" }, n.unsigned_abs());
         write!(f, "{}{}_{}_{}", self.component, self.version, offset(self.at.0), offset(self.at.1))
@@ -56,7 +56,7 @@ pub(super) struct CodeWriter {
 }
 
 impl CodeWriter {
-    /// For quadruples whose components are in `ll0`, `hl0`, `lh0`, `hh0`.
+    /// Creates the code for quadruples whose components are in `ll0`, `hl0`, `lh0`, `hh0`.
     pub(super) fn new(element: Element, boundary: Boundary) -> Self {
         Self {
             element,
@@ -68,12 +68,12 @@ impl CodeWriter {
         }
     }
 
-    /// The variables that hold the quadruple now.
+    /// Returns the variables that hold the quadruple now.
     pub(super) fn own(&self) -> &[String; 4] {
         &self.own
     }
 
-    /// The code of the next step.
+    /// Returns the code of the next step.
     pub(super) fn code(&mut self, step: &Step) -> Code {
         self.code = Code { own: self.own.clone(), versions: self.versions, ..Code::default() };
         let new = match step {
@@ -93,7 +93,7 @@ impl CodeWriter {
         std::mem::take(&mut self.code)
     }
 
-    /// A row of a matrix: what it adds, one fused multiply-add per tap.
+    /// Adds a row of a matrix, one fused multiply-add per tap.
     fn row(&mut self, matrix: &Matrix, row: Component) -> Option<String> {
         let taps = matrix.added(row);
         let (last, rest) = taps.split_last()?;
@@ -119,7 +119,7 @@ impl CodeWriter {
         Some(name)
     }
 
-    /// A component of the quadruple at `at` as it is before this step.
+    /// Returns a component of the quadruple at `at` as it is before this step.
     fn value(&mut self, component: Component, at: (i32, i32)) -> String {
         if at == (0, 0) {
             return self.own[component.index()].clone();
@@ -131,7 +131,7 @@ impl CodeWriter {
         cell.to_string()
     }
 
-    /// With the zero boundary, nothing outside the picture may become other than zero.
+    /// Keeps zero what is outside the picture, with the zero boundary.
     fn keep(&mut self, name: &str, component: Component, (x, y): (i32, i32)) {
         if self.boundary == Boundary::Zero {
             let index = component.index();
@@ -167,13 +167,13 @@ struct Nest<'a> {
 }
 
 impl Nest<'_> {
-    /// The own component after all lifts, if any changes it.
+    /// Returns the own component after all lifts, if any changes it.
     fn changed(&mut self, component: Component) -> Option<String> {
         let changes = self.lifts.iter().any(|lift| lift.source(component).is_some());
         changes.then(|| self.value((component, self.lifts.len(), (0, 0))))
     }
 
-    /// The variable of a value, computed if it is not there.
+    /// Returns the variable of a value, computed if it is not there.
     fn value(&mut self, stage: CellKey) -> String {
         let (component, done, at) = stage;
         let Some(before) = done.checked_sub(1) else { return self.coder.value(component, at) };

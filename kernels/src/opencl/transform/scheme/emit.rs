@@ -31,7 +31,7 @@ pub(super) struct Function {
     pub(super) slots: usize,
 }
 
-/// The function called `name` for `steps`.
+/// Returns the function called `name` for `steps`.
 ///
 /// Before each step that reads other quadruples, every component that is read and has changed since it was last stored is
 /// stored, then comes one barrier. Nobody may still be reading a slot when it is written: it must be neither read in
@@ -94,12 +94,12 @@ impl Reach {
         }
     }
 
-    /// Of one step after another.
+    /// Returns the reach of one step after another.
     fn then(self, other: Self) -> Self {
         self.combine(other, |a, b| a + b)
     }
 
-    /// The larger one in every direction.
+    /// Returns the larger one in every direction.
     pub(super) fn max(self, other: Self) -> Self {
         self.combine(other, usize::max)
     }
@@ -178,7 +178,7 @@ mod tests {
         double: usize,
     }
 
-    /// The slots named by `call(slot, ..` in a text.
+    /// Returns the slots named by `call(slot, ..` in a text.
     fn slots(text: &str, call: &str) -> BTreeSet<usize> {
         text.split(call).skip(1).map(|rest| rest.split(',').next().unwrap().parse().unwrap()).collect()
     }

@@ -8,35 +8,35 @@ use std::ops::{Add, Mul, Neg};
 pub(super) struct Laurent(BTreeMap<(i32, i32), f64>);
 
 impl Laurent {
-    /// One tap at (0, 0).
+    /// Creates one tap at (0, 0).
     pub(super) fn scalar(value: f64) -> Self {
         Self([((0, 0), value)].into_iter().filter(|(_, value)| *value != 0.0).collect())
     }
 
-    /// A predict step along rows: `c[k]` at -k and k + 1.
+    /// Returns a predict step along rows: `c[k]` at -k and k + 1.
     pub(super) fn predict(coefficients: &[f64]) -> Self {
         let pair = |(k, &c): (i32, &f64)| [((-k, 0), c), ((k + 1, 0), c)];
         Self((0..).zip(coefficients).flat_map(pair).collect())
     }
 
-    /// An update step along rows: `c[k]` at -k - 1 and k.
+    /// Returns an update step along rows: `c[k]` at -k - 1 and k.
     pub(super) fn update(coefficients: &[f64]) -> Self {
         let pair = |(k, &c): (i32, &f64)| [((-k - 1, 0), c), ((k, 0), c)];
         Self((0..).zip(coefficients).flat_map(pair).collect())
     }
 
-    /// The same filter along columns: the paper's `P*`.
+    /// Returns the same filter along columns: the paper's `P*`.
     pub(super) fn transposed(&self) -> Self {
         Self(self.0.iter().map(|(&(x, y), &c)| ((y, x), c)).collect())
     }
 
-    /// The tap that stays in the own quadruple, and the others: the paper's `P0` and `P1`.
+    /// Returns the tap that stays in the own quadruple, and the others: the paper's `P0` and `P1`.
     pub(super) fn split(&self) -> (Self, Self) {
         let (own, others) = self.0.iter().map(|(&at, &c)| (at, c)).partition(|(at, _)| *at == (0, 0));
         (Self(own), Self(others))
     }
 
-    /// All taps that are not zero: (x, y) and coefficient.
+    /// Returns all taps that are not zero: (x, y) and coefficient.
     pub(super) fn taps(&self) -> impl Iterator<Item = ((i32, i32), f64)> {
         self.0.iter().map(|(&at, &c)| (at, c))
     }

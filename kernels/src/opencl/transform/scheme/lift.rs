@@ -36,8 +36,8 @@ pub(super) enum Weights {
 }
 
 impl Lift {
-    /// The steps of one axis in the order in which they are taken, in pairs of predict and update (of update and
-    /// predict in the inverse).
+    /// Returns the steps of one axis in the order in which they are taken, in pairs of predict and update (of update
+    /// and predict in the inverse).
     pub(super) fn pairs(lifting: &Lifting, axis: Axis, direction: Direction) -> Vec<[Self; 2]> {
         let step = |index: usize| {
             let odd = index.is_multiple_of(2);

@@ -19,7 +19,7 @@ use Component::{HH, HL, LH, LL};
 impl Component {
     pub(super) const ALL: [Self; 4] = [LL, HL, LH, HH];
 
-    /// Its position in a quadruple.
+    /// Returns its position in a quadruple.
     pub(super) fn index(self) -> usize {
         self as usize
     }
@@ -51,7 +51,7 @@ impl Matrix {
         entries.collect()
     }
 
-    /// The same step with even and odd samples exchanged in both directions: LL with HH, and HL with LH.
+    /// Returns the same step with even and odd samples exchanged in both directions: LL with HH, and HL with LH.
     pub(super) fn exchanged(self) -> Self {
         let mut rows = self.0;
         rows.reverse();
@@ -71,75 +71,75 @@ impl Mul for &Matrix {
     }
 }
 
-/// Equation 15.
+/// Returns equation 15.
 pub(super) fn t_h(p: &Laurent) -> Matrix {
     Matrix::identity().with(HL, LL, p.clone()).with(HH, LH, p.clone())
 }
 
-/// Equation 16.
+/// Returns equation 16.
 pub(super) fn t_v(p: &Laurent) -> Matrix {
     let p_v = p.transposed();
     Matrix::identity().with(LH, LL, p_v.clone()).with(HH, HL, p_v)
 }
 
-/// Equation 17.
+/// Returns equation 17.
 pub(super) fn s_h(u: &Laurent) -> Matrix {
     Matrix::identity().with(LL, HL, u.clone()).with(LH, HH, u.clone())
 }
 
-/// Equation 18.
+/// Returns equation 18.
 pub(super) fn s_v(u: &Laurent) -> Matrix {
     let u_v = u.transposed();
     Matrix::identity().with(LL, LH, u_v.clone()).with(HL, HH, u_v)
 }
 
-/// Equation 19, as the product of the matrices of the Sweldens scheme.
+/// Returns equation 19, as the product of the matrices of the Sweldens scheme.
 pub(super) fn n(p: &Laurent, u: &Laurent) -> Matrix {
     &(&s_v(u) * &s_h(u)) * &(&t_v(p) * &t_h(p))
 }
 
-/// Equation 21.
+/// Returns equation 21.
 pub(super) fn t_iwahashi(p: &Laurent) -> Matrix {
     let p_v = p.transposed();
     Matrix::identity().with(HH, LL, p * &p_v).with(HH, HL, p_v).with(HH, LH, p.clone())
 }
 
-/// Equation 22.
+/// Returns equation 22.
 pub(super) fn r_iwahashi(p: &Laurent, u: &Laurent) -> Matrix {
     let (p_v, u_v) = (p.transposed(), u.transposed());
     Matrix::identity().with(HL, LL, p.clone()).with(HL, HH, u_v).with(LH, LL, p_v).with(LH, HH, u.clone())
 }
 
-/// Equation 23.
+/// Returns equation 23.
 pub(super) fn s_iwahashi(u: &Laurent) -> Matrix {
     let u_v = u.transposed();
     Matrix::identity().with(LL, HL, u.clone()).with(LL, HH, -&(u * &u_v)).with(LL, LH, u_v)
 }
 
-/// Equation 25.
+/// Returns equation 25.
 pub(super) fn t_explosive(p: &Laurent) -> Matrix {
     let p_v = p.transposed();
     Matrix::identity().with(HL, LL, p.clone()).with(HH, LL, -&(p * &p_v)).with(LH, LL, p_v)
 }
 
-/// Equation 26.
+/// Returns equation 26.
 pub(super) fn r_explosive(p: &Laurent, u: &Laurent) -> Matrix {
     let (p_v, u_v) = (p.transposed(), u.transposed());
     Matrix::identity().with(LL, HL, u.clone()).with(LL, LH, u_v).with(HH, HL, p_v).with(HH, LH, p.clone())
 }
 
-/// Equation 27.
+/// Returns equation 27.
 pub(super) fn s_explosive(u: &Laurent) -> Matrix {
     let u_v = u.transposed();
     Matrix::identity().with(LL, HH, u * &u_v).with(HL, HH, u_v).with(LH, HH, u.clone())
 }
 
-/// Equation 29.
+/// Returns equation 29.
 pub(super) fn t_monolithic(p: &Laurent) -> Matrix {
     &t_v(p) * &t_h(p)
 }
 
-/// Equation 30.
+/// Returns equation 30.
 pub(super) fn s_monolithic(u: &Laurent) -> Matrix {
     &s_v(u) * &s_h(u)
 }

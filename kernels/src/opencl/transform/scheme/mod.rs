@@ -106,12 +106,12 @@ impl Tiles {
     }
 }
 
-/// With these options of `cl/shared/source.cl`.
+/// Builds it with these options of `cl/shared/source.cl`.
 fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program> {
     device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
 }
 
-/// The device's tile, halved in height until its work-items and its local memory are there.
+/// Returns the device's tile, halved in height until its work-items and its local memory are there.
 fn fitting(device: &Device, element: Element, forward: &Function, inverse: &Function) -> [usize; 2] {
     let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
     let value_bytes = if element == Element::F64 { 8 } else { 4 };
@@ -134,7 +134,7 @@ fn margin(tile_w: usize, forward: &Function, inverse: &Function) -> usize {
     furthest.up.max(furthest.down) * tile_w + furthest.left.max(furthest.right)
 }
 
-/// The sizes that `cl/transform/scheme.cl` asks for.
+/// Returns the sizes that `cl/transform/scheme.cl` asks for.
 fn tile_text([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> String {
     let mut text = String::new();
     let mut define = |name: &str, value: usize| {

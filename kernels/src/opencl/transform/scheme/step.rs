@@ -18,7 +18,7 @@ pub(super) enum Step {
     Scale([f64; 4]),
 }
 
-/// The steps of one level.
+/// Returns the steps of one level.
 pub(super) fn steps(scheme: Scheme, lifting: &Lifting, boundary: Boundary, direction: Direction) -> Option<Vec<Step>> {
     if scheme == Scheme::Separable {
         return Some(separable(lifting, direction));
@@ -31,7 +31,7 @@ pub(super) fn steps(scheme: Scheme, lifting: &Lifting, boundary: Boundary, direc
     }
 }
 
-/// All rows, then all columns (backwards in the inverse), a barrier a step: the reference's arithmetic.
+/// Returns all rows, then all columns (backwards in the inverse), a barrier a step: the reference's arithmetic.
 fn separable(lifting: &Lifting, direction: Direction) -> Vec<Step> {
     let lifts = |axis| Lift::pairs(lifting, axis, direction).into_iter().flatten().map(|lift| Step::Lifts(vec![lift]));
     let (low, high) = (lifting.low_scale, lifting.high_scale);
@@ -53,7 +53,7 @@ fn separable(lifting: &Lifting, direction: Direction) -> Vec<Step> {
     steps
 }
 
-/// The scheme in polyphase matrices; none if it is not one of the paper's.
+/// Returns the scheme in polyphase matrices; none if it is not one of the paper's.
 pub(super) fn linear(scheme: Scheme, lifting: &Lifting, direction: Direction) -> Option<Vec<Step>> {
     let mut matrices = Vec::new();
     for pair in lifting.steps.chunks(2) {
@@ -72,7 +72,7 @@ pub(super) fn linear(scheme: Scheme, lifting: &Lifting, direction: Direction) ->
     Some(scaled(lifts, lifting, direction))
 }
 
-/// The matrices of one pair of predict and update, first one first.
+/// Returns the matrices of one pair of predict and update, first one first.
 fn pair_matrices(scheme: Scheme, p: &Laurent, u: &Laurent) -> Option<Vec<Matrix>> {
     use matrix as m;
     let ((p0, p1), (u0, u1)) = (p.split(), u.split());
@@ -98,8 +98,8 @@ fn pair_matrices(scheme: Scheme, p: &Laurent, u: &Laurent) -> Option<Vec<Matrix>
     })
 }
 
-/// The scheme with as many barriers, each step made of the lifting steps of rows and then of columns that it stands
-/// for; none if it is not one of the paper's.
+/// Returns the scheme with as many barriers, each step made of the lifting steps of rows and then of columns that it
+/// stands for; none if it is not one of the paper's.
 fn nested(scheme: Scheme, lifting: &Lifting, direction: Direction) -> Option<Vec<Step>> {
     let lengths: &[usize] = match scheme {
         Scheme::Sweldens => &[1, 1, 1, 1],
