@@ -248,8 +248,13 @@ pub struct Daemon {
 impl Daemon {
     /// Starts `command`; what it says goes to the file `log`.
     pub fn start(name: &'static str, command: &mut Command, log: &Path) -> Result<Self> {
+        Self::start_into(name, command, Stdio::null(), log)
+    }
+
+    /// Starts it likewise, with its standard output going to `output`.
+    pub(crate) fn start_into(name: &'static str, command: &mut Command, output: Stdio, log: &Path) -> Result<Self> {
         let text = File::create(log)?;
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(text);
+        let command = command.stdin(Stdio::null()).stdout(output).stderr(text);
         let child = command.spawn().with_context(|| format!("the {name} does not start"))?;
         Ok(Self { name, child, log: log.to_owned() })
     }

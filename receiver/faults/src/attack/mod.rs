@@ -15,6 +15,7 @@ mod forged;
 mod full_disk;
 mod giants;
 pub(crate) mod initial;
+mod introduction;
 mod log_lines;
 mod pings;
 mod restart;
@@ -90,6 +91,11 @@ pub const ALL: &[Attack] = &[
     Attack { name: "too-much", title: "pictures that an OpenCL device has no room for", run: devices::too_small },
     Attack { name: "byes", title: "goodbyes of every kind to daemons for calls", run: byes::run },
     Attack { name: "hoard", title: "parts of all blocks of three frames, a frame a minute", run: giants::hoard },
+    Attack {
+        name: "introduction",
+        title: "strangers at a machine that waits for a friend with its ticket",
+        run: introduction::run,
+    },
     Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];
 

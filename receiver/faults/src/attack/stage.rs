@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -59,12 +59,22 @@ impl Stage {
         self.program_as(name, name, "cpu")
     }
 
-    /// Returns the program `sender` or `receiver`, with the key of `identity`, computing with `backend`.
-    fn program_as(&self, name: &str, identity: &str, backend: &str) -> Result<Command> {
+    /// Returns the program `sender` or `receiver`, with its key and nothing else.
+    pub(crate) fn plain(&self, name: &str) -> Result<Command> {
+        self.with_key(name, name)
+    }
+
+    fn with_key(&self, name: &str, identity: &str) -> Result<Command> {
         self.identity(identity)?;
         let mut command = Command::new(self.programs.join(name));
-        command.args(["--backend", backend, "--identity"]).arg(self.file(&format!("{identity}.pem")));
-        command.env("DUET_LOG", "info");
+        command.arg("--identity").arg(self.file(&format!("{identity}.pem"))).env("DUET_LOG", "info");
+        Ok(command)
+    }
+
+    /// Returns the program `sender` or `receiver`, with the key of `identity`, computing with `backend`.
+    fn program_as(&self, name: &str, identity: &str, backend: &str) -> Result<Command> {
+        let mut command = self.with_key(name, identity)?;
+        command.args(["--backend", backend]);
         Ok(command)
     }
 
@@ -114,7 +124,12 @@ impl Stage {
 
     /// Starts a daemon; its log is `NAME.log`.
     pub fn start(&self, name: &'static str, command: &mut Command) -> Result<Victim> {
-        let daemon = Daemon::start(name, command, &self.file(&format!("{name}.log")))?;
+        self.start_into(name, command, Stdio::null())
+    }
+
+    /// Starts it likewise, with its standard output going to `output`.
+    pub(crate) fn start_into(&self, name: &'static str, command: &mut Command, output: Stdio) -> Result<Victim> {
+        let daemon = Daemon::start_into(name, command, output, &self.file(&format!("{name}.log")))?;
         Ok(Victim { daemon, begin: None, memory_most: 0 })
     }
 
