@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// Each tenth of a second: target, longest wait, what arrived.
+/// Prints each tenth of a second: target, longest wait, what arrived.
 fn print(call: &Call) {
     let chunk: usize = std::env::var("PRINT").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
     for lines in call.seen.chunks(chunk) {

@@ -37,7 +37,7 @@ fn params() -> StreamParams {
     }
 }
 
-/// A frame of `bytes` bytes; the coarser a band, the more bytes a block of it has.
+/// Returns a frame of `bytes` bytes; the coarser a band, the more bytes a block of it has.
 fn make_frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
     let weight = |level: usize| 1 << level.min(6);
     let total: usize = layout.blocks().iter().map(|block| weight(block.level)).sum();
@@ -154,7 +154,7 @@ impl Tally {
     }
 }
 
-/// The first block that is missing.
+/// Returns the first block that is missing.
 fn first_missing(frame: &AssembledFrame) -> Option<usize> {
     (0..frame.frame.block_count()).find(|&at| frame.frame.block(at) == BlockState::Missing)
 }

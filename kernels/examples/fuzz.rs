@@ -118,7 +118,7 @@ fn open(
     })
 }
 
-/// A picture of noise, coded.
+/// Returns a picture of noise, coded.
 fn code(params: &StreamParams, encoder: &mut dyn Encoder, random: &mut Random) -> anyhow::Result<CodedFrame> {
     let mut picture = Picture::decoded_from(params);
     random.fill(&mut picture);
@@ -129,7 +129,7 @@ fn code(params: &StreamParams, encoder: &mut dyn Encoder, random: &mut Random) -
     Ok(encoder.encode(picture.as_ref(), target)?)
 }
 
-/// The coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
+/// Returns the coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFrame> {
     if random.next(CODED_EVERY) == 0 {
         stream.coded = code(&stream.params, &mut *stream.encoder, random)?;

@@ -102,8 +102,8 @@ fn open((width, height): (u32, u32), chroma: Chroma, depth: BitDepth) -> anyhow:
     })
 }
 
-/// The coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made to fit again
-/// most times, so that groups of any bytes are met.
+/// Returns the coded picture with some bytes changed, cut, or exchanged for noise; lengths that no longer fit are made
+/// to fit again most times, so that groups of any bytes are met.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<Vec<u8>> {
     if random.next(CODED_EVERY) == 0 {
         let mut picture = Picture::decoded_from(&stream.params);

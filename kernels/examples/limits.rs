@@ -57,7 +57,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Mean and lowest PSNR of luma, at 1 bit per pixel, of frames that lose `percent` of their blocks.
+/// Returns the mean and lowest PSNR of luma, at 1 bit per pixel, of frames that lose `percent` of their blocks.
 fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Result<(f64, f64)> {
     let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
     let mut decoder = open_decoder(params, BackendChoice::Cpu, None)?;
@@ -82,7 +82,7 @@ fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Resu
     Ok((sum / frames.len() as f64, lowest))
 }
 
-/// Size and every tenth frame of a clip.
+/// Reads the size and every tenth frame of a clip.
 fn read(path: &str) -> anyhow::Result<(FrameSize, Vec<Vec<u8>>)> {
     let mut file = BufReader::new(File::open(path)?);
     let mut line = String::new();

@@ -117,7 +117,7 @@ fn frequencies((context, counts): (usize, &[u64; SYMBOLS])) -> [u16; SYMBOLS] {
     row
 }
 
-/// The tables as Rust source.
+/// Returns the tables as Rust source.
 fn source(tables: &[[u16; SYMBOLS]]) -> String {
     let mut text = String::from(
         "//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
@@ -130,12 +130,12 @@ fn source(tables: &[[u16; SYMBOLS]]) -> String {
     text + "];\n"
 }
 
-/// Bits of each symbol as an arithmetic coder takes them.
+/// Returns the bits of each symbol as an arithmetic coder takes them.
 fn information(frequencies: &[u16; SYMBOLS]) -> [f64; SYMBOLS] {
     frequencies.map(|frequency| f64::from(PROBABILITY_BITS) - f64::from(frequency).log2())
 }
 
-/// Bits of each symbol in the best prefix code; those that cannot occur have none.
+/// Returns the bits of each symbol in the best prefix code; those that cannot occur have none.
 fn prefix_lengths(frequencies: &[u16; SYMBOLS]) -> [f64; SYMBOLS] {
     let mut lengths = [0.0; SYMBOLS];
     let possible = (0..SYMBOLS).filter(|&symbol| frequencies[symbol] > 0);

@@ -36,7 +36,7 @@ fn open(params: &TransformParams, backend: BackendChoice) -> Box<dyn Transform> 
     open_transform(params, backend, None).unwrap_or_else(|error| panic!("{params:?}: {error}"))
 }
 
-/// A picture with smooth parts, edges and noise.
+/// Returns a picture with smooth parts, edges and noise.
 fn plane(params: &TransformParams) -> Values {
     let (width, height) = (params.size.width(), params.size.height());
     let sample = |n: usize| {
@@ -60,7 +60,7 @@ fn values(values: Values) -> Vec<f64> {
     }
 }
 
-/// Largest difference between two sets of values, relative to the largest magnitude of `b`.
+/// Returns the largest difference between two sets of values, relative to the largest magnitude of `b`.
 fn difference(a: Values, b: Values) -> f64 {
     let (a, b) = (values(a), values(b));
     assert_eq!(a.len(), b.len());
@@ -68,7 +68,7 @@ fn difference(a: Values, b: Values) -> f64 {
     a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / peak
 }
 
-/// The boundaries and paddings with which a bank reconstructs pictures of any size.
+/// Returns the boundaries and paddings with which a bank reconstructs pictures of any size.
 fn reconstructing(name: &str) -> &'static [(Boundary, Padding)] {
     use Boundary::{Periodic, Symmetric, Zero};
     match name {

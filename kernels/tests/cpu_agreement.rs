@@ -11,7 +11,7 @@ use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
 use pictures::{params, picture};
 
-/// Two frames, the second without its middle blocks, through both back ends.
+/// Checks two frames, the second without its middle blocks, through both back ends.
 #[track_caller]
 fn check(size: (u32, u32), format: PixelFormat, chroma: Chroma, codec: CodecParams, target: Target) {
     let params = params(size, chroma, codec);
@@ -83,7 +83,7 @@ fn camera_sizes_agree_under_a_budget() {
     check((1919, 1079), PixelFormat::Rgb8, Chroma::C420, CodecParams::default(), Target::Bytes(250_000));
 }
 
-/// Numbers of all magnitudes that samples have, the same for the same seed.
+/// Returns numbers of all magnitudes that samples have, the same for the same seed.
 fn noise(count: usize, seed: u64) -> impl Iterator<Item = f64> {
     let mut state = seed;
     (0..count).map(move |_| {
@@ -104,7 +104,7 @@ fn values(element: Element, counts: &[usize]) -> Values {
     }
 }
 
-/// All wavelets in all their elements, forward and inverse, one after another on the same back ends.
+/// Checks all wavelets in all their elements, forward and inverse, one after another on the same back ends.
 #[track_caller]
 fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, levels: Levels) {
     for (wavelet, element) in [
@@ -118,7 +118,7 @@ fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, leve
     }
 }
 
-/// One of them.
+/// Checks one of them.
 #[track_caller]
 fn check_transform(
     (wavelet, element): (Wavelet, Element),

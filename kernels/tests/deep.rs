@@ -32,7 +32,7 @@ fn stream(size: (u32, u32), chroma: Chroma, profile: Profile) -> StreamParams {
     params(size, chroma, codec)
 }
 
-/// The file of a picture, and what its decoder makes of it.
+/// Returns the file of a picture, and what its decoder makes of it.
 fn there_and_back(
     params: &StreamParams,
     picture: PictureRef<'_>,
@@ -52,7 +52,7 @@ fn there_and_back(
     Ok((file, out))
 }
 
-/// The largest differences that samples can have, one beside the other.
+/// Returns the largest differences that samples can have, one beside the other.
 fn extremes(params: &StreamParams) -> Picture {
     let mut picture = Picture::decoded_from(params);
     let mut bits = 1_u32;

@@ -38,7 +38,7 @@ impl Decoders {
         Self { frame, nothing, decoders, pictures, source }
     }
 
-    /// PSNR of all samples of the frame without the `lost` blocks, which all back ends decode to the same picture.
+    /// Returns the PSNR of the frame without the `lost` blocks, which all back ends decode to the same picture.
     fn psnr_without(&mut self, lost: &[usize]) -> f64 {
         let mut received = ReceivedFrame::empty(self.frame.header, self.frame.block_count());
         for index in (0..self.frame.block_count()).filter(|index| !lost.contains(index)) {

@@ -29,13 +29,13 @@ fn decode(params: &StreamParams, dropped: usize, choice: BackendChoice, frame: &
     out
 }
 
-/// The plane that is transformed: with zero padding the square, whatever of it is seen.
+/// Returns the plane that is transformed: with zero padding the square, whatever of it is seen.
 fn transformed(plane: FrameSize, codec: &CodecParams) -> FrameSize {
     let side = Pyramid::new(plane, codec).side() as u32;
     if codec.padding == Padding::Zero { FrameSize::new(side, side).unwrap() } else { plane }
 }
 
-/// The whole of such planes before samples are rounded.
+/// Returns the whole of such planes before samples are rounded.
 fn samples(params: &StreamParams, layout: &BlockLayout, frame: &CodedFrame) -> Vec<Vec<f32>> {
     let mut squares: Vec<_> = layout.pyramids().iter().map(|p| vec![0.0; p.side() * p.side()]).collect();
     for (index, block) in layout.blocks().iter().enumerate() {
@@ -56,7 +56,7 @@ fn samples(params: &StreamParams, layout: &BlockLayout, frame: &CodedFrame) -> V
     squares.iter().zip(layout.pyramids()).map(inverse).collect()
 }
 
-/// The low bands of such planes after `levels` levels, in the range of the samples.
+/// Returns the low bands of such planes after `levels` levels, in the range of the samples.
 fn low_bands(params: &StreamParams, planes: &[Vec<f32>], levels: usize) -> Vec<f32> {
     let steps = f32::steps(kernels::wavelet::Wavelet::Cdf97);
     let codec = CodecParams { levels: Levels::AtMost(levels as u8), ..params.codec };

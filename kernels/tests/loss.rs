@@ -22,7 +22,7 @@ fn open(choice: BackendChoice) -> (Box<dyn Encoder>, Box<dyn Decoder>, Picture) 
     (open_encoder(&params, choice, None).unwrap(), open_decoder(&params, choice, None).unwrap(), out)
 }
 
-/// A frame at a step of 8.
+/// Returns a frame at a step of 8.
 fn coded(encoder: &mut dyn Encoder, seed: u32) -> CodedFrame {
     let picture = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
     encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(56).unwrap())).unwrap()
@@ -51,7 +51,7 @@ fn a_missing_coarse_block_is_the_last_frames() {
     }
 }
 
-/// The picture with everything moved to the right by `pixels`, as a hand moves within a frame interval.
+/// Returns the picture with everything moved to the right by `pixels`, as a hand moves within a frame interval.
 fn moved(picture: &Picture, pixels: usize) -> Picture {
     let mut moved = picture.clone();
     let (width, luma) = (picture.size().width(), picture.size().pixels());

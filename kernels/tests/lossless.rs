@@ -31,7 +31,7 @@ fn decoded(params: &StreamParams, frame: &CodedFrame, choice: BackendChoice) -> 
     out
 }
 
-/// The largest differences that samples can have, one beside the other.
+/// Returns the largest differences that samples can have, one beside the other.
 fn checkers(params: &StreamParams, format: PixelFormat) -> Picture {
     let mut picture = Picture::new(format, params.size);
     let mut bits = 1_u32;

@@ -50,7 +50,7 @@ impl Random {
     }
 }
 
-/// A picture with slopes, edges and noise.
+/// Returns a picture with slopes, edges and noise.
 fn picture(format: PixelFormat, size: FrameSize, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let row = size.width().max(1);

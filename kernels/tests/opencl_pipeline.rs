@@ -27,7 +27,7 @@ fn picture(format: PixelFormat, size: FrameSize, frame: usize) -> Vec<u8> {
     (0..format.bytes(size)).map(|at| ((at * at * 7 + 31 * frame * at) % 83 + at / 61 % 150 + frame) as u8).collect()
 }
 
-/// The reference's squares of each frame's picture.
+/// Returns the reference's squares of each frame's picture.
 fn squares(stream: &StreamParams, format: PixelFormat) -> Vec<Vec<Vec<f32>>> {
     let mut reference = open_transform(&stream.into(), BackendChoice::Reference, None).unwrap();
     let mut forward = |frame| {
@@ -40,7 +40,7 @@ fn squares(stream: &StreamParams, format: PixelFormat) -> Vec<Vec<Vec<f32>>> {
     (0..FRAMES).map(&mut forward).collect()
 }
 
-/// Rows of `width` values out of rows `pitch` apart.
+/// Returns rows of `width` values out of rows `pitch` apart.
 fn rows(values: &[f32], pitch: usize, width: usize) -> Vec<f32> {
     values.chunks(pitch).flat_map(|row| &row[..width]).map(|value| value + 0.0).collect()
 }

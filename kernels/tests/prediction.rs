@@ -28,7 +28,7 @@ fn settings(reference_age: u8) -> PredictionSettings {
     PredictionSettings { reference_age, effort: Effort::Medium }
 }
 
-/// A picture moved to the right and down, its rows and columns going round.
+/// Returns a picture moved to the right and down, its rows and columns going round.
 fn moved(params: &StreamParams, picture: &Picture, right: usize, down: usize) -> Picture {
     let mut out = picture.clone();
     let mut rest = out.data_mut();
@@ -42,7 +42,7 @@ fn moved(params: &StreamParams, picture: &Picture, right: usize, down: usize) ->
     out
 }
 
-/// Pictures of something that moves, of another thing from the fifth on.
+/// Returns pictures of something that moves, of another thing from the fifth on.
 fn clip(params: &StreamParams, frames: usize) -> Vec<Picture> {
     let [first, second] = [1, 7].map(|seed| picture(params.chroma.picture_format(), params.size, seed));
     (0..frames).map(|at| moved(params, if at < 5 { &first } else { &second }, 2 * at, 3 * at)).collect()

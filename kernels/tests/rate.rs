@@ -30,7 +30,7 @@ impl BlockCoder for Model {
     }
 }
 
-/// Blocks coded for a budget after a frame of [`BYTES`], in frames.
+/// Returns the blocks coded for a budget after a frame of [`BYTES`], in frames.
 fn frames_coded(budget: usize) -> f64 {
     let (mut rate, mut model) = (RateControl::new(BLOCKS, 16), Model { coded: 0 });
     rate.code(&mut model, Target::Bytes(BYTES)).unwrap();

@@ -11,7 +11,7 @@ use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
-/// Every combination of boundary, padding and depth.
+/// Returns the every combination of boundary, padding and depth.
 fn codecs() -> impl Iterator<Item = CodecParams> {
     [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero].into_iter().flat_map(|boundary| {
         [Padding::Smooth, Padding::Zero].into_iter().flat_map(move |padding| {

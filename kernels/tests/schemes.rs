@@ -18,7 +18,7 @@ fn check(case: Case) {
     }
 }
 
-/// Both paddings at sizes with rows and columns of few samples.
+/// Checks both paddings at sizes with rows and columns of few samples.
 fn check_ugly_sizes(wavelet: Wavelet, element: Element, boundary: Boundary) {
     let levels = Levels::Full;
     for (width, height) in [(1, 1), (1, 7), (2, 2), (17, 31)] {

@@ -7,7 +7,7 @@ use kernels::Picture;
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// 0 to `below` - 1.
+    /// Returns a number from 0 to `below` - 1.
     pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 32) as usize) % below.max(1)

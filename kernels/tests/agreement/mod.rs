@@ -30,7 +30,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The schemes that compute it.
+    /// Returns the schemes that compute it.
     pub fn schemes(self) -> impl Iterator<Item = Scheme> {
         let slab = (self.wavelet, self.element) == (Wavelet::Cdf97, Element::F32);
         Scheme::NAMES.into_iter().map(|(scheme, _)| scheme).filter(move |scheme| slab || *scheme != Scheme::Slab)
@@ -72,7 +72,7 @@ impl Reference {
         Ok(Self { case, planes, squares, noise, noise_planes })
     }
 
-    /// The same by `scheme` on the device whose name contains `device`.
+    /// Computes the same by `scheme` on the device whose name contains `device`, and compares.
     pub fn compare(&self, scheme: Scheme, device: Option<&str>) -> anyhow::Result<Agreement> {
         let mut transform = open_transform(&self.case.params(Some(scheme)), BackendChoice::Opencl, device)?;
         // Backwards first: nothing of it may be left in what comes after.
@@ -102,7 +102,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    /// The larger errors of both.
+    /// Returns the larger errors of both.
     pub fn worse(self, other: Self) -> Self {
         Self {
             forward: self.forward.max(other.forward),
@@ -127,7 +127,7 @@ fn bound(scheme: Scheme, element: Element) -> f64 {
     }
 }
 
-/// Noise of -32 to 31 on waves of this height.
+/// Returns noise of -32 to 31 on waves of this height.
 fn values(case: Case, width: usize, height: usize, wave: f64) -> Values {
     let mut state = 1_u32;
     let value = |index: usize| {
@@ -143,7 +143,7 @@ fn values(case: Case, width: usize, height: usize, wave: f64) -> Values {
     }
 }
 
-/// Largest difference relative to the largest value; NaN if there is any.
+/// Returns the largest difference relative to the largest value; NaN if there is any.
 fn error(values: &Values, wanted: &Values) -> f64 {
     let (values, wanted) = (numbers(values), numbers(wanted));
     let peak = wanted.iter().fold(f64::MIN_POSITIVE, |peak, v| peak.max(v.abs()));

@@ -12,7 +12,7 @@ pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -
     StreamParams { size: FrameSize::new(width, height).unwrap(), frame_rate, chroma, colour: ColourSpace::JPEG, codec }
 }
 
-/// A picture of waves, a disc with a sharp edge and a little noise.
+/// Returns a picture of waves, a disc with a sharp edge and a little noise.
 pub fn picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
     let mut picture = Picture::new(format, size);
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
@@ -29,7 +29,7 @@ pub fn picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
     picture
 }
 
-/// [`picture`] with two more bits of noise.
+/// Returns [`picture`] with two more bits of noise.
 pub fn deep_picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture {
     let coarse = picture(format, size, seed);
     let mut deep = Picture::with_depth(format, BitDepth::Ten, size);

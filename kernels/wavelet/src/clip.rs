@@ -226,12 +226,12 @@ fn decode_predicted(
     Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.kind, backend.device))
 }
 
-/// A number of frames as text.
+/// Returns a number of frames as text.
 pub(crate) fn count(frames: u64) -> String {
     if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
 }
 
-/// Whole bytes that a frame may take at `bpp` bits per luma pixel.
+/// Returns the whole bytes that a frame may take at `bpp` bits per luma pixel.
 pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
     (bpp * size.pixels() as f64 / 8.0) as usize
 }

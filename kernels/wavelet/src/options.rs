@@ -53,7 +53,7 @@ pub(crate) struct TransformOptions {
 }
 
 impl TransformOptions {
-    /// This transform of pictures of `size`.
+    /// Returns this transform of pictures of `size`.
     pub(crate) fn params(&self, size: FrameSize, chroma: Chroma) -> TransformParams {
         TransformParams {
             size,
@@ -68,7 +68,7 @@ impl TransformOptions {
     }
 }
 
-/// The transform asked for; what is not named is the default.
+/// Returns the transform asked for; what is not named is the default.
 pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
     let filter = match &args.filter_bank {
         Some(path) => Filter::Bank(Arc::new(filter_bank(path)?)),
@@ -91,7 +91,7 @@ pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
     })
 }
 
-/// The transform asked for, if frames can be coded with it.
+/// Returns the transform asked for, if frames can be coded with it.
 pub(crate) fn codec_params(args: &TransformArgs, rate: Rate, weights: Option<WeightsName>) -> Result<CodecParams> {
     let (wavelet, default, with) = match rate {
         Rate::Lossless => (params::Wavelet::Cdf53, WaveletName::Cdf53, "with --lossless"),
@@ -145,7 +145,7 @@ pub(crate) fn check_against(args: &TransformArgs, stored: &TransformParams) -> R
     Ok(())
 }
 
-/// The filter bank in a TOML file.
+/// Returns the filter bank in a TOML file.
 fn filter_bank(path: &Path) -> Result<FilterBank> {
     let name = path.display();
     let mut text = String::new();
@@ -156,7 +156,7 @@ fn filter_bank(path: &Path) -> Result<FilterBank> {
     FilterBank::from_toml(&text).with_context(|| format!("{name} cannot be used"))
 }
 
-/// The rate asked for.
+/// Returns the rate asked for.
 pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     let RateArgs { bpp, bytes_per_frame, quality, step, lossless, qmin } = args.rate;
     if qmin.is_some() {
@@ -229,7 +229,7 @@ pub(crate) fn bits_per_pixel(bpp: f64) -> Result<f64> {
     Ok(bpp)
 }
 
-/// The back end asked for.
+/// Returns the back end asked for.
 pub(crate) fn backend(name: BackendName) -> BackendChoice {
     match name {
         BackendName::Auto => BackendChoice::Auto,

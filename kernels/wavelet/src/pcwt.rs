@@ -14,7 +14,7 @@ use crate::io::{Kind, Output, PictureInfo, Reader, Writer};
 use crate::options::{self, Rate};
 use crate::picture;
 
-/// The stream of pictures of `info`.
+/// Returns the stream of pictures of `info`.
 pub(crate) fn stream_params(info: &PictureInfo, transform: &TransformArgs) -> Result<StreamParams> {
     let lossless = options::codec_params(transform, Rate::Lossless, None)?;
     let codec = CodecParams { profile: Profile::Pcwt, ..lossless };

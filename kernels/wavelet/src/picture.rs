@@ -5,7 +5,7 @@ use common::params::{CodecParams, StreamParams};
 
 use crate::io::PictureInfo;
 
-/// The sampling that keeps all of a file's chroma.
+/// Returns the sampling that keeps all of a file's chroma.
 pub(crate) fn own_chroma(format: PixelFormat) -> Chroma {
     match format {
         PixelFormat::Grey8 => Chroma::Grey,
@@ -14,12 +14,12 @@ pub(crate) fn own_chroma(format: PixelFormat) -> Chroma {
     }
 }
 
-/// The sampling that keeps all of a file's samples.
+/// Returns the sampling that keeps all of a file's samples.
 pub(crate) fn exact_chroma(format: PixelFormat) -> Chroma {
     if format == PixelFormat::Rgb8 { Chroma::Rgb } else { own_chroma(format) }
 }
 
-/// The parameters of a stream of a file's pictures.
+/// Returns the parameters of a stream of a file's pictures.
 pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecParams) -> StreamParams {
     let codec = CodecParams { depth: info.depth, ..codec };
     StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }

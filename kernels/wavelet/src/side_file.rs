@@ -38,7 +38,7 @@ pub(crate) struct SideFile {
 }
 
 impl SideFile {
-    /// The file for coefficients that `params` make of pictures in `colour`.
+    /// Returns the file for coefficients that `params` make of pictures in `colour`.
     pub(crate) fn describe(params: &TransformParams, colour: ColourSpace) -> Self {
         let (wavelet, filter_bank) = match &params.filter {
             Filter::Wavelet(wavelet) => (Some(wavelet.to_string()), None),
@@ -62,7 +62,7 @@ impl SideFile {
         }
     }
 
-    /// The transform, in the back end's own scheme, and the meaning of the samples.
+    /// Returns the transform, in the back end's own scheme, and the meaning of the samples.
     fn params(self) -> Result<(TransformParams, ColourSpace)> {
         let colour = ColourSpace {
             matrix: named("matrix", &self.matrix, &[Matrix::Bt601, Matrix::Bt709])?,
@@ -118,12 +118,12 @@ fn path_beside(array: &Path) -> PathBuf {
     name.into()
 }
 
-/// A name as files and options spell it.
+/// Returns a name as files and options spell it.
 fn lower(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()
 }
 
-/// The value called `name` among `values`.
+/// Returns the value called `name` among `values`.
 fn named<T: std::fmt::Debug + Copy>(what: &str, name: &str, values: &[T]) -> Result<T> {
     let names = || values.iter().map(lower).collect::<Vec<_>>().join(", ");
     let found = values.iter().find(|value| lower(value) == name);

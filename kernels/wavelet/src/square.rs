@@ -63,7 +63,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     Ok(format!("{channels} x {size}, {}: {}\n", backend.kind, backend.device))
 }
 
-/// Samples that are centred on [`OFFSET`] again.
+/// Returns samples that are centred on [`OFFSET`] again.
 fn offset(mut planes: Values) -> Values {
     match &mut planes {
         Values::F32(planes) => planes.iter_mut().flatten().for_each(|sample| *sample += f32::from(OFFSET)),
@@ -75,7 +75,7 @@ fn offset(mut planes: Values) -> Values {
     planes
 }
 
-/// 8-bit samples of all channels.
+/// Returns 8-bit samples of all channels.
 fn bytes(planes: &Values) -> Vec<u8> {
     match planes {
         Values::F32(planes) => planes.iter().flatten().map(|sample| sample.to_byte()).collect(),

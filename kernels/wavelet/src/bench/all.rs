@@ -79,7 +79,7 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
     parts
 }
 
-/// The transform of each size of [`FEW_LEVELS`] to its depth.
+/// Measures the transform of each size of [`FEW_LEVELS`] to its depth.
 fn few_levels(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
     let tables = FEW_LEVELS.iter().map(|&(size, levels)| {
         let transform = TransformArgs { levels: Some(Levels::AtMost(levels)), ..transform.clone() };
@@ -88,7 +88,7 @@ fn few_levels(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs
     tables.reduce(|all, next| Ok(all?.followed_by(next?))).context("no size")?
 }
 
-/// The sizes asked for, or else these.
+/// Returns the sizes asked for, or else these.
 fn sized(args: &BenchArgs, sizes: &str) -> BenchArgs {
     let sizes = if args.sizes.is_empty() { vec![sizes.to_owned()] } else { args.sizes.clone() };
     BenchArgs { sizes, ..args.clone() }

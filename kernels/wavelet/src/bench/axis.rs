@@ -13,7 +13,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Logarithmic, from one power of two to another, for values above 0.
+    /// Creates a logarithmic axis, from one power of two to another, for values above 0.
     pub(crate) fn powers_of_two(values: &Range<f64>) -> Self {
         let (first, last) = (values.start.log2().floor() as i32, values.end.log2().ceil() as i32);
         let step = (last - first) / 12 + 1;
@@ -22,7 +22,7 @@ impl Axis {
         Self { range: f64::from(first).exp2() / margin..f64::from(last).exp2() * margin, ticks, logarithmic: true }
     }
 
-    /// Logarithmic, for values above 0; from one tick to another, which are at 1, 2 and 5 or at powers of ten.
+    /// Creates a logarithmic axis, for values above 0, between ticks at 1, 2 and 5 or at powers of ten.
     pub(crate) fn decades(values: &Range<f64>) -> Self {
         let (first, last) = (values.start.log10().floor() as i32, values.end.log10().floor() as i32 + 1);
         let digits: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -33,7 +33,7 @@ impl Axis {
         Self { range: all[below]..all[above], ticks: all[below..=above].to_vec(), logarithmic: true }
     }
 
-    /// Linear, from 0, for values above 0; four to eight ticks at round numbers.
+    /// Creates a linear axis, from 0, for values above 0; four to eight ticks at round numbers.
     pub(crate) fn from_zero(values: &Range<f64>) -> Self {
         let end = 1.05 * values.end;
         let magnitude = 10_f64.powf((end / 5.0).log10().floor());

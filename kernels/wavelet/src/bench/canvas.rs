@@ -15,12 +15,12 @@ pub(crate) const SMALL: u32 = 24 * OVERSAMPLING;
 /// Size of large text.
 pub(crate) const LARGE: u32 = 32 * OVERSAMPLING;
 
-/// A white picture to draw on, for a file of `width` x `height` pixels.
+/// Returns a white picture to draw on, for a file of `width` x `height` pixels.
 pub(crate) fn blank(width: u32, height: u32) -> RgbImage {
     RgbImage::from_pixel(width * OVERSAMPLING, height * OVERSAMPLING, Rgb([255; 3]))
 }
 
-/// The picture at the file's size.
+/// Returns the picture at the file's size.
 pub(crate) fn reduced(picture: &RgbImage) -> RgbImage {
     let (width, height) = (picture.width() / OVERSAMPLING, picture.height() / OVERSAMPLING);
     imageops::resize(picture, width, height, FilterType::Triangle)
@@ -41,12 +41,12 @@ impl Canvas<'_> {
     }
 }
 
-/// The font's own size for text of `size` pixels of the canvas.
+/// Returns the font's own size for text of `size` pixels of the canvas.
 fn raster(size: f64) -> RasterHeight {
     if size < f64::from(LARGE) { RasterHeight::Size24 } else { RasterHeight::Size32 }
 }
 
-/// Width and height of `text` in pixels of the font.
+/// Returns width and height of `text` in pixels of the font.
 fn extent(text: &str, size: f64) -> (usize, usize) {
     let raster = raster(size);
     (text.chars().count() * get_raster_width(FontWeight::Regular, raster), raster.val())

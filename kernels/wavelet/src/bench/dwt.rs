@@ -98,7 +98,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     Ok(table)
 }
 
-/// Bytes of a value.
+/// Returns the bytes of a value.
 pub(crate) fn element_bytes(element: Element) -> usize {
     match element {
         Element::F32 | Element::I32 => 4,
@@ -106,8 +106,8 @@ pub(crate) fn element_bytes(element: Element) -> usize {
     }
 }
 
-/// The least that a transform of one plane reads and writes: at each level all samples and all coefficients that can
-/// be non-zero.
+/// Returns the least that a transform of one plane reads and writes: at each level all samples and all coefficients
+/// that can be non-zero.
 pub(crate) fn values_moved(pyramid: &Pyramid) -> usize {
     let count = |level, orientation| {
         let band = pyramid.band(level, orientation);

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     Ok(table)
 }
 
-/// The ways of the back end in use to join the elements of a group; `None` where there is but one.
+/// Returns the ways of the back end in use to join the elements of a group; `None` where there is but one.
 fn joinings(params: &StreamParams, compute: &ComputeArgs) -> Result<Vec<Option<Joining>>> {
     let encoder = open_pcwt_encoder(params, options::backend(compute.backend), compute.device.as_deref())?;
     let on_device = encoder.backend().is_device();

@@ -83,7 +83,7 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
     }
 }
 
-/// The transform asked for, of a picture of this size and these planes.
+/// Returns the transform asked for, of a picture of this size and these planes.
 fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Result<TransformParams> {
     Ok(options::transform(args)?.params(size, chroma))
 }

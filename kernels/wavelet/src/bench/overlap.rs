@@ -83,7 +83,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     Ok(table)
 }
 
-/// All rows of a size.
+/// Returns all rows of a size.
 fn cases(size: FrameSize) -> Result<Vec<Case>> {
     let info = scene::info(size)?;
     let stream: StreamParams = picture::stream_params(&info, Chroma::C444, CodecParams::default());
@@ -137,7 +137,7 @@ fn open(case: &Case, data: &[u8], timed: bool, compute: &ComputeArgs) -> Result<
     case.pipelines.iter().map(open).collect()
 }
 
-/// Busy times of a frame's uploads, kernels and downloads, of all pipelines of the case together.
+/// Returns the busy times of a frame's uploads, kernels and downloads, of all pipelines of the case together.
 fn stages(case: &Case, size: FrameSize, args: &BenchArgs, compute: &ComputeArgs) -> Result<[Duration; 3]> {
     let data = scene::rgb(size);
     let mut pipelines = open(case, &data, true, compute)?;
@@ -157,7 +157,7 @@ fn stages(case: &Case, size: FrameSize, args: &BenchArgs, compute: &ComputeArgs)
     })
 }
 
-/// The device, and a frame's time from the call to its results.
+/// Returns the device, and a frame's time from the call to its results.
 fn wall(case: &Case, size: FrameSize, args: &BenchArgs, compute: &ComputeArgs) -> Result<(String, Duration)> {
     let data = scene::rgb(size);
     let mut pipelines = open(case, &data, false, compute)?;

@@ -130,7 +130,7 @@ impl Figure {
         Ok(())
     }
 
-    /// The smallest and the largest of something; 1 if there is no point.
+    /// Returns the smallest and the largest of something; 1 if there is no point.
     fn values(&self, of: impl Fn((f64, f64)) -> f64) -> Range<f64> {
         let all = || self.series.iter().flat_map(|series| &series.points).map(|&point| of(point));
         let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
@@ -171,7 +171,7 @@ fn text(size: u32) -> TextStyle<'static> {
     ("monospace", size).into_font().into()
 }
 
-/// A number of pixels in binary units.
+/// Returns a number of pixels in binary units.
 fn pixels(count: f64) -> String {
     const KIBI: f64 = 1024.0;
     match count {
@@ -181,7 +181,7 @@ fn pixels(count: f64) -> String {
     }
 }
 
-/// At most three digits behind the point, no zeros at the end.
+/// Returns a number with at most three digits behind the point, no zeros at the end.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -202,7 +202,7 @@ mod tests {
         Figure { title: "A plot".to_owned(), quantity: "throughput, GB/s", logarithmic: false, series }
     }
 
-    /// Pixels of exactly this colour within some columns.
+    /// Returns the pixels of exactly this colour within some columns.
     fn count(picture: &RgbImage, colour: RGBColor, columns: Range<u32>) -> usize {
         let is = |(x, _, pixel): &(u32, u32, &image::Rgb<u8>)| {
             columns.contains(x) && pixel.0 == [colour.0, colour.1, colour.2]

@@ -30,7 +30,7 @@ pub(crate) fn rounds(measure: &mut dyn Measure, limit: Limit, element: Element) 
     })
 }
 
-/// Largest rounding error of a transform of 8-bit samples and its inverse.
+/// Returns the largest rounding error of a transform of 8-bit samples and its inverse.
 fn tolerance(element: Element) -> f64 {
     match element {
         Element::F32 => 0.05,
@@ -39,7 +39,7 @@ fn tolerance(element: Element) -> f64 {
     }
 }
 
-/// Bytes a second that a copy reads and writes.
+/// Returns the bytes a second that a copy reads and writes.
 pub(crate) fn copy_rate(measure: &mut dyn Measure) -> Result<f64> {
     let (bytes, mut times) = measure.copies(COPIES)?;
     times.sort_unstable();

@@ -14,17 +14,17 @@ const WARM_UP_RUNS: u32 = 3;
 pub(crate) struct Samples(Vec<Duration>);
 
 impl Samples {
-    /// The middle one; the upper of two.
+    /// Returns the median; the upper one of two.
     pub(crate) fn median(&self) -> Duration {
         self.quantile(0.5)
     }
 
-    /// The one that 95 of 100 do not exceed.
+    /// Returns the 95th percentile.
     pub(crate) fn p95(&self) -> Duration {
         self.quantile(0.95)
     }
 
-    /// Their sum over their number.
+    /// Returns the mean.
     pub(crate) fn mean(&self) -> Duration {
         self.0.iter().sum::<Duration>() / self.runs().max(1)
     }
@@ -58,7 +58,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// The one asked for.
+    /// Returns the limit asked for.
     pub(crate) fn of(args: &BenchArgs) -> Self {
         Self { runs: args.runs, time: Duration::from_secs_f64(args.seconds) }
     }
@@ -81,7 +81,7 @@ pub(crate) fn repeat<T>(limit: Limit, mut run: impl FnMut() -> Result<T>) -> Res
     Ok(results)
 }
 
-/// The median of each of the durations that `run` returns.
+/// Returns the median of each of the durations that `run` returns.
 pub(crate) fn medians<const N: usize>(
     limit: Limit,
     run: impl FnMut() -> Result<[Duration; N]>,

@@ -18,7 +18,7 @@ pub(crate) fn info(size: FrameSize) -> Result<PictureInfo> {
     })
 }
 
-/// A 4:2:0 picture: gradients, a zone plate, a disc and noise like a camera's.
+/// Returns a 4:2:0 picture: gradients, a zone plate, a disc and noise like a camera's.
 pub(crate) fn i420(size: FrameSize) -> Vec<u8> {
     let mut data = Vec::with_capacity(PixelFormat::I420.bytes(size));
     let (width, height) = (size.width(), size.height());
@@ -48,8 +48,8 @@ pub(crate) fn i420(size: FrameSize) -> Vec<u8> {
     data
 }
 
-/// The sample of a channel at a column and row, a whole number of -128 to 127: edges and gradients of many sizes, and
-/// noise.
+/// Returns the sample of a channel at a column and row, a whole number of -128 to 127: edges and gradients of many
+/// sizes, and noise.
 pub(crate) fn sample(channel: usize, x: usize, y: usize) -> f32 {
     // The finaliser of MurmurHash3 (Appleby, 2011).
     let mut noise = (x as u32) ^ (y as u32).rotate_left(16) ^ (channel as u32).rotate_left(8);
@@ -61,7 +61,7 @@ pub(crate) fn sample(channel: usize, x: usize, y: usize) -> f32 {
     (gradient + tiles + grain as usize) as f32 - 128.0
 }
 
-/// The planes of [`i420`] as red, green and blue, the last two at twice their size.
+/// Returns the planes of [`i420`] as red, green and blue, the last two at twice their size.
 #[cfg(any(test, feature = "opencl"))]
 pub(crate) fn rgb(size: FrameSize) -> Vec<u8> {
     let planes = i420(size);

@@ -8,7 +8,7 @@ const HD: [(u32, u32); 6] = [(852, 480), (1280, 720), (1920, 1080), (3840, 2160)
 /// Their square sizes.
 const SQUARE: [(u32, u32); 6] = [(256, 256), (512, 512), (1024, 1024), (2048, 2048), (4096, 4096), (8192, 8192)];
 
-/// The sizes named by `hd`, `square` and `WxH`; those of `default` if there is no name.
+/// Returns the sizes named by `hd`, `square` and `WxH`; those of `default` if there is no name.
 pub(crate) fn sizes(names: &[String], default: &str) -> Result<Vec<FrameSize>> {
     let default = [default.to_owned()];
     let names = if names.is_empty() { &default } else { names };

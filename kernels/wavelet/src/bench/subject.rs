@@ -19,7 +19,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The pictures asked for, or a synthetic 4:2:0 one of each size.
+    /// Returns the pictures asked for, or a synthetic 4:2:0 one of each size.
     pub(crate) fn all(args: &BenchArgs) -> Result<Vec<Self>> {
         if !args.picture.is_empty() {
             ensure!(args.sizes.is_empty(), "--sizes and --picture cannot be used together");
@@ -40,12 +40,12 @@ impl Subject {
         Ok(Self { name: "synthetic".to_owned(), info: scene::info(size)?, data })
     }
 
-    /// The stream that the picture is coded as.
+    /// Returns the stream that the picture is coded as.
     pub(crate) fn params(&self) -> StreamParams {
         picture::stream_params(&self.info, picture::own_chroma(self.info.format), CodecParams::default())
     }
 
-    /// Peak signal-to-noise ratio of the luma of a decoded picture, dB; nothing for packed formats.
+    /// Returns the peak signal-to-noise ratio of the luma of a decoded picture, dB; nothing for packed formats.
     pub(crate) fn psnr_luma(&self, decoded: &[u8]) -> Option<f64> {
         use PixelFormat::{Grey8, I420, I444, Nv12};
         let planar = matches!(self.info.format, I420 | I444 | Grey8 | Nv12);
@@ -53,7 +53,7 @@ impl Subject {
     }
 }
 
-/// Peak signal-to-noise ratio of the first `count` samples, dB; infinite if equal.
+/// Returns the peak signal-to-noise ratio of the first `count` samples, dB; infinite if equal.
 fn psnr(a: &[u8], b: &[u8], count: usize) -> f64 {
     let squares: u64 = a.iter().zip(b).take(count).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
     10.0 * (255.0 * 255.0 * count as f64 / squares as f64).log10()

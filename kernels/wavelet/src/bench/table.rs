@@ -31,7 +31,7 @@ pub(crate) struct Axes {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(heads: &[&'static str]) -> Self {
         Self { notes: Vec::new(), heads: heads.to_vec(), rows: Vec::new(), axes: None }
     }
@@ -53,14 +53,14 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// This table with the rows of another that has the same heads.
+    /// Returns this table with the rows of another that has the same heads.
     pub(crate) fn followed_by(mut self, other: Self) -> Self {
         other.notes.into_iter().for_each(|note| self.note(note));
         self.rows.extend(other.rows);
         self
     }
 
-    /// Aligned columns; text to the left, numbers to the right.
+    /// Returns aligned columns; text to the left, numbers to the right.
     pub(crate) fn text(&self) -> String {
         let heads: Vec<_> = self.heads.iter().map(|head| (*head).to_owned()).collect();
         let lines: Vec<_> = std::iter::once(&heads).chain(&self.rows).collect();
@@ -80,7 +80,7 @@ impl Table {
         text
     }
 
-    /// Comma-separated, heads first; cells with a comma or quote are quoted.
+    /// Returns comma-separated values, heads first; cells with a comma or quote are quoted.
     pub(crate) fn csv(&self) -> String {
         let cell = |text: &str| match text.contains([',', '"', '\n']) {
             true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -102,7 +102,7 @@ impl Table {
         notes + &heads + &rule + &rows.collect::<String>()
     }
 
-    /// The plot; a row without a number in a column is no point of that line.
+    /// Returns the plot; a row without a number in a column is no point of that line.
     pub(crate) fn figure(&self) -> Result<Figure> {
         let axes = self.axes.as_ref().context("this measurement has no plot: leave --plot out")?;
         let column = |name| self.heads.iter().position(|head| *head == name).context("a plot of a missing column");
@@ -132,20 +132,20 @@ impl Table {
         Ok(Figure { title, quantity, logarithmic, series })
     }
 
-    /// For each column whether it holds numbers.
+    /// Returns true for each column that holds numbers.
     fn numeric(&self) -> impl Iterator<Item = bool> + '_ {
         let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit()) && !cell.contains('x');
         (0..self.heads.len()).map(move |column| self.rows.iter().any(|row| row.get(column).is_some_and(is_number)))
     }
 }
 
-/// Width times height of a size such as `1920x1080`.
+/// Returns the width times height of a size such as `1920x1080`.
 fn pixels(size: &str) -> Option<f64> {
     let (width, height) = size.split_once('x')?;
     Some(width.parse::<f64>().ok()? * height.parse::<f64>().ok()?)
 }
 
-/// A column's name without its unit.
+/// Returns a column's name without its unit.
 fn quantity(head: &str) -> &str {
     ["_ms", "_us", "_gb_s"].iter().find_map(|unit| head.strip_suffix(unit)).unwrap_or(head)
 }

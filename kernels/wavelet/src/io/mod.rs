@@ -27,7 +27,7 @@ pub(crate) struct PictureInfo {
 }
 
 impl PictureInfo {
-    /// A picture of the file.
+    /// Returns a picture of the file.
     pub(crate) fn picture<'a>(&self, data: &'a [u8]) -> Result<PictureRef<'a>, PictureError> {
         PictureRef::with_depth(self.format, self.depth, self.size, data)
     }
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of the file at `path`, which must be one of `allowed`.
+    /// Returns the kind of the file at `path`, which must be one of `allowed`.
     pub(crate) fn of(path: &Path, allowed: &[Self]) -> Result<Self> {
         let ending = path.extension().and_then(OsStr::to_str).unwrap_or("").to_ascii_lowercase();
         match allowed.iter().find(|kind| kind.ending() == ending) {
@@ -100,7 +100,7 @@ impl Reader {
         matches!(self, Self::Still(..))
     }
 
-    /// An error if the file, which lies at `path`, has finer samples than its pictures here.
+    /// Returns an error if the file, which lies at `path`, has finer samples than its pictures here.
     pub(crate) fn check_exact(&self, path: &Path) -> Result<()> {
         if matches!(self, Self::Still(still) if still.is_rounded) {
             let name = path.display();
@@ -111,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The next picture's bytes; `None` after the last.
+    /// Returns the next picture's bytes; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         match self {
             Self::Still(still) => Ok(still.data.take()),
@@ -119,7 +119,7 @@ impl Reader {
         }
     }
 
-    /// The first picture's bytes.
+    /// Returns the first picture's bytes.
     pub(crate) fn first(&mut self, path: &Path) -> Result<Vec<u8>> {
         self.next()?.with_context(|| format!("{}: there is no picture in it", path.display()))
     }

@@ -27,7 +27,7 @@ trait Stored: Copy {
     /// Appends the value to `bytes`.
     fn put(self, bytes: &mut Vec<u8>);
 
-    /// The value of [`Self::BYTES`] bytes.
+    /// Returns the value of [`Self::BYTES`] bytes.
     fn get(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -51,7 +51,7 @@ stored!(f32);
 stored!(f64);
 stored!(i32);
 
-/// NumPy's name of an element, and one for people.
+/// Returns NumPy's name of an element, and one for people.
 fn names(element: Element) -> (&'static str, &'static str) {
     match element {
         Element::F32 => ("<f4", "float32"),
@@ -174,7 +174,7 @@ fn read_header(file: &mut impl Read) -> Result<String> {
     Ok(String::from_utf8(header)?)
 }
 
-/// The three fields of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 64, 64), }`.
+/// Returns the three fields of a header such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 64, 64), }`.
 fn fields(header: &str) -> Option<Fields> {
     let text: String = header.chars().filter(|c| !c.is_whitespace()).map(|c| if c == '"' { '\'' } else { c }).collect();
     let after = |key: &str| text.split_once(&format!("'{key}':")).map(|(_, rest)| rest);

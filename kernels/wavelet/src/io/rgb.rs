@@ -4,7 +4,7 @@ use common::frame::{ColourSpace, Matrix, PixelFormat, Range};
 
 use super::PictureInfo;
 
-/// RGB, 3 bytes a pixel, of a planar or grey picture. A chroma sample of 4:2:0 covers its 2x2 pixels.
+/// Returns RGB, 3 bytes a pixel, of a planar or grey picture. A chroma sample of 4:2:0 covers its 2x2 pixels.
 pub(crate) fn from_planar(info: &PictureInfo, data: &[u8]) -> Vec<u8> {
     let (width, height) = (info.size.width(), info.size.height());
     if info.format == PixelFormat::Grey8 {
@@ -27,7 +27,7 @@ pub(crate) fn from_planar(info: &PictureInfo, data: &[u8]) -> Vec<u8> {
     rgb
 }
 
-/// The inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
+/// Returns the inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
 fn converter(colour: ColourSpace) -> impl Fn([u8; 3]) -> [u8; 3] {
     let (kr, kb) = match colour.matrix {
         Matrix::Bt601 => (0.299, 0.114),

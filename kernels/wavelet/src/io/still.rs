@@ -60,7 +60,7 @@ fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Result<Picture
     Ok(PictureInfo { size, format, depth, colour: ColourSpace::BT709_LIMITED, frame_rate })
 }
 
-/// The PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
+/// Reads the PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
 fn read_deep(path: &Path) -> Result<Option<Still>> {
     let name = path.display();
     let cannot = || format!("{name} cannot be read as a picture");
@@ -136,7 +136,7 @@ pub(crate) fn write(path: &Path, kind: Kind, info: &PictureInfo, data: &[u8]) ->
     result.with_context(|| format!("{name} cannot be written"))
 }
 
-/// Without its subtype the encoder writes PAM, whatever the file's name says.
+/// Creates the encoder with its subtype, without which it writes PAM, whatever the file's name says.
 fn pnm(file: BufWriter<File>, subtype: PnmSubtype) -> PnmEncoder<BufWriter<File>> {
     PnmEncoder::new(file).with_subtype(subtype)
 }

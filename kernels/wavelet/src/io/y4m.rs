@@ -41,7 +41,7 @@ impl Reader {
         self.info
     }
 
-    /// The next frame's planes; `None` after the last.
+    /// Returns the next frame's planes; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         let mut data = Vec::new();
         let is_there = self.reader.read(&mut data).with_context(|| self.path.display().to_string())?;

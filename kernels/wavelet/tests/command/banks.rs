@@ -5,7 +5,7 @@ use std::fs;
 use crate::errors::fail;
 use crate::support::{BACKENDS, Folder, golden, read_npy, samples, succeed};
 
-/// A bank that comes with the crate.
+/// Returns a bank that comes with the crate.
 fn bank(name: &str) -> String {
     format!("{}/../banks/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }

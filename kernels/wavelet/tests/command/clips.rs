@@ -202,7 +202,7 @@ fn the_profile_pcwt_keeps_every_sample_or_leaves_bits_out() {
     }
 }
 
-/// A Y4M of two frames whose samples of 10 bits take all values.
+/// Returns a Y4M of two frames whose samples of 10 bits take all values.
 fn deep_y4m(width: usize, height: usize, sampling: &str, samples: usize) -> Vec<u8> {
     let mut bytes = format!("YUV4MPEG2 W{width} H{height} F25:1 Ip A1:1 C{sampling} XYSCSS=X\n").into_bytes();
     for frame in 0..2 {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
 
-/// The command must fail with `code` and one line that has all of `words`.
+/// Checks that the command fails with `code` and one line that has all of `words`.
 #[track_caller]
 pub(crate) fn fail(arguments: &[&str], code: i32, words: &[&str]) {
     let output = wavelet(arguments);
@@ -17,7 +17,7 @@ pub(crate) fn fail(arguments: &[&str], code: i32, words: &[&str]) {
     }
 }
 
-/// `encode` of a file of these bytes must fail and leave no output.
+/// Checks that `encode` of a file of these bytes fails and leaves no output.
 #[track_caller]
 fn encode_fails(folder: &Folder, name: &str, bytes: &[u8], words: &[&str]) {
     let (input, output) = (folder.file(name, bytes), folder.path("out.duet"));

@@ -20,7 +20,7 @@ impl Extended<'_> {
         }
     }
 
-    /// High coefficient n by `predicted` from position 2n + 1, beyond the ends too; zero there with that boundary.
+    /// Returns high coefficient n by `predicted` from position 2n + 1, beyond the ends too, where it may be zero.
     fn high(&self, n: isize, predicted: impl Fn(isize) -> f64) -> f64 {
         let inside = (0..self.row.len() as isize / 2).contains(&n);
         if inside || self.boundary != "zero" { predicted(2 * n + 1) } else { 0.0 }
@@ -30,21 +30,21 @@ impl Extended<'_> {
 /// A way to split a row of at least two samples into low and high coefficients.
 type Split = fn(&Extended<'_>) -> (Vec<f64>, Vec<f64>);
 
-/// Low and high coefficients from functions of their index.
+/// Returns low and high coefficients from functions of their index.
 fn halves(row: &[f64], low: impl Fn(isize) -> f64, high: impl Fn(isize) -> f64) -> (Vec<f64>, Vec<f64>) {
     let count = row.len() as isize;
     ((0..(count + 1) / 2).map(low).collect(), (0..count / 2).map(high).collect())
 }
 
-/// Le Gall 5/3 with rounding: ISO/IEC 15444-1, equations F-9 and F-10.
+/// Splits by Le Gall 5/3 with rounding: ISO/IEC 15444-1, equations F-9 and F-10.
 fn reversible_53(x: &Extended<'_>) -> (Vec<f64>, Vec<f64>) {
     let predicted = |p: isize| x.at(p) - ((x.at(p - 1) + x.at(p + 1)) / 2.0).floor();
     let high = |n| x.high(n, predicted);
     halves(x.row, |n| x.at(2 * n) + ((high(n - 1) + high(n) + 2.0) / 4.0).floor(), high)
 }
 
-/// The 13-tap and 7-tap filters that follow from the interpolating filter (-1, 9, 9, -1) / 16 of Deslauriers and
-/// Dubuc: ISO/IEC 15444-2 has them with a DC gain of 1, here it is sqrt(2).
+/// Splits by the 13-tap and 7-tap filters that follow from the interpolating filter (-1, 9, 9, -1) / 16 of Deslauriers
+/// and Dubuc: ISO/IEC 15444-2 has them with a DC gain of 1, here it is sqrt(2).
 fn filters_137(x: &Extended<'_>) -> (Vec<f64>, Vec<f64>) {
     const LOW: [f64; 13] = [-1., 0., 18., -16., -63., 144., 348., 144., -63., -16., 18., 0., -1.];
     const HIGH: [f64; 7] = [1., 0., -9., 16., -9., 0., 1.];
@@ -55,7 +55,7 @@ fn filters_137(x: &Extended<'_>) -> (Vec<f64>, Vec<f64>) {
     halves(x.row, |n| filtered(&LOW, 2 * n - 6) / 512.0 * root, |n| filtered(&HIGH, 2 * n - 2) / 16.0 / root)
 }
 
-/// The same in two steps, each of which takes zero for what is beyond the ends.
+/// Splits likewise in two steps, each of which takes zero for what is beyond the ends.
 fn steps_137(x: &Extended<'_>) -> (Vec<f64>, Vec<f64>) {
     let predicted = |p: isize| x.at(p) - (9.0 * (x.at(p - 1) + x.at(p + 1)) - x.at(p - 3) - x.at(p + 3)) / 16.0;
     let high = |n| x.high(n, predicted);
@@ -64,7 +64,7 @@ fn steps_137(x: &Extended<'_>) -> (Vec<f64>, Vec<f64>) {
     halves(x.row, |n| low(n) * root, |n| high(n) / root)
 }
 
-/// The decomposition of a plane in Mallat layout: rows, then columns.
+/// Decomposes a plane in Mallat layout: rows, then columns.
 fn decompose(plane: &[f64], (width, height): (usize, usize), levels: usize, boundary: &str, split: Split) -> Vec<f64> {
     let side = width.max(height).next_power_of_two();
     let mut square = vec![0.0; side * side];
@@ -91,7 +91,7 @@ fn decompose(plane: &[f64], (width, height): (usize, usize), levels: usize, boun
     square
 }
 
-/// Largest difference between what `wavelet forward` makes of a grey picture and `split` does, and the largest value.
+/// Returns the largest difference of `wavelet forward` and `split` on a grey picture, and the largest value.
 fn difference(
     folder: &Folder,
     case: &Case,

@@ -6,7 +6,7 @@ use crate::support::{
     BACKENDS, BOUNDARIES, Folder, golden, pgm, ppm, psnr, read_npy, read_npy_of, samples, succeed, y4m,
 };
 
-/// Largest difference of coefficients after division by the gain 2^level of their band.
+/// Returns the largest difference of coefficients after division by the gain 2^level of their band.
 fn difference_at_8_bit(a: &[f32], b: &[f64], side: usize) -> f64 {
     assert_eq!((a.len(), b.len()), (side * side, side * side));
     let gain = |row: usize, column: usize| {
@@ -126,7 +126,7 @@ const TRANSFORMS: [(&[&str], &str, f64); 6] = [
     (&["--filter-bank", concat!(env!("CARGO_MANIFEST_DIR"), "/../banks/haar.toml")], "<f4", 1e-3),
 ];
 
-/// Forward and inverse of a small picture with each transform, into an array and into a picture.
+/// Checks forward and inverse of a small picture with each transform, into an array and into a picture.
 fn all_come_back((width, height): (usize, usize), boundary: &str, padding: &str, backend: &str) {
     let folder = Folder::new(&format!("back-{backend}"));
     let (coefficients, back, file) = (folder.path("a.npy"), folder.path("b.npy"), folder.path("b.pgm"));

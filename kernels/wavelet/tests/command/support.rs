@@ -24,7 +24,7 @@ impl Folder {
         Self(path)
     }
 
-    /// The path of the file `name` in it.
+    /// Returns the path of the file `name` in it.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
@@ -58,18 +58,18 @@ pub(crate) fn succeed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The path of a file in `golden/`.
+/// Returns the path of a file in `golden/`.
 pub(crate) fn golden(name: &str) -> String {
     format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Shape, as NumPy writes it, and values of a float32 array.
+/// Returns shape, as NumPy writes it, and values of a float32 array.
 pub(crate) fn read_npy(path: &str) -> (String, Vec<f32>) {
     let (shape, values) = read_npy_of("<f4", path);
     (shape, values.into_iter().map(|value| value as f32).collect())
 }
 
-/// Shape, as NumPy writes it, and values of an array whose element NumPy calls `<f4`, `<f8` or `<i4`.
+/// Returns shape, as NumPy writes it, and values of an array whose element NumPy calls `<f4`, `<f8` or `<i4`.
 pub(crate) fn read_npy_of(element: &str, path: &str) -> (String, Vec<f64>) {
     let bytes = fs::read(path).unwrap();
     let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
@@ -85,14 +85,14 @@ pub(crate) fn read_npy_of(element: &str, path: &str) -> (String, Vec<f64>) {
     (shape, values)
 }
 
-/// A binary PGM with texture.
+/// Returns a binary PGM with texture.
 pub(crate) fn pgm(width: usize, height: usize) -> Vec<u8> {
     let mut bytes = format!("P5\n{width} {height}\n255\n").into_bytes();
     bytes.extend((0..width * height).map(|at| (at * at * 37 + at * 11 + at / width * 5) as u8));
     bytes
 }
 
-/// A binary PPM of a smooth coloured picture with some texture.
+/// Returns a binary PPM of a smooth coloured picture with some texture.
 pub(crate) fn ppm(width: usize, height: usize) -> Vec<u8> {
     let mut bytes = format!("P6\n{width} {height}\n255\n").into_bytes();
     for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
@@ -102,7 +102,7 @@ pub(crate) fn ppm(width: usize, height: usize) -> Vec<u8> {
     bytes
 }
 
-/// A Y4M of `frames` frames, each a shifted gradient with texture; `chroma` such as `420jpeg`, `444` or `mono`.
+/// Returns a Y4M of `frames` frames, each a shifted gradient with texture; `chroma` such as `420jpeg`, `444` or `mono`.
 pub(crate) fn y4m(width: usize, height: usize, chroma: &str, frames: usize) -> Vec<u8> {
     let mut bytes = format!("YUV4MPEG2 W{width} H{height} F30000:1001 Ip A1:1 C{chroma}\n").into_bytes();
     let planes = match chroma {
@@ -122,7 +122,7 @@ pub(crate) fn y4m(width: usize, height: usize, chroma: &str, frames: usize) -> V
     bytes
 }
 
-/// The samples of all frames of a Y4M with frames of `frame_bytes`, and its header line.
+/// Returns the samples of all frames of a Y4M with frames of `frame_bytes`, and its header line.
 pub(crate) fn y4m_samples(bytes: &[u8], frame_bytes: usize) -> (String, Vec<u8>) {
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap();
     let header = String::from_utf8(bytes[..end].to_vec()).unwrap();
@@ -131,7 +131,7 @@ pub(crate) fn y4m_samples(bytes: &[u8], frame_bytes: usize) -> (String, Vec<u8>)
     (header, frames.flat_map(|frame| frame.strip_prefix(b"FRAME\n").unwrap()).copied().collect())
 }
 
-/// The `count` samples at the end of a binary PPM or PGM.
+/// Returns the `count` samples at the end of a binary PPM or PGM.
 pub(crate) fn samples(path: &str, count: usize) -> Vec<u8> {
     let bytes = fs::read(path).unwrap();
     let magic: &[u8] = if path.ends_with(".pgm") { b"P5" } else { b"P6" };
@@ -139,7 +139,7 @@ pub(crate) fn samples(path: &str, count: usize) -> Vec<u8> {
     bytes[bytes.len() - count..].to_vec()
 }
 
-/// Peak signal-to-noise ratio, dB.
+/// Returns the peak signal-to-noise ratio, dB.
 pub(crate) fn psnr(a: &[u8], b: &[u8]) -> f64 {
     assert_eq!(a.len(), b.len());
     let squares: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
