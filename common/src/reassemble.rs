@@ -26,8 +26,8 @@ const SPEED_MAX: i128 = 4;
 /// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than
 /// `AHEAD_FRAMES_MIN`.
 pub const DEAD_LINE: Duration = Duration::from_secs(8);
-/// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more.
-/// Nothing is gained by coding a picture in more bytes than it has.
+/// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more. A
+/// larger frame would take more bytes than the picture itself.
 const HELD_BYTES_MIN: usize = 8 << 20;
 /// Complete frames that are remembered to tell duplicates from late datagrams.
 const REMEMBERED: usize = 8;

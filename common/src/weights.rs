@@ -1,4 +1,4 @@
-//! Which subbands are quantised more coarsely than others.
+//! Steps of the subbands: some are quantised more coarsely than others.
 
 use crate::pyramid::Orientation;
 

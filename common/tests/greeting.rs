@@ -1,4 +1,4 @@
-//! Who may say what when: Hello, Welcome, Ready, the source's state, Bye, and who is sent away.
+//! Order of the messages: Hello, Welcome, Ready, the source's state, Bye; and peers that are refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use common::frame::{Chroma, ColourSpace, FrameSize};

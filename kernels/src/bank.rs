@@ -69,7 +69,7 @@ pub enum BankError {
     /// No tap, or too many.
     #[error("the {filter} filter has {count} taps: 1 to {MAX_TAPS} are possible")]
     TapCount {
-        /// Which filter.
+        /// Name of the filter.
         filter: &'static str,
         /// Taps it has.
         count: usize,
@@ -77,9 +77,9 @@ pub enum BankError {
     /// A tap that is no finite number, or a huge one.
     #[error("tap {index} of the {filter} filter is {value}: numbers up to {MAX_TAP} are possible")]
     Tap {
-        /// Which filter.
+        /// Name of the filter.
         filter: &'static str,
-        /// Which tap, from 0.
+        /// Number of the tap, from 0.
         index: usize,
         /// Its value.
         value: f64,
@@ -87,7 +87,7 @@ pub enum BankError {
     /// Taps far from position 0.
     #[error("the {filter} filter starts at {first}: its taps must lie between -{MAX_POSITION} and {MAX_POSITION}")]
     Position {
-        /// Which filter.
+        /// Name of the filter.
         filter: &'static str,
         /// Position of its first tap.
         first: i32,

@@ -10,7 +10,7 @@ pub use crate::reference::sample::Values;
 use crate::wavelet::{Element, Scheme, Wavelet};
 use crate::{Backend, BackendInfo, OpenError, PictureRef, TransformError};
 
-/// Which transform of which planes.
+/// Transform, and the planes to transform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformParams {
     /// Size of the picture.

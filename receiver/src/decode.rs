@@ -109,9 +109,9 @@ pub struct Passed {
 /// Blocks that a frame lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// All of them.
+    /// Number of all of them.
     pub blocks: usize,
-    /// Those without which the picture has no coarse content.
+    /// Number of those without which the picture has no coarse content.
     pub coarse: usize,
 }
 

@@ -90,7 +90,7 @@ impl Held {
         let line = longer(apart, passed.sent.since(before.sent)).saturating_sub(stalled);
         let here = longer(presented.since(passed.received), shown.since(before.received));
         let there = longer(passed.sent.since(passed.capture), before.sent.since(before.capture));
-        // Nobody stalls for longer than the pictures are apart.
+        // A stall is at most as long as the time between the two pictures.
         Self { line, computer: (stalled.min(apart) + here).max(there) }
     }
 
@@ -99,7 +99,7 @@ impl Held {
     }
 }
 
-/// Since the last line of the window.
+/// Figures since the last line of the window.
 #[derive(Debug, Default)]
 struct Recent {
     began: Timestamp,

@@ -1,7 +1,8 @@
 //! Work on a device, on a thread of its own that a driver may hold for ever.
 //!
-//! Nobody waits longer for that thread than a [`Patience`] allows. One that has not answered by then is left behind with all
-//! that it was given: what it holds is freed there if the driver ever lets go, and the end of the process does not wait for it.
+//! Nothing waits longer for that thread than a [`Patience`] allows. One that has not answered by then is left behind
+//! with all that it was given: what it holds is freed there if the driver ever lets go, and the end of the process does
+//! not wait for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};

@@ -45,7 +45,7 @@ pub enum Put<T> {
     Done,
     /// No room in time.
     Timeout(T),
-    /// Nothing goes in any more.
+    /// The slot takes no further items.
     Closed(T),
 }
 

@@ -94,7 +94,7 @@ pub struct SharedConfig {
     pub metrics: Option<SocketAddr>,
 }
 
-/// Which back end to use.
+/// Back end to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
     /// A GPU through OpenCL if there is one, else the processor.

@@ -43,13 +43,13 @@ pub struct Network {
     start: Timestamp,
     random: Random,
     in_burst: bool,
-    /// Since the start: when the bottleneck has sent all that it has accepted.
+    /// Time since the start at which the bottleneck has sent all that it has accepted.
     free_at: Duration,
-    /// By arrival, then in the order of entry.
-    /// Since the start: when a line of the policer's rate would have sent all that it has let through.
+    /// Time since the start at which a line of the policer's rate would have sent all that it has let through.
     policed_at: Duration,
     /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
     held: (Duration, usize),
+    /// By arrival, then in the order of entry.
     in_flight: BTreeMap<Place, Vec<u8>>,
     overtaken: Vec<Overtaken>,
     entered: u64,

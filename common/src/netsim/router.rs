@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::units::Timestamp;
 
-/// Which packets from outside a router lets in.
+/// Packets from outside that a router lets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
-    /// All that come to a mapping: a full cone.
+    /// Lets in all that come to a mapping: a full cone.
     Open,
-    /// Those from an address to which something went.
+    /// Lets in packets from an address to which something went.
     Address,
-    /// Those from an address and port to which something went.
+    /// Lets in packets from an address and port to which something went.
     AddressAndPort,
 }
 

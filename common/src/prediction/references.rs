@@ -48,7 +48,7 @@ pub trait Replay<F, S> {
 pub enum StatesOutcome {
     /// The fate of frames that was open.
     News,
-    /// Nothing that was not known, or that is still of use.
+    /// No news: it was known already, or is of no more use.
     Known,
     /// Another fate than an earlier report told of a frame; the first one holds.
     Contradiction,
@@ -61,7 +61,7 @@ pub enum StatesOutcome {
 pub struct PredictionCounters {
     /// Frames coded.
     pub frames: u64,
-    /// Those of them that have a reference.
+    /// Frames coded with a reference.
     pub predicted: u64,
     /// Frames decoded again because a report told of gaps.
     pub replays: u64,
@@ -110,7 +110,7 @@ enum State<S> {
     Known(S),
     /// To be decoded again.
     Stale,
-    /// Nothing that could be known.
+    /// The receiver's state cannot be known.
     Unknown,
 }
 

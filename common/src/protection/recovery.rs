@@ -26,7 +26,7 @@ struct Group {
     data: BTreeMap<usize, Vec<u8>>,
     /// By index, counted from the first parity shard.
     parity: BTreeMap<usize, Vec<u8>>,
-    /// Nothing of it is missing, or it contradicts itself.
+    /// True if nothing of it is missing, or if it contradicts itself.
     is_closed: bool,
 }
 

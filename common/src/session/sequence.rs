@@ -1,4 +1,4 @@
-//! Which datagrams came: by their sequence numbers, which begin at 0.
+//! Datagrams that came, by their sequence numbers, which begin at 0.
 
 use crate::units::SequenceNumber;
 

@@ -22,7 +22,7 @@ const PREFIX_BYTES: usize = 4;
 /// In the length: the speaker is a receiving end.
 const RECEIVER_BIT: u32 = 1 << 31;
 
-/// Which end of the video a peer is.
+/// End of the video that a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends video.
@@ -38,7 +38,7 @@ pub enum ControlMessage {
     Hello {
         /// [`super::PROTOCOL_VERSION`] of the speaker.
         version: u16,
-        /// Which end the speaker is.
+        /// End that the speaker is.
         role: Role,
     },
     /// Sender to receiver after both Hellos: a stream begins (again).

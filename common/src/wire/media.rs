@@ -70,7 +70,7 @@ pub struct MediaHeader {
     pub content: Content,
 }
 
-/// Which shard of which protection group of its frame a datagram is.
+/// Place of a datagram in a protection group of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardPlace {
     /// 1 to [`GROUPS_MAX`].

@@ -1,4 +1,4 @@
-//! Which instruction set the inner loops run with: the same Rust bodies, compiled several times.
+//! Instruction set of the inner loops: the same Rust bodies, compiled several times.
 
 use std::sync::OnceLock;
 

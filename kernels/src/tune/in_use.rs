@@ -1,4 +1,4 @@
-//! Which settings the devices of this process run with: the built-in ones, or those that were measured for them.
+//! Settings of this process's devices: the built-in ones, or those that were measured for them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

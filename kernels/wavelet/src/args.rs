@@ -96,7 +96,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Which transform.
+/// Choice of the transform.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct TransformArgs {
     /// Wavelet [default: cdf97]

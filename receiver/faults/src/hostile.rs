@@ -105,7 +105,7 @@ pub(crate) struct Line {
     pub(crate) send: quinn::SendStream,
     receive: quinn::RecvStream,
     reader: ControlReader,
-    /// Which end it speaks for.
+    /// End that it speaks for.
     own: Role,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Measured {
     pub(crate) spans: Vec<(f64, Fault)>,
     /// State of the daemons, each second.
     pub(crate) looks: Vec<Look>,
-    /// Which back end each daemon went on with whose device had failed, in words, and whether it is the right one.
+    /// Back end with which each daemon went on after its device had failed, in words; true if it is the right one.
     pub(crate) backends: Vec<(String, bool)>,
     /// Panics in the daemons' logs.
     pub(crate) panics: usize,

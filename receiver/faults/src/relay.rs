@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Room for what comes while the relay's threads wait for a processor.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// Which way a datagram goes.
+/// Direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// From who dials to who listens.

@@ -23,7 +23,7 @@ mod on {
     use crate::DeviceError;
     use crate::opencl::device::Result;
 
-    /// Which of this thread's calls fail.
+    /// Calls of this thread that fail.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Fault {
         /// None.

@@ -79,7 +79,7 @@ impl Timeline {
 /// Frames from one that is measured to the next, unless told otherwise: about a second of them.
 const MEASURED_EVERY: u64 = 64;
 
-/// Which frames are measured.
+/// Frames that are measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sampling {
     every: u64,

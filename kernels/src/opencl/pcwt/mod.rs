@@ -50,7 +50,7 @@ impl Channels {
         self.iter().map(|channel| &channel.plane).collect()
     }
 
-    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory any more.
+    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory.
     pub(crate) fn after<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
         if result.is_err() {
             self.settle();

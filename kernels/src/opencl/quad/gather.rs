@@ -14,7 +14,7 @@ use crate::opencl::device::timeline::{Recorder, Stage};
 #[derive(Clone, Copy)]
 pub(crate) struct SlotPlace {
     pub(crate) channel: usize,
-    /// Which of the channel's slots.
+    /// Number among the channel's slots.
     pub(crate) slot: usize,
 }
 

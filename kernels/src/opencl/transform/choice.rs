@@ -1,4 +1,4 @@
-//! Which scheme computes which level of a transform.
+//! Choice of the scheme for each level of a transform.
 
 use common::params::Boundary;
 use common::pyramid::Pyramid;

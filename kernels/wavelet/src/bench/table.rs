@@ -13,7 +13,7 @@ pub(crate) struct Table {
     axes: Option<Axes>,
 }
 
-/// Which columns a plot shows; the horizontal axis is the number of pixels of the column `size`.
+/// Columns that a plot shows; the horizontal axis is the number of pixels of the column `size`.
 #[derive(Clone, Debug)]
 pub(crate) struct Axes {
     /// One line above the plot.
