@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::units::Timestamp;
 
-/// So many at once, and one more each time that has passed since.
+/// Allows `at_once` acts together, and one more each time that `each` has passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     each: Duration,

@@ -44,7 +44,7 @@ pub struct Pyramid {
     side: usize,
     /// `extents[l]` is the width and height of the low band after `l` levels that can be non-zero; `[0]` is the plane.
     extents: Vec<(usize, usize)>,
-    /// Likewise of the high half of a row and of a column at level `l >= 1`.
+    /// Lengths of the high half of a row and of a column at level `l >= 1`.
     detail_extents: Vec<(usize, usize)>,
     padding: Padding,
 }
@@ -52,9 +52,9 @@ pub struct Pyramid {
 /// Number of samples left of sample 2n at which the analysis filters of low and high coefficient n begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// Of the low-pass filter.
+    /// Samples for the low-pass filter.
     pub low: usize,
-    /// Of the high-pass filter, whose middle is at 2n + 1.
+    /// Samples for the high-pass filter, whose middle is at 2n + 1.
     pub high: usize,
 }
 

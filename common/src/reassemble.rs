@@ -88,7 +88,7 @@ impl AssembledFrame {
 #[derive(Debug)]
 pub struct Reassembler {
     blocks: usize,
-    /// Of a frame with a reference.
+    /// Slices of a frame with a reference.
     slices: usize,
     reference_max: u8,
     interval: Duration,

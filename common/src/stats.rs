@@ -270,7 +270,7 @@ pub struct ReceiverReport {
     pub held_line_ms_max: f64,
     /// The same of the computer of either end.
     pub held_computer_ms_max: f64,
-    /// From capture to present.
+    /// Latency from capture to present.
     pub latency_us: Percentiles,
     /// Sender's clock minus ours; null before it is known.
     pub clock_offset_us: Option<i64>,

@@ -23,9 +23,9 @@ const COLOUR_FREQUENCY: f64 = 34.0 / 11.0;
 #[cfg(test)]
 const COARSEST: u8 = 32;
 
-/// Of HL and LH, and of HH, for each octave of luma below the picture's own resolution.
+/// Steps of HL and LH, and of HH, for each octave of luma below the picture's own resolution.
 const LUMA: [[u8; 2]; 2] = [[10, 21], [1, 4]];
-/// The same of colour differences.
+/// Steps likewise of colour differences.
 const COLOUR: [[u8; 2]; 4] = [[32, 32], [25, 32], [5, 13], [0, 1]];
 
 impl Weights {

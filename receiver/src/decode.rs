@@ -53,7 +53,7 @@ pub enum Job {
 /// The decoder of stream `serial` is there, or cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// From [`Job::Open`].
+    /// Serial number of the stream, from [`Job::Open`].
     pub serial: u64,
     /// Reason for which this machine cannot decode the stream, if it cannot.
     pub refused: Option<String>,
@@ -117,9 +117,9 @@ pub struct Missing {
 
 /// The slots and channels around the decode thread.
 pub struct DecodeStage<R> {
-    /// From the network thread.
+    /// Jobs from the network thread.
     pub jobs: Slot<Job>,
-    /// To the sinks.
+    /// Decoded pictures for the sinks.
     pub pictures: Slot<Decoded>,
     /// True if the sinks only record: then the decoder waits for them instead of replacing what they have not taken.
     pub records: bool,
@@ -246,7 +246,7 @@ enum Engine {
 struct Open {
     stream: Arc<Stream>,
     coarse_blocks: usize,
-    /// Of vectors, in a frame with a reference.
+    /// Slices of vectors, in a frame with a reference.
     slices: usize,
     engine: Engine,
     spare: Vec<Picture>,

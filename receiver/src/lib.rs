@@ -53,8 +53,8 @@ const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --
 
 /// Coded frames that wait for the decoder when nothing but files is written.
 const RECORDING_DEPTH: usize = 16;
-/// The same when someone watches: two come close together after a pause of the decoder's thread, or when the first had waited
-/// for what was lost of it.
+/// Frames that wait when someone watches: two come close together after a pause of the decoder's thread, or when the
+/// first had waited for what was lost of it.
 const LIVE_DEPTH: usize = 2;
 
 /// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are asked

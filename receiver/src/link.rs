@@ -24,11 +24,11 @@ use crate::present::{End, LinkView};
 pub enum Command {
     /// The decoder is there, or cannot be.
     Opened(Opened),
-    /// Of a stream with prediction: what became of the last frames at the decoder.
+    /// Report of a stream with prediction: the fates of the last frames at the decoder.
     States {
-        /// From [`Job::Open`].
+        /// Serial number of the stream, from [`Job::Open`].
         serial: u64,
-        /// For the sender.
+        /// Report for the sender.
         report: StatesReport,
     },
     /// End the connection and the thread.

@@ -41,7 +41,7 @@ pub enum End {
 
 /// The presenter and its connections.
 pub struct Presenter<'a, E> {
-    /// From the decode thread.
+    /// Pictures from the decode thread.
     pub pictures: &'a Slot<Decoded>,
     /// Back to the decode thread.
     pub shown: &'a Shown,

@@ -9,7 +9,7 @@ use common::units::Timestamp;
 
 use crate::decode::{Passed, Stream};
 
-/// Of what holds pictures up for less the window's line says nothing.
+/// Least delay of pictures that the window's line names.
 const HELD_MIN: Duration = Duration::from_millis(20);
 /// A line that damages more of a hundred pictures is poor.
 const DAMAGED_FAIR: f64 = 5.0;
@@ -113,7 +113,7 @@ struct Recent {
 #[derive(Clone, Copy, Debug, Default)]
 struct Way {
     pictures: u32,
-    /// From capture to the last datagram at the sender's socket, from there to here, and so on to the display.
+    /// Times from capture to the last datagram at the sender's socket, from there to here, and so on to the display.
     parts: [Duration; 5],
 }
 

@@ -23,10 +23,10 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// For a frame on a device that has worked so far.
+    /// Patience with a frame on a device that has worked so far.
     pub const WORK: Self = Self { slices: 5, slice: SLICE };
-    /// For a device that opens or has something new to do: some drivers compile their kernels then.
-    /// A compiler that hangs is told by who watches it ([`kernels::on_hang`]), which comes first.
+    /// Patience with a device that opens or has something new to do: some drivers compile their kernels then. A
+    /// compiler that hangs is told by who watches it ([`kernels::on_hang`]), which comes first.
     pub const OPEN: Self = Self { slices: 1200, slice: SLICE };
 
     /// Returns the longest wait, if the process is never held up.
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// Only a hang takes as long.
+    /// Longer than anything but a hang takes.
     const SOON: Patience = Patience { slices: 1, slice: Duration::from_secs(90) };
     /// Does not wait at all.
     const NONE: Patience = Patience { slices: 5, slice: Duration::ZERO };

@@ -14,7 +14,7 @@ const AT_ONCE: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_secs(60);
 /// The longest.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
-/// After so long without a message of the kind all begins anew.
+/// Time without a message of the kind after which counting begins anew.
 const QUIET: Duration = Duration::from_secs(600);
 
 /// Writes a log line of the level `info`, `warn` or `error`, unless this line of the program has been written too often

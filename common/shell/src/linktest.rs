@@ -28,7 +28,7 @@ const WINDOW_FRAME_BYTES: usize = 256 << 10;
 const IN_A_CALL: &str = "it is in a call, which a test would disturb; end the call first";
 const TESTING: &str = "another link test is under way";
 
-/// Only one test at a time is answered: two would measure each other.
+/// True during a test: only one at a time is answered, since two would measure each other.
 static ANSWERING: AtomicBool = AtomicBool::new(false);
 
 /// Answers a tester until it leaves, unless a call is on (`busy`) or begins.

@@ -188,7 +188,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    /// Only a hang takes as long.
+    /// Longer than anything but a hang takes.
     const SOON: Duration = Duration::from_secs(90);
 
     #[test]

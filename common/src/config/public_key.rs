@@ -9,7 +9,7 @@ use curve25519_dalek::edwards::CompressedEdwardsY;
 
 /// An Ed25519 public key; its text is the 44 base64 characters of its 32 bytes, as in WireGuard.
 ///
-/// Only points that a private key can have: verifiers accept signatures that anybody can make for points of small
+/// It is a point that a private key can have: verifiers accept signatures that anybody can make for points of small
 /// order, of which 32 zero bytes are one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey([u8; 32]);
@@ -32,7 +32,7 @@ impl PublicKey {
 /// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPublicKey {
-    /// Not the base64 of 32 bytes.
+    /// The text is not the base64 of 32 bytes.
     #[error(
         "`{0}` is not a public key: it takes the 44 characters that `sender identity` or `receiver identity` prints \
          on the other machine"

@@ -17,7 +17,7 @@ pub(super) struct Pings {
     number: u16,
     /// Sent without load.
     sent: u32,
-    /// Of those, answered in time.
+    /// Pings answered in time, of those.
     pub(super) answered: u32,
     pub(super) idle: TimeHistogram,
     pub(super) loaded: TimeHistogram,

@@ -32,11 +32,11 @@ const CODED_SHARE: f64 = 0.85;
 /// An estimate of the PSNR of the luma, dB; 60 stands for more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpectedPsnr {
-    /// Of hard pictures.
+    /// PSNR of hard pictures, dB.
     pub hard: f64,
-    /// Of common ones.
+    /// PSNR of common pictures, dB.
     pub middle: f64,
-    /// Of easy ones.
+    /// PSNR of easy pictures, dB.
     pub easy: f64,
 }
 
@@ -61,7 +61,7 @@ pub fn expected_psnr(bits_per_pixel: f64) -> ExpectedPsnr {
 /// A rate that could be set, and what it means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateChoice {
-    /// To be given as `--rate`.
+    /// Rate to give as `--rate`.
     pub rate: Bitrate,
     /// Coded bits per pixel.
     pub bits_per_pixel: f64,

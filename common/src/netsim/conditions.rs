@@ -19,7 +19,7 @@ pub struct NetConditions {
     pub duplicate: f64,
     /// Share of datagrams that are overtaken by those that follow.
     pub reorder: f64,
-    /// At most this many overtake such a datagram; 0: any number.
+    /// Most datagrams that overtake such a datagram; 0: any number.
     pub reorder_by: u32,
     /// Maximum delay of an overtaken datagram.
     pub reorder_delay: Duration,
@@ -102,10 +102,10 @@ impl NetConditions {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     seed: u64,
-    /// By time; the first begins at zero.
+    /// Conditions by time; the first begin at zero.
     steps: Vec<(Duration, NetConditions)>,
     period: Option<Duration>,
-    /// Before the bottleneck, and at the far end.
+    /// Pauses before the bottleneck, and at the far end.
     pauses: [Pauses; 2],
     held_max: usize,
 }

@@ -49,7 +49,7 @@ pub struct Network {
     policed_at: Duration,
     /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
     held: (Duration, usize),
-    /// By arrival, then in the order of entry.
+    /// Datagrams by arrival, then in the order of entry.
     in_flight: BTreeMap<Place, Vec<u8>>,
     overtaken: Vec<Overtaken>,
     entered: u64,

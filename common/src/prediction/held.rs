@@ -10,10 +10,11 @@ use crate::wire::states::{Fate, StatesReport};
 #[derive(Clone, Debug)]
 pub struct Held<S> {
     window: u8,
-    /// Of frames that were used, the newest one last. The first one may be older than the window: it is the state of those
-    /// behind it that were not used.
+    /// States of frames that were used, the newest one last. The first one may be older than the window: it is the
+    /// state of those behind it that were not used.
     states: VecDeque<(FrameId, S)>,
-    /// Of the last frames whose fate is decided, without those between them that were not used; the newest one last.
+    /// Fates of the last frames whose fate is decided, without those between them that were not used; the newest one
+    /// last.
     fates: VecDeque<(FrameId, Fate)>,
     hash: Option<(FrameId, u32)>,
 }

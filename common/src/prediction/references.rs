@@ -16,7 +16,7 @@ pub const REPLAYS_MAX: usize = 8;
 const REPORT_FIRST: Duration = Duration::from_millis(400);
 /// Frames of late whose fates are remembered.
 const FATES: u32 = 16;
-/// So many of them with something missing: what is assumed of frames is rarely true.
+/// Number of frames with gaps, of these, from which on assumptions are rarely true.
 const BROKEN_MAX: u32 = 12;
 
 /// A frame that can be decoded again.
@@ -82,7 +82,7 @@ pub struct PredictionCounters {
 pub struct References<F, S> {
     window: u8,
     interval: Duration,
-    /// Of consecutive numbers.
+    /// Entries of consecutive numbers.
     entries: VecDeque<Entry<F, S>>,
     last: Option<FrameId>,
     delay: Delay,

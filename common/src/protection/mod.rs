@@ -65,7 +65,7 @@ const SHARD_HEAD_BYTES: usize = 3;
 /// Protection of frames by parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protection {
-    /// By the loss seen, coarse datagrams always.
+    /// Protects by the loss seen, and coarse datagrams always.
     #[default]
     Auto,
     /// No parity at all.

@@ -7,14 +7,14 @@ use crate::pyramid::BlockLayout;
 use crate::session::LossEstimate;
 use crate::wire::media::{Content, GROUPS_MAX, PARITY_HEADER_BYTES, ShardPlace};
 
-/// As many datagrams of parity are worth one coarse datagram, whose loss shows a part of the frame before: several dB.
+/// Cost of losing a coarse datagram, in datagrams of parity. Its loss shows a part of the frame before: several dB.
 const COARSE_COST: f64 = 2_000.0;
 /// The same for each datagram of the frame, where that is less: the fewer a frame has, the more each is worth to the
 /// picture. At 5 % loss and 2 Mbit/s of 640x480 this is worth 0.6 dB.
 const COARSE_COST_EACH: f64 = 50.0;
-/// As many datagrams of parity are worth one of another group, whose loss is a speck of blur for one frame. Rate and
-/// distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a speck
-/// that comes and goes catches the eye.
+/// Cost of losing a datagram of another group, in datagrams of parity. Its loss is a speck of blur for one frame. Rate
+/// and distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a
+/// speck that comes and goes catches the eye.
 const MIDDLE_COST: f64 = 50.0;
 /// Parity of a coarse group beyond one copy is at most this many times its data.
 const COARSE_EXTRA_MAX: usize = 3;

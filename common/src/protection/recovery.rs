@@ -22,9 +22,9 @@ pub(crate) struct FrameShards {
 struct Group {
     /// Known from the first parity shard on.
     shape: Option<Shape>,
-    /// By index, not padded.
+    /// Data shards by index, not padded.
     data: BTreeMap<usize, Vec<u8>>,
-    /// By index, counted from the first parity shard.
+    /// Parity shards by index, counted from the first one.
     parity: BTreeMap<usize, Vec<u8>>,
     /// True if nothing of it is missing, or if it contradicts itself.
     is_closed: bool,

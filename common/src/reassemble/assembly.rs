@@ -80,7 +80,7 @@ pub(super) enum Brought {
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) frame: AssembledFrame,
-    /// By block index.
+    /// Partial blocks by block index.
     parts: BTreeMap<usize, PartialBlock>,
     bytes: usize,
     shards: FrameShards,

@@ -9,7 +9,7 @@ use crate::wire::feedback::{AGES_MAX, FeedbackHeader, REORDER_DATAGRAMS};
 
 /// Time between feedbacks while media comes.
 const INTERVAL: Duration = Duration::from_millis(10);
-/// The same once a queue grows, which the sender must know soon.
+/// Interval once a queue grows, which the sender must know soon.
 const INTERVAL_URGENT: Duration = Duration::from_millis(5);
 /// A datagram that took so much longer than another one of late has waited in a queue that grows, microseconds.
 const URGENT_WAIT_US: i64 = 4_000;

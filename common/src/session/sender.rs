@@ -34,7 +34,7 @@ fn pings_allowed(now: Timestamp) -> Allowance {
     Allowance::new(64, Duration::from_millis(50), now)
 }
 
-/// So many of a frame's datagrams are marked as its last, so that the receiver learns of its end though one is lost.
+/// Number of a frame's last datagrams that are marked as such: the receiver learns of its end though one is lost.
 const MARKED_LAST: usize = 2;
 
 /// Time for which a sender that is done waits for the receiver's confirmation.
@@ -69,7 +69,7 @@ enum Finishing {
 pub struct SenderSession {
     params: StreamParams,
     coarse_blocks: usize,
-    /// Of vectors, of a frame with a reference.
+    /// Slices of vectors, of a frame with a reference.
     slices: usize,
     protector: Protector,
     loss: LossEstimate,

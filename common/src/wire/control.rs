@@ -19,7 +19,7 @@ pub const MESSAGE_BYTES_MAX: usize = 4096;
 pub const REASON_BYTES_MAX: usize = 200;
 
 const PREFIX_BYTES: usize = 4;
-/// In the length: the speaker is a receiving end.
+/// Bit of the length: the speaker is a receiving end.
 const RECEIVER_BIT: u32 = 1 << 31;
 
 /// End of the video that a peer is.
@@ -59,9 +59,9 @@ pub enum ControlMessage {
     },
     /// Sender to receiver.
     Pong {
-        /// Of the ping.
+        /// Id of the ping.
         id: u32,
-        /// Of the ping, receiver's clock.
+        /// Time of sending the ping, receiver's clock.
         ping_sent: Timestamp,
         /// Time of the ping's arrival, sender's clock.
         received: Timestamp,

@@ -53,7 +53,7 @@ pub struct FeedbackHeader {
     pub base: SequenceNumber,
     /// Time of sending the feedback report, receiver's clock; 48 bits.
     pub time: Timestamp,
-    /// Before that, how long arrivals may have been noted late; 0.5 s at most.
+    /// Time before that in which arrivals may have been noted late; 0.5 s at most.
     pub unsure: Duration,
 }
 

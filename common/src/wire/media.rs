@@ -60,7 +60,7 @@ pub struct MediaHeader {
     pub reference: u8,
     /// Time of capture, sender's clock; 48 bits.
     pub capture: Timestamp,
-    /// From capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
+    /// Time from capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
     pub sent_offset_us: u32,
     /// True if it is among the last of its frame to leave, of which one may get lost.
     pub is_last: bool,

@@ -33,9 +33,9 @@ pub enum Probe {
     },
     /// Answerer: the answer.
     Pong {
-        /// From the ping.
+        /// Number of the ping.
         number: u16,
-        /// From the ping.
+        /// Time of sending the ping, tester's clock.
         sent: Timestamp,
         /// Time of the ping's arrival, answerer's clock.
         received: Timestamp,

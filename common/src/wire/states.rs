@@ -47,7 +47,7 @@ pub struct StatesReport {
     pub newest: FrameId,
     /// The hash of a state, so many frames before the newest one, at most 254.
     pub hash: Option<(u8, u32)>,
-    /// From the newest back, 1 to [`STATES_MAX`].
+    /// Fates from the newest frame back, 1 to [`STATES_MAX`].
     pub fates: Vec<Fate>,
 }
 

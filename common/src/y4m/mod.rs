@@ -22,7 +22,7 @@ pub const BT709_LINES_MIN: usize = 720;
 
 const MAGIC: &str = "YUV4MPEG2";
 const FRAME: &[u8] = b"FRAME";
-/// After the `X` of a comment.
+/// Key of the range, after the `X` of a comment.
 const RANGE_KEY: &str = "COLORRANGE=";
 const MATRIX_KEY: &str = "DUETMATRIX=";
 

@@ -56,7 +56,7 @@ pub struct SenderCounters {
     pub datagrams_lost: u64,
     /// Datagrams that receivers have reported received.
     pub datagrams_received: u64,
-    /// From `coded` of the last frame sent whole to its last datagram.
+    /// Time from `coded` of the last frame sent whole to its last datagram.
     pub last_pace: Duration,
     /// Feedbacks that were none, or that reported what was never sent.
     pub feedback_malformed: u64,

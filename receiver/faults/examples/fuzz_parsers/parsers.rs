@@ -378,5 +378,5 @@ fn http(input: &[u8]) {
     assert!(status.starts_with(['2', '4', '5']));
 }
 
-/// Returns the end that says the messages that a session of the other one hears.
+/// Speakers of the messages: a session hears those of the other end.
 pub(crate) const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];

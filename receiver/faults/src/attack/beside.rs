@@ -85,7 +85,7 @@ pub(crate) struct Ground {
     pub(crate) peer: PublicKey,
     /// The line between both daemons.
     pub(crate) tap: Tap,
-    /// End that the daemon that dials is.
+    /// Role of the daemon that dials.
     pub(crate) dials: Role,
     /// Keys of a peer that the daemon that listens allows besides the one that it is in a call with, and of nobody.
     pub(crate) second: Arc<CertifiedKey>,
