@@ -80,9 +80,9 @@ struct Line {
     losses: [f64; 3],
     /// Frames from one blackout to the next, if there are any, and of one.
     blackouts: Option<(u64, u64)>,
-    /// One way, in frames.
+    /// Delay of one way, frames.
     delay: u64,
-    /// More of it for some.
+    /// Further delay of some frames, frames.
     jitter: u64,
     /// The encoder finds that prediction costs more.
     alone: f64,

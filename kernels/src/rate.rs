@@ -261,7 +261,7 @@ const PART: u64 = 32_566;
 /// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
 const PARTS_IGNORED: u32 = 2;
 
-/// More bytes than any frame has; a budget may be anything.
+/// Limit of a budget, more bytes than any frame has.
 const BYTES_MAX: usize = 1 << 40;
 
 /// Returns how many times the larger of `total` and `budget` must be multiplied by `share` of 2^15 to be no larger than

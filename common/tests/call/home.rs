@@ -77,7 +77,7 @@ pub(crate) struct Outcome {
     pub(crate) during: f64,
     pub(crate) worst: f64,
     pub(crate) after: f64,
-    /// Until 90 % of the rate before is reached after the last stall, or after the line's return.
+    /// Time until 90 % of the rate before is reached after the last stall, or after the line's return.
     pub(crate) back: Duration,
     /// Wait beyond the path, in the stalls.
     pub(crate) wait_p95: Duration,

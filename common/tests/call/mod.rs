@@ -64,7 +64,7 @@ fn frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
 /// Figures at one time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// Since the stream began.
+    /// Time since the stream began.
     pub(crate) at: Duration,
     /// The sender's target.
     pub(crate) target: Bitrate,

@@ -23,7 +23,7 @@ use common::wire::run::coded_size;
 
 /// The sender's clock minus the receiver's.
 pub(crate) const SENDER_AHEAD_US: i64 = 5_000_000;
-/// From capture to the coded frame.
+/// Time from capture to the coded frame.
 pub(crate) const CODE_TIME: Duration = Duration::from_millis(4);
 /// Rate of the stream.
 pub(crate) const RATE: Bitrate = Bitrate::from_bps(4_000_000);

@@ -38,7 +38,7 @@ impl Level {
 /// Place of a level's detail in the coefficients.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DetailPlace {
-    /// From one row to the next.
+    /// Values from one row to the next.
     pub(super) pitch: usize,
     /// Column at which HL and HH start.
     pub(super) right: usize,
@@ -51,7 +51,7 @@ pub(super) struct DetailPlace {
 pub(super) struct Rows<'a, T> {
     /// Row after row.
     pub(super) data: &'a [T],
-    /// From one row to the next.
+    /// Values from one row to the next.
     pub(super) pitch: usize,
 }
 

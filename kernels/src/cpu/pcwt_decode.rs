@@ -13,7 +13,7 @@ struct Job<'a> {
     groups: &'a [Group],
     /// Maxima of the rows of elements, from the band's first column on.
     maxima: &'a mut [u8],
-    /// Likewise the coefficients, four an element.
+    /// Coefficients likewise, four an element.
     coefficients: &'a mut [i32],
 }
 

@@ -50,11 +50,11 @@ pub struct Round {
 /// take no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Run {
-    /// From pinned host memory to the device.
+    /// Time from pinned host memory to the device.
     pub upload: Duration,
     /// All levels of all channels, by the device's clock.
     pub transform: Duration,
-    /// From the device to pinned host memory.
+    /// Time from the device to pinned host memory.
     pub download: Duration,
     /// All of it, by the host's clock.
     pub total: Duration,

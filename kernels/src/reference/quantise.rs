@@ -9,12 +9,12 @@ pub const MAX_MAGNITUDE: f32 = 16_777_215.0;
 /// Value at which a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are
 /// more frequent than large ones and because the encoder rounds some of those below 1 up.
 pub const RECONSTRUCTION_OF_ONE: f32 = 0.3;
-/// The same of larger magnitudes.
+/// Value at which larger magnitudes are reconstructed, likewise.
 pub const RECONSTRUCTION: f32 = 0.48;
 
 /// Thresholds are in this many parts of a step.
 pub const PARTS: u8 = 64;
-/// From here on, in parts, a magnitude is cut to an integer without regard to its neighbours.
+/// Magnitude, in parts, from which on it is cut to an integer without regard to its neighbours.
 pub const PLAIN: u8 = 3 * PARTS;
 /// Addition of a non-zero coefficient elsewhere in the quad to the activity that [`first_threshold`] takes.
 pub const BESIDE_ONE: u8 = 2;
@@ -23,9 +23,9 @@ pub const BESIDE_TWO: u8 = 5;
 
 /// Straight lines `start - slope * activity` that the thresholds follow, in parts of a step.
 pub const FIRST_QUIET: [u8; 2] = [76, 9];
-/// The same where there is more activity.
+/// First threshold where there is more activity.
 pub const FIRST_BUSY: [u8; 2] = [55, 1];
-/// The same for the second threshold.
+/// Second threshold, likewise.
 pub const SECOND: [u8; 2] = [152, 3];
 
 /// Returns the value from which on a magnitude becomes 1, in parts of a step.
@@ -61,7 +61,7 @@ pub struct Quantiser {
     pub offset_of_one: f32,
     /// [`RECONSTRUCTION`] times the step, rounded to f32.
     pub offset: f32,
-    /// From where on, in parts of a step, an encoder cuts without regard to neighbours: [`PLAIN`].
+    /// Magnitude, in parts of a step, from which on an encoder cuts without regard to neighbours: [`PLAIN`].
     pub plain: u8,
     /// Up to how many ones alone an encoder leaves out of a detail block: [`SPARSE_ONES`].
     pub sparse_ones: u16,

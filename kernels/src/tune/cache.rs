@@ -12,7 +12,7 @@ use super::settings::Tuning;
 use crate::DeviceInfo;
 use crate::opencl::transform_texts;
 
-/// More than any file of ours has.
+/// Bytes of a file at most; more than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;
 
 /// Errors of keeping settings.

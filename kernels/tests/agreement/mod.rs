@@ -93,7 +93,7 @@ impl Reference {
 pub struct Agreement {
     /// Largest error of a coefficient, relative to the largest coefficient.
     pub forward: f64,
-    /// The same of samples.
+    /// Largest error of a sample, likewise.
     pub inverse: f64,
     /// Largest error allowed.
     pub bound: f64,

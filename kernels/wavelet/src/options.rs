@@ -1,4 +1,4 @@
-//! From the command line's names to checked parameters, or one sentence about what this version does not have.
+//! Checks the command line's names and makes parameters of them, or one sentence that names the error.
 
 use std::fs::File;
 use std::io::Read;

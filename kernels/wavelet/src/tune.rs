@@ -10,7 +10,7 @@ use kernels::tune::{self, Report, SETTINGS, SizeTimes};
 use crate::bench::sizes::sizes;
 use crate::bench::table::Table;
 
-/// More sizes would leave none of them enough time.
+/// Number of sizes at most; more would leave none of them enough time.
 const MAX_SIZES: usize = 6;
 
 /// Tunes the device, keeps its settings, and returns what they are.

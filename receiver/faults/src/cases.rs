@@ -74,7 +74,7 @@ pub(crate) enum Act {
     Flood,
     /// Breaks the protocol in every way, one connection after the other.
     Abuse,
-    /// The same in the receiver's place.
+    /// Breaks the protocol likewise, in the receiver's place.
     AbuseSender,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) route: Route,
-    /// From who dials to who listens.
+    /// Conditions from who dials to who listens.
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
     pub(crate) faults: Vec<(Duration, Fault)>,

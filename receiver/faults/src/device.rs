@@ -46,7 +46,7 @@ pub(crate) const CALLS: [&str; 12] = [
     "clEnqueueBarrierWithWaitList",
 ];
 
-/// Before the first failure, from one to the kill that brings the device back, and from one to the next.
+/// Time before the first failure, from one to the kill that brings the device back, and from one to the next.
 const LEAD: Duration = Duration::from_secs(3);
 const SEEN: Duration = Duration::from_secs(2);
 const CYCLE: Duration = Duration::from_secs(6);

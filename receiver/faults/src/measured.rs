@@ -18,7 +18,7 @@ pub(crate) struct Picture {
     /// When, since the scenario's begin; negative before it. Milliseconds, as all times here.
     pub(crate) at: f64,
     pub(crate) frame: u64,
-    /// From capture to display, where the clocks were known.
+    /// Latency from capture to display, where the clocks were known.
     pub(crate) latency: Option<f64>,
     pub(crate) missing_blocks: u64,
     pub(crate) missing_coarse: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Measured {
     pub(crate) psnr: Vec<(f64, f64)>,
     /// Bits a second of a TCP flow, by seconds since the scenario's begin.
     pub(crate) tcp_rates: Vec<f64>,
-    /// Until when a hostile peer sent video.
+    /// Time until which a hostile peer sent video.
     pub(crate) hostile_until: f64,
     /// Abuses after which the connection did not end with a reason.
     pub(crate) unanswered: Vec<String>,

@@ -38,7 +38,7 @@ enum Event {
     Datagram { way: Way, socket: usize, bytes: Vec<u8>, from: SocketAddr, at: Timestamp },
     /// The socket towards who listens becomes this one, of this number.
     Rebind(UdpSocket, usize),
-    /// From now on these scenarios hold, there and back.
+    /// Begins these scenarios, there and back.
     Begin(Box<[Scenario; 2]>),
 }
 

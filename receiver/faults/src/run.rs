@@ -21,7 +21,7 @@ use crate::starve::Starved;
 
 /// Longest time to the first picture; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// From the first picture to the scenario's begin: clocks, path and rate are settled then.
+/// Time from the first picture to the scenario's begin: clocks, path and rate are settled then.
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// Time between two looks at the daemons.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

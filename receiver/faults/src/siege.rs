@@ -24,7 +24,7 @@ const SOURCE: &str = "pattern:size=640x360:fps=60";
 const RATE: &str = "4M";
 /// One way.
 const DELAY: Duration = Duration::from_millis(10);
-/// From the first picture to the begin: memory has its size then.
+/// Time from the first picture to the begin: memory has its size then.
 const WARM_UP: Duration = Duration::from_secs(5);
 /// Longest and shortest time that one kind acts before the next does, and the pause after it.
 const SLOT_MAX: Duration = Duration::from_secs(20);

@@ -13,7 +13,7 @@ use crate::measured::Measured;
 pub(crate) const NAME: &str = "soak";
 /// Time between two faults if none is asked for.
 const CYCLE: Duration = Duration::from_secs(60);
-/// From the begin to the first fault, and the shortest time from the last one to the end.
+/// Time from the begin to the first fault, and the shortest time from the last one to the end.
 const LEAD: Duration = Duration::from_secs(15);
 /// Duration of the faults that last.
 const SPAN: Duration = Duration::from_secs(5);
@@ -33,9 +33,9 @@ const DRIFT_MAX_MS: f64 = 1.0;
 /// An event of the run.
 #[derive(Clone, Copy)]
 enum Event {
-    /// To a daemon or the relay.
+    /// A fault of a daemon or the relay.
     Fault(Fault),
-    /// To the line, both ways.
+    /// A fault of the line, both ways.
     Line(NetConditions),
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Daemon, Pair, pattern_numbers, until};
 
-/// More than is under way when a sender ends.
+/// Number of pictures, more than are under way when a sender ends.
 const MORE: u64 = 60;
 
 fn sender(pair: &Pair, mode: &str) -> Command {

@@ -60,7 +60,7 @@ struct Opened {
     context: Option<Arc<Handle<cl::Context>>>,
     /// The only queue of a device whose queues may not overlap.
     queue: Option<Arc<Handle<cl::CommandQueue>>>,
-    /// By options and text.
+    /// Programs by options and text.
     programs: Vec<(String, Program)>,
 }
 

@@ -19,7 +19,7 @@ fn program(device: &Device, depth: BitDepth) -> Result<Program> {
     device.build(&[include_str!("../../../cl/lossless/rct.cl")], &format!("-D SAMPLE_BITS={}", depth.bits()))
 }
 
-/// From the bytes of pictures to the planes of all channels.
+/// Kernels from the bytes of pictures to the planes of all channels.
 pub(crate) struct Reader {
     params: StreamParams,
     channels: Vec<ChannelReader>,
@@ -114,7 +114,7 @@ impl ChannelReader {
     }
 }
 
-/// From planes to the bytes of a picture.
+/// Kernels from planes to the bytes of a picture.
 pub(crate) enum Writer {
     /// All planes together, in the first channel's queue.
     Rgb { merge: Kernel, picture: Staged<u8> },

@@ -33,7 +33,7 @@ pub(crate) trait Tabled: OclPrm {
     fn rows(filter: &Filter, boundary: Boundary, n: usize, direction: Direction) -> Vec<Vec<Term<Self>>>;
 }
 
-/// From samples to coefficients, or back.
+/// Direction of a transform: from samples to coefficients, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Forward,

@@ -26,7 +26,7 @@ fn plane_program(device: &Device, options: &str) -> Result<Program> {
     device.build(&PLANE, &[&params::defines(&device.tuning, Boundary::Symmetric), options].concat())
 }
 
-/// From a picture's bytes to coefficients.
+/// Kernels from a picture's bytes to coefficients.
 pub(crate) struct First {
     /// Kernel that makes a plane of the bytes, if the finest level does not read them itself.
     plane: Option<Kernel>,
@@ -142,7 +142,7 @@ fn groups_ready(first: &RowsLaunch, rows: usize, pipeline: &ChannelPipeline) -> 
     (rows.saturating_sub(first.reach) / first.rows).min(all)
 }
 
-/// From coefficients to bytes.
+/// Kernels from coefficients to bytes.
 pub(crate) enum Last {
     /// The finest level writes them.
     Level(Launch),

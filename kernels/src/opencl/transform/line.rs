@@ -9,7 +9,7 @@ use crate::opencl::device::queue::Buffer;
 use crate::wavelet::{Element, Wavelet};
 use common::params::Boundary;
 
-/// After [`params::wavelet_text`].
+/// Texts of the kernels, after [`params::wavelet_text`].
 const KERNELS: [&str; 4] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/shared/boundary.cl"),

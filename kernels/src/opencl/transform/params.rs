@@ -15,13 +15,13 @@ use crate::{lifting, tables};
 const MAX_SYMBOLS: usize = 2 * (1 + BLOCK_SIDE * BLOCK_SIDE / 4 + BLOCK_SIDE * BLOCK_SIDE);
 /// Raw bytes of a block: a sign and all bits but the leading one of every coefficient.
 const MAX_RAW_BYTES: usize = BLOCK_SIDE * BLOCK_SIDE * tables::MAX_LENGTH as usize / 8;
-/// The same in words, and one that may be read beyond.
+/// Raw words of a block, and one that may be read beyond.
 const RAW_WORDS: usize = MAX_RAW_BYTES / 4 + 1;
-/// More bytes than any block takes to encode: no symbol takes more than PROBABILITY_BITS bits, and room for the
-/// coder's first and last state and for writing a byte too many. Whole words, and no large power of two.
+/// Bytes of a slot, more than any block takes to encode: no symbol takes more than PROBABILITY_BITS bits, and room for
+/// the coder's first and last state and for writing a byte too many. Whole words, and no large power of two.
 pub(crate) const SLOT_BYTES: usize =
     (MAX_RAW_BYTES + MAX_SYMBOLS * tables::PROBABILITY_BITS as usize / 8 + 8).next_multiple_of(64) + 64;
-/// More bytes than any block takes to decode: no symbol takes more than two. Longer ones are damaged.
+/// Bytes of a block to decode, more than any sound one takes: no symbol takes more than two. Longer ones are damaged.
 pub(crate) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
 /// Length of a block of which nothing is known.
 pub(crate) const MISSING: u32 = u32::MAX;

@@ -26,7 +26,6 @@ pub struct OpenClTransform {
     uploads: Uploads,
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
-    /// By pixel format; `None` for planes of samples.
     recorder: Recorder,
     timeline: Timeline,
     backend: BackendInfo,

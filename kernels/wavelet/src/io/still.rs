@@ -21,7 +21,7 @@ pub(super) const NOMINAL_RATE: Option<FrameRate> = FrameRate::new(30, 1);
 /// A picture that was read.
 pub(crate) struct Still {
     pub(crate) info: PictureInfo,
-    /// Until it is taken.
+    /// Samples, until they are taken.
     pub(crate) data: Option<Vec<u8>>,
     /// True if the file has samples of more bits, of which 8 are left.
     pub(crate) is_rounded: bool,

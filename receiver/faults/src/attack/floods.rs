@@ -20,13 +20,13 @@ use crate::hostile::{self, Line};
 /// Datagrams a second: handshakes begun, and 1 Gbit/s of junk.
 const HANDSHAKES: u32 = 10_000;
 const JUNK: u32 = 104_000;
-/// From the flood's begin to the peer's call.
+/// Time from the flood's begin to the peer's call.
 const BEFORE: Duration = Duration::from_secs(2);
 /// The whole flood, unless the picture takes longer.
 const SPAN: Duration = Duration::from_secs(6);
 /// Each flood in a call.
 const IN_CALL: Duration = Duration::from_secs(3);
-/// From an answer to the next question.
+/// Time from an answer to the next question.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Longest wait for an answer, which takes some milliseconds where the machine is not busy with anything else.
 const ANSWER_MAX: Duration = Duration::from_secs(30);

@@ -17,7 +17,7 @@ use crate::hostile::Line;
 
 /// Small datagrams sent to a receiver that takes the stream.
 const DATAGRAMS: u32 = 2_000;
-/// From one to the next.
+/// Time from one to the next.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Most that a receiver's memory may grow beyond its decoder's, megabytes.
 const GROWTH_MAX: f64 = 64.0;

@@ -16,9 +16,9 @@ const DATAGRAM_MIN: usize = 1_200;
 /// The connection ids of a client's first packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ids {
-    /// By which the client calls the server.
+    /// Id by which the client calls the server.
     pub(crate) to: Vec<u8>,
-    /// By which it wants to be called.
+    /// Id by which it wants to be called.
     pub(crate) from: Vec<u8>,
 }
 

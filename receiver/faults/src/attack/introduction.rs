@@ -22,7 +22,7 @@ use crate::hostile;
 const STRANGERS: u8 = 16;
 /// Datagrams of junk a second.
 const JUNK: u32 = 10_000;
-/// From the strangers' begin to the friend's `join`, and the longest that it may take.
+/// Time from the strangers' begin to the friend's `join`, and the longest that this may take.
 const BEFORE: Duration = Duration::from_secs(2);
 const SPAN: Duration = Duration::from_secs(8);
 /// Longest that a stranger waits for an answer.

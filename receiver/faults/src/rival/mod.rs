@@ -29,7 +29,7 @@ use crate::measured::{Measured, percentile};
 use crate::quality::Original;
 use crate::run as scenario;
 
-/// From the line's begin to what counts: both sides have found their rate, which WebRTC needs so long for.
+/// Time from the line's begin to what counts, in which both sides find their rate; WebRTC needs so long.
 const WARM_UP: Duration = Duration::from_secs(20);
 /// Gaps longer than this are counted, ms.
 const LONG_GAP: f64 = 100.0;

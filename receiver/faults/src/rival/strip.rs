@@ -23,7 +23,7 @@ const WHITE: u8 = 235;
 const DARK: f64 = 96.0;
 const LIGHT: f64 = 155.0;
 
-/// So many numbers there are.
+/// Number of numbers.
 pub(crate) const NUMBERS: usize = 1 << BITS;
 
 /// Returns the height of the strip in a picture of this height.

@@ -24,7 +24,7 @@ use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::wavelet::{Element, Scheme, Wavelet};
 use common::params::Boundary;
 
-/// After [`params::wavelet_text`] and the tile's sizes, before the generated functions.
+/// Texts of the kernels, after [`params::wavelet_text`] and the tile's sizes, before the generated functions.
 const KERNELS: [&str; 6] = [
     include_str!("../../../../cl/shared/common.cl"),
     include_str!("../../../../cl/shared/boundary.cl"),
@@ -36,7 +36,7 @@ const KERNELS: [&str; 6] = [
 
 /// A generated scheme in tiles.
 pub(crate) struct Tiles {
-    /// Before and after the kernels.
+    /// Texts before and after the kernels.
     texts: [String; 2],
     program: Program,
     boundary: Boundary,
