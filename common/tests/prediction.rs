@@ -359,6 +359,32 @@ fn a_peer_that_reports_a_gap_in_every_frame_as_late_as_it_can_makes_few_replays(
 }
 
 #[test]
+fn a_state_is_certain_only_with_all_that_it_was_made_of() {
+    let mut world = sender(6);
+    world.sender.on_report(report(5, &[None; 3]), at(6));
+    assert_eq!(world.sender.reported_state(FrameId(5)), None, "nobody has told of frames 0 to 2");
+    world.sender.on_report(report(2, &[None; 3]), at(6));
+    assert!(matches!(world.sender.reported_state(FrameId(5)), Some(Some(_))));
+}
+
+#[test]
+fn when_reports_stay_away_the_newest_reported_frame_is_the_reference() {
+    let mut world = sender(0);
+    for step in 0..20_u64 {
+        world.code(step, false);
+        if let Some(old) = step.checked_sub(2) {
+            world.sender.on_report(report(old as u32, &[None]), at(step));
+        }
+    }
+    // Frame 17 is the newest one reported.
+    let ages: Vec<_> = (20..30).map(|step| world.code(step, false).age).collect();
+    let overdue = ages.iter().position(|&age| age > 1).expect("reports are overdue");
+    assert!((1..8).contains(&overdue), "{ages:?}");
+    let to_17: Vec<u8> = (3..13).collect();
+    assert_eq!(ages[overdue..], to_17[overdue..], "{ages:?}");
+}
+
+#[test]
 fn half_a_second_of_states() {
     let of = |numerator, denominator| states_of(FrameRate::new(numerator, denominator).unwrap());
     assert_eq!([of(30, 1), of(60, 1), of(25, 1), of(1, 1), of(1000, 1)], [15, 30, 13, 1, 32]);
