@@ -106,7 +106,7 @@ impl Network {
         self.counters
     }
 
-    /// Takes a datagram. `now` does not fall. `now` does not fall.
+    /// Takes a datagram. `now` does not fall.
     pub fn push(&mut self, datagram: Vec<u8>, now: Timestamp) {
         self.counters.entered += 1;
         let conditions = *self.conditions(now);

@@ -98,6 +98,18 @@ fn a_bottleneck_spaces_queues_and_drops() {
 }
 
 #[test]
+fn the_queue_is_the_time_until_all_has_left_the_bottleneck() {
+    // A datagram of 1250 bytes takes 10 ms.
+    let mut network = Network::new(NetConditions::perfect(ms(5)).limited(Bitrate::from_bps(1_000_000), ms(500)), us(0));
+    assert_eq!(network.queue(us(0)), ms(0));
+    for datagrams in 1..=3 {
+        network.push(vec![0; BYTES], us(0));
+        assert_eq!(network.queue(us(0)), ms(10 * datagrams));
+    }
+    assert_eq!([10_000, 29_000, 30_000, 99_000].map(|now| network.queue(us(now))), [ms(20), ms(1), ms(0), ms(0)]);
+}
+
+#[test]
 fn what_is_queued_leaves_at_the_rate_of_its_time() {
     let line = |rate| NetConditions::perfect(ms(0)).limited(Bitrate::from_bps(rate), ms(1_000));
     let scenario =
