@@ -12,11 +12,11 @@ use shell::slot::Slot;
 use crate::gate::Gate;
 use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
 
-/// How long a camera goes on while nobody watches: it takes a part of a second to start, and whoever has lost the connection
-/// comes back sooner.
+/// Time for which a camera goes on while nobody watches: it takes a part of a second to start, and whoever has lost the
+/// connection comes back sooner.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
-/// What the capture thread works with.
+/// Parts of the capture thread.
 pub(crate) struct Capture {
     pub(crate) spec: SourceSpec,
     pub(crate) config: SenderConfig,

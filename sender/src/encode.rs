@@ -34,7 +34,7 @@ pub(crate) struct Encoded {
     /// From the capture to the start of the coding.
     pub(crate) waited: Duration,
     pub(crate) stages: EncodeTimes,
-    /// What coded it.
+    /// Back end that coded it.
     pub(crate) backend: Arc<BackendInfo>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Coder {
     Predicting(Box<Predicting>),
 }
 
-/// What the encode thread works with.
+/// Parts of the encode thread.
 pub(crate) struct Encode {
     pub(crate) coder: Coder,
     /// The back end and the device that the encoder computes with.
@@ -229,7 +229,7 @@ struct Stall {
     pause: Duration,
     /// The last picture, or when somebody began to watch.
     since: Option<Timestamp>,
-    /// Whether a picture has come since then: a camera takes a while to start.
+    /// True if a picture has come since then: a camera takes a while to start.
     runs: bool,
     told: bool,
 }
@@ -239,7 +239,7 @@ impl Stall {
         Self { pause: (3 * interval).max(PAUSE_MIN), since: None, runs: false, told: false }
     }
 
-    /// No picture has come; true if that must be told now.
+    /// Notes that no picture has come; returns true if that must be told now.
     fn on_nothing(&mut self, is_watched: bool, now: Timestamp) -> bool {
         if !is_watched {
             (self.since, self.runs, self.told) = (None, false, false);
@@ -250,7 +250,7 @@ impl Stall {
         now.since(since) >= pause && !std::mem::replace(&mut self.told, true)
     }
 
-    /// A picture has come; gives the length of a pause that was told.
+    /// Notes that a picture has come; returns the length of a pause that was told.
     fn on_picture(&mut self, now: Timestamp) -> Option<Duration> {
         let since = self.since.replace(now);
         self.runs = true;
@@ -263,7 +263,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(300);
 /// The same for the first picture.
 const BEGIN_MAX: Duration = Duration::from_secs(3);
 
-/// What an encoder's error means to the person at the terminal.
+/// Returns the failure to show the person at the terminal for an encoder's error.
 pub(crate) fn failure(error: &EncodeError) -> Failure {
     match error {
         EncodeError::BudgetTooSmall { .. } => Failure::usage(format!(

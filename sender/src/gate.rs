@@ -38,7 +38,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// A shut gate.
+    /// Creates a shut gate.
     pub(crate) fn new(budget_bytes: usize) -> Self {
         Self {
             state: Mutex::new(State::Shut),
@@ -75,7 +75,7 @@ impl Gate {
         *shut.unwrap_or_else(PoisonError::into_inner) == State::Open
     }
 
-    /// Whether it is open now.
+    /// Returns true if it is open now.
     pub(crate) fn is_open(&self) -> bool {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) == State::Open
     }
@@ -114,7 +114,7 @@ impl Gate {
         self.budget_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that the next frame may have.
+    /// Returns the bytes that the next frame may have.
     pub(crate) fn budget_bytes(&self) -> usize {
         self.budget_bytes.load(Ordering::Relaxed)
     }

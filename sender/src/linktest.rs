@@ -29,7 +29,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
     Ok(())
 }
 
-/// Size and rate of the pictures that the configuration asks for; the usual ones where it leaves them to a camera or file.
+/// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
 fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRate), Failure> {
     let (size, rate) = match *spec {
         SourceSpec::Camera { size, rate, .. } | SourceSpec::Pattern { size, rate } => (size, rate),
@@ -99,7 +99,7 @@ fn megabits(rate: Bitrate) -> String {
     format!("{} Mbit/s", (rate.as_bps() as f64 / 1e4).round() / 100.0)
 }
 
-/// A rate as `--rate` takes it.
+/// Formats a rate as `--rate` takes it.
 fn flag(rate: Bitrate) -> String {
     match rate.as_bps() {
         bps if bps % 1_000_000 == 0 => format!("{}M", bps / 1_000_000),

@@ -149,7 +149,7 @@ impl Sending {
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 
-    /// What the loop of this link needs to know.
+    /// Returns the options of this link's loop.
     pub(crate) fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
         let shared = &config.shared;
         Ok(LinkOptions {
@@ -179,7 +179,7 @@ impl Threads {
     }
 }
 
-/// An encoder of frames that are coded alone.
+/// Opens an encoder of frames that are coded alone.
 ///
 /// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real frame
 /// finds everything in its place.
@@ -202,7 +202,7 @@ fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Re
     Ok((Coder::Alone(encoder), backend))
 }
 
-/// An encoder of frames that are predicted, which has coded a picture, too.
+/// Returns an encoder of frames that are predicted, which has coded a picture, too.
 fn predicting(
     config: &SenderConfig,
     params: &StreamParams,

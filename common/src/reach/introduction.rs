@@ -1,4 +1,4 @@
-//! What two machines say to each other on the control stream when they are introduced.
+//! Messages of two machines on the control stream when they are introduced.
 //!
 //! Whoever joins speaks first and proves that it knows the ticket's secret; then whoever invites proves the same; then the
 //! one that joins says that it has remembered the other. Each message is two bytes of length and so many of body.
@@ -15,7 +15,7 @@ pub const MESSAGE_BYTES_MAX: usize = 256;
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Who I am and where.
+    /// Name and addresses of the speaker.
     Introduced(Introduced),
     /// I have remembered you.
     Remembered,
@@ -26,7 +26,7 @@ pub enum Message {
 pub struct Introduced {
     /// Made with the ticket's secret over both keys and this very connection.
     pub mac: [u8; MAC_BYTES],
-    /// Where the speaker may be reached in later calls.
+    /// Addresses of the speaker for later calls.
     pub candidates: Vec<Candidate>,
 }
 

@@ -1,4 +1,4 @@
-//! What this machine's way to the outside is like, from what servers outside have seen, and what follows from it for a call.
+//! Kind of this machine's way to the outside, as servers outside have seen it, and the consequences for a call.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::candidate::{Candidate, take};
 use crate::config::PublicKey;
 
-/// How long a ticket is good, seconds.
+/// Lifetime of a ticket, seconds.
 pub const TICKET_LIFE_S: u64 = 600;
 /// Bytes of a ticket's secret, and of the proof in an answer.
 pub const PROOF_BYTES: usize = 16;
@@ -49,9 +49,9 @@ pub struct Ticket {
     /// Of an invitation the secret, which whoever is invited proves to know; of an answer a proof of that secret, over the
     /// answer's own key.
     pub proof: [u8; PROOF_BYTES],
-    /// When it ceases to be good, seconds since 1970.
+    /// Time at which it expires, seconds since 1970.
     pub expires: u64,
-    /// Where the machine may be reached.
+    /// Addresses of the machine.
     pub candidates: Vec<Candidate>,
 }
 
@@ -114,7 +114,7 @@ impl Ticket {
         sum.finalize().to_be_bytes()
     }
 
-    /// The ticket of these bytes, without version and checksum.
+    /// Returns the ticket of these bytes, without version and checksum.
     fn of_body(purpose: Purpose, mut body: &[u8]) -> Option<Self> {
         let bytes = &mut body;
         let key = PublicKey::from_bytes(take(bytes)?)?;

@@ -22,7 +22,7 @@ const MOST_VECTORS: usize = 7;
 pub(super) struct Window<T> {
     /// A group of rows.
     pub(super) lines: Lines<T>,
-    /// What is remembered of the rows before.
+    /// Values remembered of the rows before.
     memory: Lines<T>,
     /// A row that nobody reads.
     unused: Vec<T>,
@@ -31,7 +31,7 @@ pub(super) struct Window<T> {
 }
 
 impl<T: Element> Window<T> {
-    /// For rows of up to `columns` columns in a half.
+    /// Creates a window for rows of up to `columns` columns in a half.
     pub(super) fn new(columns: usize) -> Self {
         let memory = Lines::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
         Self {
@@ -53,7 +53,7 @@ pub(super) struct Scratch<T> {
 }
 
 impl<T: Element> Scratch<T> {
-    /// For levels of up to `columns` samples in a row.
+    /// Creates memory for levels of up to `columns` samples in a row.
     pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
         let half = columns.div_ceil(2);
         let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half)).collect();
@@ -62,7 +62,8 @@ impl<T: Element> Scratch<T> {
     }
 }
 
-/// How rows continue beyond the first and the last. Zeros are left to those who compute the ends apart.
+/// Returns the row that stands for one beyond the first or the last. Zeros are left to those who compute the ends
+/// apart.
 pub(super) fn source(row: isize, level: &Level) -> usize {
     match level.boundary {
         _ if (0..level.rows as isize).contains(&row) => row as usize,
@@ -71,8 +72,8 @@ pub(super) fn source(row: isize, level: &Level) -> usize {
     }
 }
 
-/// The first pair of each group, for pairs 0 to `pairs` of a filter with this lag. As many come in before the first as
-/// are remembered, whose results count for nothing; those of pairs behind the last are thrown away too.
+/// Returns the first pair of each group, for pairs 0 to `pairs` of a filter with this lag. As many come in before the
+/// first as are remembered, whose results count for nothing; those of pairs behind the last are thrown away too.
 pub(super) fn groups(lag: isize, pairs: isize) -> impl Iterator<Item = isize> {
     (-2 * lag..pairs).step_by(PAIRS)
 }

@@ -39,7 +39,7 @@ impl Coefficients {
         }
     }
 
-    /// One pixel as 0x00RRGGBB.
+    /// Returns one pixel as 0x00RRGGBB.
     #[inline(always)]
     fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
         let half = 1 << (FRACTION_BITS - 1);
@@ -62,7 +62,7 @@ pub struct Converter {
 }
 
 impl Converter {
-    /// For pictures of `size` whose samples mean `colour`.
+    /// Creates a conversion for pictures of `size` whose samples mean `colour`.
     pub fn new(colour: ColourSpace, size: FrameSize) -> Self {
         Self { coefficients: Coefficients::new(colour), rows: [vec![128; size.width()], vec![128; size.width()]] }
     }

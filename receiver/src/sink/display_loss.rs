@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libloading::os::unix::{Library, RTLD_LAZY};
 use raw_window_handle::{HasDisplayHandle, RawDisplayHandle};
 
-/// Whether the connection to the display has broken.
+/// True if the connection to the display has broken.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 type OnError = unsafe extern "C" fn(*mut c_void) -> c_int;
 type OnExit = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
-/// True once the X server of a window for which [`survive`] was called has gone.
+/// Returns true once the X server of a window for which [`survive`] was called has gone.
 pub(super) fn has_happened() -> bool {
     LOST.load(Ordering::Relaxed)
 }
@@ -45,11 +45,11 @@ fn set_handlers(window: &impl HasDisplayHandle) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-/// Xlib calls this first; by itself it would write a line to standard error.
+/// Replaces the function of Xlib that is called first and would write a line to standard error.
 unsafe extern "C" fn on_error(_display: *mut c_void) -> c_int {
     LOST.store(true, Ordering::Relaxed);
     0
 }
 
-/// Xlib calls this next; by itself it would end the process.
+/// Replaces the function of Xlib that is called next and would end the process.
 unsafe extern "C" fn on_exit(_display: *mut c_void, _data: *mut c_void) {}

@@ -1,4 +1,4 @@
-//! What keys and the pointer do.
+//! Actions of keys and the pointer.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use common::units::Timestamp;
 /// Esc ends if it is pressed again within this.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Whether Esc is meant.
+/// State of the Esc key.
 #[derive(Debug, Default)]
 pub(super) struct Escape {
     pressed: Option<Timestamp>,
 }
 
 impl Escape {
-    /// Esc is pressed: true if that is the second time within a moment.
+    /// Takes a press of Esc: returns true if it is the second within a moment.
     pub(super) fn press(&mut self, now: Timestamp) -> bool {
         let again = self.pressed.is_some_and(|pressed| now.since(pressed) < AGAIN);
         self.pressed = Some(now);
@@ -25,7 +25,7 @@ impl Escape {
 /// A pointer that rests for longer is hidden.
 const REST: Duration = Duration::from_secs(2);
 
-/// Where the pointer is, and whether it is seen.
+/// State of the pointer: its place, and true if it is seen.
 #[derive(Debug, Default)]
 pub(super) struct Pointer {
     place: Option<(f32, f32)>,

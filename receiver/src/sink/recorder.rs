@@ -36,11 +36,11 @@ pub struct Recorder {
     used: Receiver<Picture>,
     written: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<(), SinkError>>>,
-    /// Whether nothing but files is asked for, so that waiting for them harms nobody.
+    /// True if nothing but files is asked for, so that waiting for them harms nobody.
     waits: bool,
     params: Option<StreamParams>,
     streams: u64,
-    /// Whether the last picture found no room.
+    /// True if the last picture found no room.
     stalled: bool,
     left_out: u64,
 }
@@ -74,7 +74,7 @@ impl Recorder {
         })
     }
 
-    /// How the thread has ended.
+    /// Returns the outcome of the thread.
     fn outcome(&mut self) -> Result<(), SinkError> {
         let broken = |_| Err(SinkError::File { path: self.path.clone(), reason: "its thread broke down".to_owned() });
         self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap_or_else(broken))

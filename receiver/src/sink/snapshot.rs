@@ -29,14 +29,14 @@ pub(super) fn save(pixels: Vec<u32>, width: usize, done: Sender<String>) {
     }
 }
 
-/// The user's folder of pictures, else the home folder, else the one that the program was started in.
+/// Returns the user's folder of pictures, else the home folder, else the one that the program was started in.
 fn folder() -> PathBuf {
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
     let pictures = home.join("Pictures");
     if pictures.is_dir() { pictures } else { home }
 }
 
-/// The first `duet-N.png` that is not there yet.
+/// Returns the first `duet-N.png` that is not there yet.
 fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
     for number in 1..=9999 {
         let path = folder.join(format!("duet-{number}.png"));

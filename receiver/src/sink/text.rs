@@ -29,7 +29,7 @@ impl Letters {
         Self { raster, zoom: (wanted / RasterHeight::Size32.val()).max(1) }
     }
 
-    /// Pixels from one line to the next.
+    /// Returns the pixels from one line to the next.
     pub(super) fn line(self) -> usize {
         self.raster.val() * self.zoom
     }
@@ -38,7 +38,7 @@ impl Letters {
         get_raster_width(FontWeight::Regular, self.raster) * self.zoom
     }
 
-    /// `text` in lines that fit a canvas of `width` pixels, broken between words where there are any.
+    /// Breaks `text` into lines that fit a canvas of `width` pixels, between words where there are any.
     pub(super) fn wrap(self, text: &str, width: usize) -> Vec<String> {
         let columns = (width / self.column()).saturating_sub(2).max(1);
         let mut lines: Vec<String> = Vec::new();
@@ -108,7 +108,7 @@ fn darken(pixels: &mut [u32]) {
     }
 }
 
-/// `pixel` with `strength` of 255 of white.
+/// Returns `pixel` with `strength` of 255 of white.
 fn towards_white(pixel: u32, strength: u8) -> u32 {
     let strength = u32::from(strength);
     let [_, red, green, blue] = pixel.to_be_bytes().map(|old| {

@@ -20,12 +20,12 @@ pub struct HangUp {
 }
 
 impl HangUp {
-    /// A handle that wakes the loop through `waker`.
+    /// Creates a handle that wakes the loop through `waker`.
     pub fn new(waker: Waker) -> Self {
         Self { asked: Arc::default(), waker }
     }
 
-    /// The call is over.
+    /// Ends the call.
     pub fn hang_up(&self) {
         self.asked.store(true, Ordering::Relaxed);
         self.waker.wake();
@@ -40,7 +40,7 @@ struct Half<L> {
 }
 
 impl<L: Link> Half<L> {
-    /// The link, unless it has ended.
+    /// Returns the link, unless it has ended.
     fn live(&mut self) -> Option<&mut L> {
         (!self.ended).then_some(&mut self.link)
     }
@@ -57,13 +57,13 @@ pub struct BothWays<S, R> {
 }
 
 impl<S: Link, R: Link> BothWays<S, R> {
-    /// The two directions of a call.
+    /// Joins the two directions of a call.
     pub fn new(sending: S, receiving: R, hang_up: HangUp) -> Self {
         let (sending, receiving) = (Half { link: sending, ended: false }, Half { link: receiving, ended: false });
         Self { sending, receiving, hang_up, disconnect: false }
     }
 
-    /// The sending link, for its last words.
+    /// Returns the sending link, for its last words.
     pub fn sending(&mut self) -> &mut S {
         &mut self.sending.link
     }
@@ -79,7 +79,7 @@ impl<S: Link, R: Link> BothWays<S, R> {
     }
 }
 
-/// What one half asks for; none: nothing that concerns the connection yet.
+/// Returns the action that one half asks for; none: nothing that concerns the connection yet.
 fn ask<L: Link>(half: &mut Half<L>, now: Timestamp) -> Option<Action> {
     let action = half.live()?.poll_action(now)?;
     half.ended |= action == Action::End;

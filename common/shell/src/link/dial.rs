@@ -1,4 +1,4 @@
-//! Where connections come from: a task that dials for ever, or one that accepts.
+//! Sources of connections: a task that dials for ever, or one that accepts.
 //!
 //! The dialler does not wait until a connection has died: when it has heard nothing for longer than is normal, it
 //! dials beside the old connection, and whichever works first is used.
@@ -109,7 +109,7 @@ impl Find for Dialler {
     }
 }
 
-/// When to dial anew.
+/// Times of dialling anew.
 #[derive(Debug, Default)]
 struct Redial {
     pace: Pace,
@@ -117,7 +117,7 @@ struct Redial {
 }
 
 impl Redial {
-    /// A connection has begun.
+    /// Takes the begin of a connection.
     fn begun(&mut self) {
         self.began = Some(Instant::now());
     }
@@ -133,7 +133,7 @@ impl Redial {
     }
 }
 
-/// How soon to dial anew when the peer has closed a connection. A listener in another call closes each at once.
+/// Pause before dialling anew when the peer has closed a connection. A listener in another call closes each at once.
 #[derive(Debug, Default)]
 struct Pace {
     /// Connections that were closed at once, one after the other.

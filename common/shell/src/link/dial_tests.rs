@@ -70,7 +70,7 @@ impl Listener {
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// The next connection that works.
+/// Returns the next connection that works.
 async fn next(connections: &mut mpsc::Receiver<Result<Connection, QuicError>>) -> Connection {
     let mut connection = connections.recv().await.unwrap().unwrap();
     while !matches!(connection.next(&mut [0; 8], b"hello").await.unwrap(), Input::Written(_)) {}

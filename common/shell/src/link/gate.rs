@@ -1,4 +1,4 @@
-//! Who may begin a handshake, so that neither strangers nor forged addresses cost a listener much or keep its peer out.
+//! Limits on handshakes, so that neither strangers nor forged addresses cost a listener much or keep its peer out.
 //!
 //! A few handshakes at a time are free. Beyond them, and once too many have failed, who knocks must first prove that it
 //! receives at its address; and each address that has may have some under way, and some fail, but not more.
@@ -19,7 +19,7 @@ const FAILURES_MAX: u32 = 16;
 /// Addresses that are remembered.
 const SOURCES_MAX: usize = 256;
 
-/// What to do with somebody who knocks.
+/// Treatment of a new connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Go on with the handshake, and say how it ended ([`Gate::ended`]).
@@ -84,14 +84,14 @@ impl Gate {
     }
 }
 
-/// Where handshakes come from.
+/// Handshakes of one source.
 #[derive(Debug, Default)]
 struct Source {
     under_way: usize,
     failures: Failures,
 }
 
-/// What one host has for itself: an IPv4 address, or the first half of an IPv6 address.
+/// Returns the part of an address that one host has for itself: an IPv4 address, or the first half of an IPv6 address.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
@@ -102,7 +102,7 @@ fn source(address: IpAddr) -> IpAddr {
 /// Failures of late: a bucket that loses [`FAILURES_MAX`] a second and holds as many.
 #[derive(Debug, Default)]
 struct Failures {
-    /// When it will be empty.
+    /// Time at which it will be empty.
     empty: Timestamp,
 }
 

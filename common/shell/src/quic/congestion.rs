@@ -31,7 +31,7 @@ const FRAMES_MIN: u64 = 64;
 /// The window holds at least what leaves in this time.
 const SPAN_MIN: Duration = Duration::from_secs(1);
 
-/// What the window depends on besides the round trip.
+/// Figures on which the window depends besides the round trip.
 #[derive(Clone, Debug)]
 pub(super) struct Demand {
     /// Video rate now.
@@ -41,7 +41,7 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    /// The window when nothing is wrong.
+    /// Returns the window when nothing is wrong.
     fn window(&self, rtt: Duration) -> u64 {
         let span = (2 * rtt).max(SPAN_MIN);
         let in_flight = u128::from(self.rate.get().as_bps()) * span.as_micros() / 8_000_000;

@@ -38,12 +38,12 @@ impl Probing {
         self.inner.remote_address()
     }
 
-    /// Largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
+    /// Returns the largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
     pub(crate) fn max_datagram(&self) -> usize {
         self.inner.max_datagram_size().unwrap_or(0)
     }
 
-    /// Whether the send buffer takes another datagram without dropping an older one.
+    /// Returns true if the send buffer takes another datagram without dropping an older one.
     pub(crate) fn has_room(&self) -> bool {
         self.inner.datagram_send_buffer_space() > self.max_datagram()
     }
@@ -55,7 +55,7 @@ impl Probing {
         }
     }
 
-    /// The next datagram that comes.
+    /// Returns the next datagram that comes.
     pub(crate) async fn receive(&self) -> Result<Bytes, QuicError> {
         self.inner.read_datagram().await.map_err(|error| self.explain.explain(error))
     }

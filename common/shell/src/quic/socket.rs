@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// A bound socket with buffers as large as the system gives, up to `bytes`; see [`bind`].
+/// Opens a socket with buffers as large as the system gives, up to `bytes`; see [`bind`].
 pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
     let socket = bind(address)?;
     // A refusal shows in the sizes read back.
@@ -23,7 +23,7 @@ pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// A bound socket. At `[::]` it hears IPv4, too, and nothing else on a machine without IPv6.
+/// Binds a socket. At `[::]` it hears IPv4, too, and nothing else on a machine without IPv6.
 pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
     match bind_at(address) {
         Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && error.kind() != io::ErrorKind::AddrInUse => {

@@ -1,4 +1,4 @@
-//! Where machines that were introduced are remembered: `[[peer]]` tables of a configuration file.
+//! Machines that were introduced, kept as `[[peer]]` tables of a configuration file.
 
 use std::fs;
 use std::io::Write;
@@ -28,15 +28,15 @@ pub struct PeersFile {
 #[derive(Clone, Debug)]
 pub(super) struct NewPeer {
     pub(super) key: PublicKey,
-    /// Where it may be.
+    /// Addresses to try.
     pub(super) candidates: Vec<Candidate>,
     /// This machine's UDP port for calls with it.
     pub(super) port: u16,
 }
 
 impl PeersFile {
-    /// The configuration file that the flags name, or else `peers.toml` beside this machine's key, which both programs read
-    /// where no configuration is named.
+    /// Returns the configuration file that the flags name, or else `peers.toml` beside this machine's key, which both
+    /// programs read where no configuration is named.
     pub fn of(flags: &CommonFlags, config: &SharedConfig) -> Result<Self, Failure> {
         let path = match &flags.config {
             Some(path) => path.clone(),
@@ -45,7 +45,7 @@ impl PeersFile {
         Ok(Self { path })
     }
 
-    /// Its path, for messages.
+    /// Returns its path, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -136,7 +136,7 @@ fn text<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
     table.get(key).and_then(Item::as_str)
 }
 
-/// The name asked for, if it can be one; `friend` if none is.
+/// Returns the name asked for, if it can be one; `friend` if none is.
 pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
     let Some(name) = wanted else { return Ok("friend") };
     let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';

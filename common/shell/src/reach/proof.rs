@@ -1,4 +1,4 @@
-//! What shows that a machine knows what only two share: knocks, and the proofs of an introduction.
+//! Proofs that a machine knows a secret of two: knocks, and the proofs of an introduction.
 
 use common::config::PublicKey;
 use common::reach::{MAC_BYTES, PROOF_BYTES, Role, Ticket};
@@ -11,7 +11,7 @@ use crate::quic::{KNOCK, KNOCK_BYTES, SHARED_BYTES};
 /// Bytes of a knock that make each one different.
 const NONCE_BYTES: usize = 8;
 
-/// Random bytes from the system.
+/// Returns random bytes from the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
     let mut bytes = [0; N];
     let filled = SystemRandom::new().fill(&mut bytes);
@@ -28,12 +28,13 @@ impl Secret {
         Self(Key::new(HMAC_SHA256, secret))
     }
 
-    /// The key of this introduction's knocks.
+    /// Returns the key of this introduction's knocks.
     pub(crate) fn knocks(&self, own: Role) -> KnockKey {
         KnockKey::new(sign(&self.0, b"duet knock").as_ref(), own)
     }
 
-    /// The words of the side in the role `speaker` that prove the secret, on the connection whose secret bytes are `shared`.
+    /// Returns the proof of the secret by the side in the role `speaker`, on the connection with the secret bytes
+    /// `shared`.
     pub(crate) fn prove(&self, speaker: Role, keys: &Keys, shared: &[u8; SHARED_BYTES]) -> [u8; MAC_BYTES] {
         let mut bytes = [0; MAC_BYTES];
         bytes.copy_from_slice(sign(&self.0, &keys.message(speaker, shared)).as_ref());
@@ -51,7 +52,7 @@ impl Secret {
         verify(&self.0, &keys.message(speaker, shared), mac).is_ok()
     }
 
-    /// The proof in an answer.
+    /// Returns the proof in an answer.
     pub(crate) fn seal(&self, answer: &Ticket) -> [u8; PROOF_BYTES] {
         first(&sign(&self.0, &[b"duet answer".as_slice(), &answer.told()].concat()))
     }
@@ -86,14 +87,14 @@ impl KnockKey {
         Self { key: Key::new(HMAC_SHA256, secret), own }
     }
 
-    /// For two machines that know each other's keys. Whoever knows both keys can knock; it gains a handshake, in which it
-    /// must prove one of them.
+    /// Returns the knocks of two machines that know each other's keys. Whoever knows both keys can knock; it gains a
+    /// handshake, in which it must prove one of them.
     pub(crate) fn of_peers(own: &PublicKey, peer: &PublicKey, role: Role) -> Self {
         let (smaller, larger) = if own.as_bytes() < peer.as_bytes() { (own, peer) } else { (peer, own) };
         Self::new(&[b"duet knock".as_slice(), smaller.as_bytes(), larger.as_bytes()].concat(), role)
     }
 
-    /// A knock of this side.
+    /// Returns a knock of this side.
     pub(crate) fn make(&self) -> Result<[u8; KNOCK_BYTES], Failure> {
         let mut knock = [KNOCK; KNOCK_BYTES];
         let nonce: [u8; NONCE_BYTES] = random()?;
@@ -122,7 +123,7 @@ impl KnockKey {
     }
 }
 
-/// The first bytes of a tag.
+/// Returns the first bytes of a tag.
 fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
     let mut bytes = [0; PROOF_BYTES];
     bytes.copy_from_slice(&tag.as_ref()[..PROOF_BYTES]);

@@ -1,5 +1,5 @@
-//! How fast the line is, from how close together it delivers the datagrams of a burst (packet-train dispersion:
-//! Dovrolis, Ramanathan and Moore, What do packet dispersion techniques measure?, INFOCOM 2001).
+//! Capacity estimate of the line, from the distances at which it delivers the datagrams of a burst (packet-train
+//! dispersion: Dovrolis, Ramanathan and Moore, What do packet dispersion techniques measure?, INFOCOM 2001).
 //!
 //! A frame leaves as one burst, faster than the target; what arrives more slowly than it left has met the narrowest
 //! line. A burst shows no more than the speed at which it left, so bursts leave somewhat faster than the last ones have
@@ -19,7 +19,7 @@ const DISTANCES: usize = 4;
 /// Of a long burst so many datagrams are measured together, and more, up to [`BURST_DATAGRAMS_MAX`], if they come fast.
 const BURST_DATAGRAMS: usize = 40;
 const BURST_DATAGRAMS_MAX: usize = 400;
-/// What the line has shown is the median of so many bursts.
+/// Number of bursts whose median is the capacity estimate.
 const BURSTS: usize = 5;
 /// Older bursts have nothing to say once there is a newer one.
 const MEMORY_US: u64 = 1_000_000;
@@ -31,7 +31,7 @@ const RESOLUTION_US: u64 = 1_000;
 const RESOLUTIONS: u64 = 5;
 /// Bursts that differ by less agree.
 const AGREED: f64 = 1.2;
-/// What the rate of arrivals is taken over at most.
+/// Longest span over which the rate of arrivals is taken.
 const THROUGHPUT_US: u64 = 100_000;
 /// Fewer arrivals have no rate.
 const THROUGHPUT_DATAGRAMS: usize = 6;
@@ -50,7 +50,7 @@ struct Train {
     received_us: u64,
 }
 
-/// What a train has shown.
+/// Measurement of a train.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     at_us: u64,
@@ -59,7 +59,7 @@ struct Shown {
     as_fast: bool,
 }
 
-/// What the line and the path have shown of their speed.
+/// Measurements of the speed of the line and the path.
 #[derive(Clone, Debug)]
 pub(super) struct Capacity {
     /// More is not worth knowing, bits a second.
@@ -75,7 +75,7 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// Up to `most` bits a second.
+    /// Creates an estimate of up to `most` bits a second.
     pub(super) fn new(most: f64) -> Self {
         Self {
             most,
@@ -119,49 +119,49 @@ impl Capacity {
         }
     }
 
-    /// The speed that the last bursts have shown, bits a second.
+    /// Returns the speed that the last bursts have shown, bits a second.
     pub(super) fn shown(&self) -> Option<f64> {
         let mut shown: Vec<_> = self.shown.iter().map(|shown| shown.bps).collect();
         shown.sort_unstable_by(f64::total_cmp);
         shown.get(shown.len() / 2).copied()
     }
 
-    /// The same of the last one alone.
+    /// Returns the speed that the last burst alone has shown, bits a second.
     pub(super) fn last_shown(&self) -> Option<f64> {
         self.shown.back().map(|shown| shown.bps)
     }
 
-    /// Whether most of these bursts came as fast as they left.
+    /// Returns true if most of these bursts came as fast as they left.
     pub(super) fn may_be_faster(&self) -> bool {
         2 * self.shown.iter().filter(|shown| shown.as_fast).count() > self.shown.len()
     }
 
-    /// Whether the last bursts agree.
+    /// Returns true if the last bursts agree.
     pub(super) fn is_certain(&self) -> bool {
         let of = |better: fn(f64, f64) -> f64| self.shown.iter().map(|shown| shown.bps).reduce(better).unwrap_or(0.0);
         self.shown.len() == BURSTS && of(f64::max) < AGREED * of(f64::min)
     }
 
-    /// The line has turned out to be no faster than `bps`.
+    /// Limits the estimate: the line has turned out to be no faster than `bps`.
     pub(super) fn limit(&mut self, bps: f64) {
         for shown in &mut self.shown {
             shown.bps = shown.bps.min(bps);
         }
     }
 
-    /// Bits a second that arrived within the last `window_us` of arrivals, or somewhat more if these were few, but at
-    /// most within 100 ms: the speed of a line that has had something to send all the time. None if hardly anything
-    /// came, or little since something was held.
+    /// Returns the bits a second that arrived within the last `window_us` of arrivals, or somewhat more if these were
+    /// few, but at most within 100 ms: the speed of a line that has had something to send all the time. None if hardly
+    /// anything came, or little since something was held.
     pub(super) fn throughput(&self, window_us: u64) -> Option<f64> {
         self.throughput_within(window_us).map(|(bps, _)| bps)
     }
 
-    /// The same if it was seen for half of the window: what a radio sends together is no throughput.
+    /// Returns the throughput if it was seen for half of the window: what a radio sends together is no throughput.
     pub(super) fn sure_throughput(&self, window_us: u64) -> Option<f64> {
         self.throughput_within(window_us).filter(|(_, span)| 2 * span >= window_us).map(|(bps, _)| bps)
     }
 
-    /// The throughput, and over how many microseconds it was seen.
+    /// Returns the throughput, and the microseconds over which it was seen.
     fn throughput_within(&self, window_us: u64) -> Option<(f64, u64)> {
         let last = self.recent.back()?.0;
         let is_within = |&(place, recent): &(usize, &(u64, usize))| {
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::units::Timestamp;
 
-    /// A burst of 10 datagrams of 1250 bytes that leave every `sent` us and come every `received` us.
+    /// Takes a burst of 10 datagrams of 1250 bytes that leave every `sent` us and come every `received` us.
     fn burst(capacity: &mut Capacity, start: u64, sent: u64, received: u64, is_held: bool) {
         for n in 0..10 {
             let (sent, received) = (start + n * sent, start + 20_000 + n * received);

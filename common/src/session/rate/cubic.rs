@@ -16,18 +16,18 @@ const BETA: f64 = 0.7;
 pub(super) struct Cubic {
     max: f64,
     window: f64,
-    /// When the window was last cut, and to what.
+    /// Time of the window's last cut, and its size after it.
     cut: (Timestamp, f64),
 }
 
 impl Cubic {
-    /// A flow that had `bps` over a round trip of `rtt` when it lost something just now.
+    /// Creates a flow that had `bps` over a round trip of `rtt` when it lost something just now.
     pub(super) fn new(bps: f64, rtt: Duration, now: Timestamp) -> Self {
         let max = (bps * rtt.as_secs_f64() / 8.0 / SEGMENT).max(4.0);
         Self { max, window: BETA * max, cut: (now, BETA * max) }
     }
 
-    /// Something was lost for the first time in a round trip.
+    /// Takes the first loss in a round trip.
     pub(super) fn on_loss(&mut self, now: Timestamp) {
         // Fast convergence, section 4.7.
         self.max = if self.window < self.max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
@@ -35,7 +35,7 @@ impl Cubic {
         self.cut = (now, self.window);
     }
 
-    /// The rate at `now`, bits a second, at most `most`: a flow that has nothing more to send does not grow.
+    /// Returns the rate at `now`, bits a second, at most `most`: a flow that has nothing more to send does not grow.
     pub(super) fn rate(&mut self, rtt: Duration, most: f64, now: Timestamp) -> f64 {
         let rtt = rtt.as_secs_f64().max(1e-3);
         let since = now.since(self.cut.0).as_secs_f64();

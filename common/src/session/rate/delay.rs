@@ -1,4 +1,4 @@
-//! How long the datagrams wait in the network's queues, and whether the wait grows.
+//! Queueing delay of the datagrams in the network, and its trend.
 //!
 //! The two clocks differ by a constant, so one-way delays are known up to a constant too; the shortest of the last
 //! seconds is that of an empty queue, and what a datagram takes beyond it is its wait.
@@ -15,21 +15,21 @@ use std::time::Duration;
 use super::super::sent::Arrival;
 use super::WAIT_NONE_US;
 
-/// How long a shortest delay is remembered, at least; at most twice as long. Two clocks drift apart by less than 2 ms
-/// in that time, and every queue that we alone have filled has been emptied several times.
+/// Shortest time for which a shortest delay is remembered; twice as long at most. Two clocks drift apart by less than 2
+/// ms in that time, and every queue that we alone have filled has been emptied several times.
 const BASE_MEMORY_US: i64 = 10_000_000;
 /// The same while someone else keeps the queue from emptying: it is seen empty in tests only.
 const BASE_MEMORY_CROWDED_US: i64 = 120_000_000;
 /// Samples kept at most, whatever times a peer reports: 50 ms of 200 Mbit/s.
 const SAMPLES_MAX: usize = 1_024;
-/// What the slope is taken over.
+/// Span over which the slope is taken.
 const SLOPE_WINDOW_US: i64 = 30_000;
 /// Fewer or closer datagrams have no slope.
 const SLOPE_DATAGRAMS: usize = 8;
 const SLOPE_SPAN_US: i64 = 8_000;
 /// A wait longer than the last one by this may be a hold's.
 const LEAP_US: i64 = 12_000;
-/// What was held comes within this, and a quarter of the time in which it was sent.
+/// Time within which held datagrams come, besides a quarter of the time in which they were sent.
 const AT_ONCE_US: i64 = 1_500;
 /// Holds that follow each other for so long are a queue after all: nobody can be blind for ever.
 const BLIND_MAX_US: i64 = 500_000;
@@ -51,7 +51,7 @@ pub(super) struct QueueDelay {
     seen_us: i64,
 }
 
-/// What is known of a hold; sending and arrival are those of the first datagram held.
+/// State of a hold; sending and arrival are those of the first datagram held.
 #[derive(Clone, Copy, Debug)]
 enum Hold {
     None,
@@ -77,8 +77,8 @@ pub(super) struct Wait {
 }
 
 impl QueueDelay {
-    /// For frames that come every `interval`: within one and a bit some datagram was the first of its frame, which
-    /// waits for no other datagram of ours unless there is a standing queue.
+    /// Creates a filter for frames that come every `interval`: within one and a bit some datagram was the first of its
+    /// frame, which waits for no other datagram of ours unless there is a standing queue.
     pub(super) fn new(interval: Duration) -> Self {
         let window_us = (interval.as_micros() as i64 * 5 / 4).max(SLOPE_WINDOW_US);
         Self {
@@ -93,7 +93,7 @@ impl QueueDelay {
         }
     }
 
-    /// Whether someone else keeps the queue full.
+    /// Sets whether someone else keeps the queue full.
     pub(super) fn set_crowded(&mut self, is_crowded: bool) {
         self.memory_us = if is_crowded { BASE_MEMORY_CROWDED_US } else { BASE_MEMORY_US };
     }
@@ -158,17 +158,17 @@ impl QueueDelay {
         }
     }
 
-    /// Whether nothing is known of the queue now, because the last datagrams were held.
+    /// Returns true if nothing is known of the queue now, because the last datagrams were held.
     pub(super) fn is_unknown(&self) -> bool {
         self.last.is_some_and(|(_, at)| self.seen_us < at && at - self.seen_us <= BLIND_MAX_US)
     }
 
-    /// The queue that does not empty between frames, microseconds: the shortest wait of the last frame interval.
+    /// Returns the standing queueing delay, microseconds: the shortest of the last frame interval.
     pub(super) fn standing_us(&self) -> i64 {
         self.samples.iter().map(|sample| sample.1).min().unwrap_or(0)
     }
 
-    /// The last datagram's wait, microseconds.
+    /// Returns the last datagram's wait, microseconds.
     pub(super) fn last_us(&self) -> i64 {
         self.samples.back().map_or(0, |sample| sample.1)
     }
@@ -194,7 +194,7 @@ impl QueueDelay {
     }
 }
 
-/// So that no sum or difference overflows, whatever a peer says.
+/// Returns a time cut so that no sum or difference overflows, whatever a peer says.
 fn clamped(us: u64) -> i64 {
     us.min(1 << 50) as i64
 }

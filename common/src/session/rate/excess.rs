@@ -32,12 +32,12 @@ impl Fates {
         self.lost = self.lost.saturating_add(more.lost);
     }
 
-    /// The share that was lost; at least one datagram.
+    /// Returns the share that was lost; at least one datagram.
     fn share(self) -> f64 {
         f64::from(self.lost) / f64::from(self.datagrams)
     }
 
-    /// Standard deviation of that share if each is lost by chance.
+    /// Returns the standard deviation of that share if each is lost by chance.
     fn deviation(self) -> f64 {
         (self.share() * (1.0 - self.share()) / f64::from(self.datagrams)).sqrt()
     }
@@ -76,7 +76,7 @@ impl Default for ExcessLoss {
 }
 
 impl ExcessLoss {
-    /// So many datagrams' fate became known at `now`, of which some were lost. True if loss has persisted.
+    /// Takes the fates of so many datagrams, known at `now`, of which some were lost. True if loss has persisted.
     pub(super) fn on_fates(&mut self, datagrams: u32, lost: u32, now: Timestamp) -> bool {
         self.span.add(Fates { datagrams, lost });
         if now.since(self.since) < SPAN || self.span.datagrams < DATAGRAMS_MIN {

@@ -1,4 +1,4 @@
-//! How fast to send: the target from which the next frame's budget and its pacing follow.
+//! Target rate, from which the next frame's budget and its pacing follow.
 //!
 //! Every 10 ms, 5 ms while a queue grows, and sooner if much comes, the receiver tells when each datagram came. From that
 //! come the wait in the network's queues ([`delay`]), the speed of the line ([`capacity`]) and loss ([`excess`]); these
@@ -19,7 +19,7 @@
 //! - **Silence**: if nothing arrives for 250 ms, or no feedback, the target is halved, again every 250 ms; after a second
 //!   only coarse bands go.
 //!
-//! What is told from what, and by which sign (`tests/home_lines.rs` has each):
+//! Causes and the signs by which they are told apart (`tests/home_lines.rs` has each):
 //!
 //! ```text
 //! receiver's program stalls   it says so; the wait leaps, then all comes at one time: held         no change
@@ -32,12 +32,12 @@
 //! radio sends in batches      bursts show more than comes in a standing queue: not believed        doubt
 //! ```
 //!
-//! Why not Google's congestion control, of which the crate goog_cc is a port (14,000 lines)? Its trendline filter
+//! Google's congestion control (14,000 lines in its port, the crate goog_cc) is not used. Its trendline filter
 //! (Carlucci et al., Analysis and design of the Google congestion control for WebRTC, MMSys 2016) sees differences of
 //! delay between groups of packets only, because RTP receivers do not report absolute times against one clock; a frame
 //! every 16 ms gives it a sample every 16 ms, it needs 20 for a slope, and grows by 8 % a second. Here each datagram's
-//! delay is known against the shortest, so a queue is seen as such and not as a slope summed up, the slope serves only to
-//! see a collapse within one frame, and bursts show how far the target may grow at once.
+//! delay is known against the shortest, so a queue is seen as such and not as a slope summed up, the slope serves only
+//! to see a collapse within one frame, and bursts show how far the target may grow at once.
 
 mod capacity;
 mod cubic;
@@ -87,9 +87,9 @@ const SILENCES_COARSE: u32 = 4;
 const START_BPS: u64 = 4_000_000;
 /// Lowest target, bits a second.
 const LEAST_BPS: f64 = 300e3;
-/// How much faster than the target a burst leaves before the line's speed is known.
+/// Factor by which a burst leaves faster than the target before the line's speed is known.
 const START_PACE: f64 = 4.0;
-/// How much faster than what the last bursts have shown, and if these came as fast as they left.
+/// Factor by which it leaves faster than the last bursts have shown, and if these came as fast as they left.
 const PACE: f64 = 1.25;
 const SEARCH_PACE: f64 = 2.0;
 /// Small frames leave at once, or they would show nothing of the line, bits a second.
@@ -97,7 +97,7 @@ const PACE_LEAST: f64 = 4e6;
 /// Of a line this many times faster than the highest target nothing more need be known: a frame leaves at once.
 const SHOWN_MAX: f64 = 64.0;
 
-/// What is used of the target is counted over this.
+/// Span over which the used part of the target is counted.
 const USED_SPAN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ enum Mode {
     },
 }
 
-/// What a feedback has told.
+/// Contents of a feedback report.
 #[derive(Debug)]
 pub(super) struct Told<'a> {
     /// Datagrams that have arrived, in the order of sending.
@@ -128,7 +128,7 @@ pub(super) struct Told<'a> {
     pub(super) in_flight_bytes: usize,
     /// From this on the receiver is not sure when they came, its clock.
     pub(super) unsure_from: Option<Timestamp>,
-    /// How much longer than others the feedback itself has taken.
+    /// Delay of the feedback report itself beyond that of others.
     pub(super) feedback_late: Duration,
 }
 
@@ -146,7 +146,7 @@ pub(super) struct RateControl {
     rtt_min: Duration,
     /// Above what growth must be careful.
     ceiling: Option<Ceiling>,
-    /// When bursts last showed a faster line than there was.
+    /// The last time that bursts showed a faster line than there was.
     doubt: Option<Doubt>,
     /// No further reaction before: the last one does not show yet.
     settled_at: Timestamp,
@@ -160,7 +160,7 @@ pub(super) struct RateControl {
 /// A queue that has stood since our first cut, although we gave way.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
-    /// When that cut was, and what got through then, bits a second.
+    /// Time of that cut, and the rate that got through then, bits a second.
     cut: Timestamp,
     share_bps: f64,
     /// Since when the queue has not shrunk, and how long the wait was at most since then, microseconds. What was sent
@@ -169,11 +169,12 @@ struct Crowd {
     most_us: i64,
 }
 
-/// What arrived when the target was cut because of loss: it says nothing about queues, and bursts show nothing of it.
+/// Rate of arrivals when the target was cut because of loss: it says nothing about queues, and bursts show nothing of
+/// it.
 #[derive(Clone, Copy, Debug)]
 struct Ceiling {
     bps: f64,
-    /// How long it holds in full, and until when.
+    /// Time for which it holds in full, and its end.
     patience: Duration,
     until: Timestamp,
     /// Since when the target has been well beyond it.
@@ -184,13 +185,13 @@ struct Ceiling {
 /// then none for a while.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// What really came, beyond which bursts are not believed for this long, and until when.
+    /// Rate that really came, beyond which bursts are not believed for this long, and the end of that.
     bps: f64,
     span: Duration,
     until: Timestamp,
 }
 
-/// How much of the target is sent.
+/// Used part of the target.
 #[derive(Clone, Copy, Debug)]
 struct Used {
     since: Timestamp,
@@ -202,7 +203,7 @@ struct Used {
 }
 
 impl RateControl {
-    /// For frames every `interval` and at most `max`. The stream begins at `now`.
+    /// Creates the rate control for frames every `interval` and at most `max`. The stream begins at `now`.
     pub(super) fn new(max: Bitrate, interval: Duration, now: Timestamp) -> Self {
         let max_bps = max.as_bps() as f64;
         Self {
@@ -227,17 +228,17 @@ impl RateControl {
         }
     }
 
-    /// The first target of a stream of at most `max`.
+    /// Returns the first target of a stream of at most `max`.
     pub(super) fn start(max: Bitrate) -> Bitrate {
         max.min(Bitrate::from_bps(START_BPS))
     }
 
-    /// What the frames with all around them may take.
+    /// Returns the rate that the frames with all around them may take.
     pub(super) fn target(&self) -> Bitrate {
         Bitrate::from_bps(self.target_bps as u64)
     }
 
-    /// How fast a frame leaves.
+    /// Returns the rate at which a frame leaves.
     pub(super) fn pace(&self) -> Bitrate {
         let bps = match self.capacity.shown() {
             // Into a queue that is full already a burst would only overflow.
@@ -251,12 +252,12 @@ impl RateControl {
         Bitrate::from_bps(bps.max(PACE * self.target_bps).max(PACE_LEAST) as u64)
     }
 
-    /// Whether the receiver has been silent for so long that only coarse bands should go.
+    /// Returns true if the receiver has been silent for so long that only coarse bands should go.
     pub(super) fn is_coarse_only(&self) -> bool {
         self.silences >= SILENCES_COARSE
     }
 
-    /// A datagram that takes so much on the wire left.
+    /// Takes a datagram that has left and takes so many bytes on the wire.
     pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
         let used = &mut self.used;
         used.sent_bits += 8.0 * bytes as f64;
@@ -268,12 +269,12 @@ impl RateControl {
         }
     }
 
-    /// When to call [`Self::handle_timeout`].
+    /// Returns the time to call [`Self::handle_timeout`].
     pub(super) fn next_timeout(&self) -> Timestamp {
         self.heard + SILENCE * (self.silences + 1)
     }
 
-    /// The receiver has been silent.
+    /// Cuts the target, because the receiver has been silent.
     pub(super) fn handle_timeout(&mut self, now: Timestamp) {
         let silences = (now.since(self.heard).as_micros() / SILENCE.as_micros()) as u32;
         if silences > self.silences {
@@ -303,7 +304,7 @@ impl RateControl {
         self.updated = now;
     }
 
-    /// Whether what is lost beyond a ceiling shows that it is there still.
+    /// Returns true if the loss beyond a ceiling shows that it is there still.
     fn is_found_again(&self) -> bool {
         self.loss.is_unusual() && self.ceiling.is_some_and(|ceiling| self.target_bps > ceiling.bps)
     }

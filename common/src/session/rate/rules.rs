@@ -1,4 +1,4 @@
-//! What the target does: fall, grow, compete.
+//! Rules by which the target falls, grows and competes.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ const EMPTYING: f64 = 0.88;
 const EMPTYING_S: f64 = 0.05;
 /// Bursts that come in a standing queue and show a line faster than what arrived by this are wrong about it.
 const WRONG: f64 = 1.5;
-/// How long they are not believed then, at first and at most.
+/// Time for which they are not believed then, at first and at most.
 const DOUBT: Duration = Duration::from_millis(500);
 const DOUBT_MAX: Duration = Duration::from_secs(4);
 /// Growth by a factor of e meanwhile, seconds.
 const DOUBT_GROWTH_S: f64 = 1.3;
-/// How long a ceiling holds, at first and if it is found again and again.
+/// Time for which a ceiling holds, at first and if it is found again and again.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(16);
 /// A ceiling is the same one up to this factor, and beyond it, unharmed, says nothing any more.
 const BEYOND: f64 = 1.5;
 /// Below this part of it growth is free.
 const NEAR: f64 = 0.85;
-/// Who uses less of the target than this does not need more.
+/// Share of the target below which a sender does not need more.
 const USED: f64 = 0.6;
 
 impl RateControl {
@@ -64,7 +64,7 @@ impl RateControl {
         }
     }
 
-    /// The queue empties still: sends what that leaves of what arrived in the last `window_us`.
+    /// Sends, while the queue still empties, the rest of what arrived in the last `window_us`.
     pub(super) fn give_way(&mut self, told: &Told<'_>, window_us: u64) {
         if let Some(arrived) = self.capacity.sure_throughput(window_us) {
             self.set_target(self.emptying(told, arrived));
@@ -79,7 +79,7 @@ impl RateControl {
         (EMPTYING - queue.max(0.0) / EMPTYING_S).max(0.0) * arrived
     }
 
-    /// The line, or whoever polices it, loses what is beyond the target of now.
+    /// Sets a ceiling: the line, or a policer, loses what is beyond the present target.
     pub(super) fn set_ceiling(&mut self, now: Timestamp) {
         let bps = self.target_bps;
         let same = |known: &Ceiling| (known.bps / BEYOND..known.bps * BEYOND).contains(&bps);
