@@ -1,11 +1,11 @@
 //! Capacity estimate of the line, from the distances at which it delivers the datagrams of a burst (packet-train
 //! dispersion: Dovrolis, Ramanathan and Moore, What do packet dispersion techniques measure?, INFOCOM 2001).
 //!
-//! A frame leaves as one burst, faster than the target; what arrives more slowly than it left has met the narrowest
-//! line. A burst shows no more than the speed at which it left, so bursts leave somewhat faster than the last ones have
-//! shown, and much faster if those came as fast as they left: so the line's speed is found within a few round trips,
-//! however small the target is. Small frames show it together; of a few datagrams that come at one time no more is
-//! believed than that they came within the time that timers and radios cannot tell apart.
+//! A frame leaves as one burst, faster than the target. A burst that arrives more slowly than it left shows the
+//! capacity of the narrowest line; it cannot show more than the speed at which it left. So bursts leave somewhat faster
+//! than the capacity estimate, and much faster if the last ones arrived as fast as they left: the capacity is found
+//! within a few round trips, however small the target is. Small frames are measured together; a few datagrams that
+//! arrive together show only that they took less than [`RESOLUTION_US`].
 
 use std::collections::VecDeque;
 
@@ -14,26 +14,26 @@ use super::delay::Wait;
 
 /// Datagrams sent further apart belong to two bursts.
 const BURST_GAP_US: u64 = 3_000;
-/// Fewer distances between datagrams show nothing.
+/// Least number of distances between datagrams for a measurement.
 const DISTANCES: usize = 4;
-/// Of a long burst so many datagrams are measured together, and more, up to [`BURST_DATAGRAMS_MAX`], if they come fast.
+/// Datagrams of a long burst that are measured together; more, up to [`BURST_DATAGRAMS_MAX`], if they arrive fast.
 const BURST_DATAGRAMS: usize = 40;
 const BURST_DATAGRAMS_MAX: usize = 400;
 /// Number of bursts whose median is the capacity estimate.
 const BURSTS: usize = 5;
-/// Older bursts have nothing to say once there is a newer one.
+/// Age from which a burst does not count if there is a newer one, microseconds.
 const MEMORY_US: u64 = 1_000_000;
-/// A burst that takes at most this much longer to come than it took to leave has met no narrower line.
+/// Ratio of a burst's time of arriving to that of leaving, up to which it arrived as fast as it left.
 const AS_FAST: f64 = 1.1;
-/// Timers and radios deliver what comes closer together than this at one time, microseconds.
+/// Time that timers and radios cannot resolve, microseconds: they deliver closer datagrams together.
 const RESOLUTION_US: u64 = 1_000;
-/// Of a burst this many times as long, or longer, that falsifies nothing.
+/// Length of a burst, in [`RESOLUTION_US`], from which on this falsifies nothing.
 const RESOLUTIONS: u64 = 5;
-/// Bursts that differ by less agree.
+/// Ratio up to which bursts agree.
 const AGREED: f64 = 1.2;
-/// Longest span over which the rate of arrivals is taken.
+/// Longest span over which the rate of arrivals is taken, microseconds.
 const THROUGHPUT_US: u64 = 100_000;
-/// Fewer arrivals have no rate.
+/// Least number of arrivals that have a rate.
 const THROUGHPUT_DATAGRAMS: usize = 6;
 /// Arrivals kept at most, whatever times a peer reports: 100 ms of 200 Mbit/s.
 const RECENT_MAX: usize = 2_048;
@@ -43,9 +43,9 @@ const RECENT_MAX: usize = 2_048;
 struct Train {
     bursts: u64,
     distances: usize,
-    /// Without the first datagram of each burst.
+    /// Bytes without the first datagram of each burst.
     bytes: usize,
-    /// In which they left and came, microseconds.
+    /// Times in which they left and arrived, microseconds.
     sent_us: u64,
     received_us: u64,
 }
@@ -55,14 +55,14 @@ struct Train {
 struct Shown {
     at_us: u64,
     bps: f64,
-    /// It came as fast as it left: the line may be faster.
+    /// True if it arrived as fast as it left: the line may be faster.
     as_fast: bool,
 }
 
-/// Measurements of the speed of the line and the path.
+/// Capacity estimate of the line, and throughput of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Capacity {
-    /// More is not worth knowing, bits a second.
+    /// Highest capacity worth knowing, bits a second.
     most: f64,
     /// First and last datagram of the burst that goes on, and how many there were.
     burst: Option<(Arrival, Arrival, usize)>,
@@ -119,14 +119,14 @@ impl Capacity {
         }
     }
 
-    /// Returns the speed that the last bursts have shown, bits a second.
+    /// Returns the capacity estimate from the last bursts, bits a second.
     pub(super) fn shown(&self) -> Option<f64> {
         let mut shown: Vec<_> = self.shown.iter().map(|shown| shown.bps).collect();
         shown.sort_unstable_by(f64::total_cmp);
         shown.get(shown.len() / 2).copied()
     }
 
-    /// Returns the speed that the last burst alone has shown, bits a second.
+    /// Returns the capacity that the last burst alone has shown, bits a second.
     pub(super) fn last_shown(&self) -> Option<f64> {
         self.shown.back().map(|shown| shown.bps)
     }

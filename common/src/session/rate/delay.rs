@@ -1,13 +1,14 @@
-//! Queueing delay of the datagrams in the network, and its trend.
+//! Queueing delay of the datagrams in the network, and its trendline.
 //!
 //! The two clocks differ by a constant, so one-way delays are known up to a constant too; the shortest of the last
-//! seconds is that of an empty queue, and what a datagram takes beyond it is its wait.
+//! seconds is that of an empty queue, and what a datagram takes beyond it is its queueing delay, in short its wait.
 //!
-//! A wait is a queue's or a hold's. A radio that pauses, a relay or a program that stands still holds what comes and then
-//! lets it go at once: the wait leaps from one datagram to the next, and those behind come faster than any line would
-//! bring them, so that their waits shrink by as much as they were sent later. What was held tells nothing of the queue,
-//! unless it came in so little time that there can be none. A queue, even that of a line which has become much slower,
-//! keeps its distances: after the leap of one long datagram the next one comes a datagram's time later.
+//! A wait is caused by a queue or by a hold. A radio that pauses, a relay or a program that stalls holds the datagrams
+//! and then releases them together: the wait leaps from one datagram to the next, and the following ones arrive faster
+//! than any line delivers, so that each wait is shorter by as much as its datagram was sent later. Held datagrams tell
+//! nothing of the queue, unless they arrive in so little time that there can be none. A queue, even that of a line
+//! which has become much slower, keeps datagrams apart: after the leap of one long datagram the next one arrives a
+//! datagram's time later.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,29 +16,29 @@ use std::time::Duration;
 use super::super::sent::Arrival;
 use super::WAIT_NONE_US;
 
-/// Shortest time for which a shortest delay is remembered; twice as long at most. Two clocks drift apart by less than 2
-/// ms in that time, and every queue that we alone have filled has been emptied several times.
+/// Time for which a shortest delay is remembered, microseconds; twice as long at most. Two clocks drift apart by less
+/// than 2 ms in that time, and every queue that we alone have filled has been emptied several times.
 const BASE_MEMORY_US: i64 = 10_000_000;
-/// The same while someone else keeps the queue from emptying: it is seen empty in tests only.
+/// Time likewise, microseconds, while other traffic keeps the queue from emptying: it is empty in our tests only.
 const BASE_MEMORY_CROWDED_US: i64 = 120_000_000;
 /// Samples kept at most, whatever times a peer reports: 50 ms of 200 Mbit/s.
 const SAMPLES_MAX: usize = 1_024;
-/// Span over which the slope is taken.
+/// Span of the trendline, microseconds.
 const SLOPE_WINDOW_US: i64 = 30_000;
-/// Fewer or closer datagrams have no slope.
+/// Least number and span of datagrams that have a slope.
 const SLOPE_DATAGRAMS: usize = 8;
 const SLOPE_SPAN_US: i64 = 8_000;
-/// A wait longer than the last one by this may be a hold's.
+/// Growth of the wait from one datagram to the next that may show a hold, microseconds.
 const LEAP_US: i64 = 12_000;
-/// Time within which held datagrams come, besides a quarter of the time in which they were sent.
+/// Time within which held datagrams arrive, microseconds, besides a quarter of the time in which they were sent.
 const AT_ONCE_US: i64 = 1_500;
-/// Holds that follow each other for so long are a queue after all: nobody can be blind for ever.
+/// Longest time of holds in a row, microseconds; longer ones count as a queue.
 const BLIND_MAX_US: i64 = 500_000;
 
 /// Queueing delay of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct QueueDelay {
-    /// The shortest delays of this span of memory and of the one before.
+    /// Shortest delays of this span of memory and of the one before, microseconds.
     base_us: [Option<i64>; 2],
     base_since_us: i64,
     /// Arrival and wait of the last datagrams, by arrival.
@@ -47,7 +48,7 @@ pub(super) struct QueueDelay {
     /// Sending and arrival of the last datagram in the order of sending.
     last: Option<(i64, i64)>,
     hold: Hold,
-    /// Arrival of the last datagram whose wait was told from a hold.
+    /// Arrival of the last datagram that was known not to be held.
     seen_us: i64,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct QueueDelay {
 #[derive(Clone, Copy, Debug)]
 enum Hold {
     None,
-    /// The wait has leapt; the next datagram will tell.
+    /// The wait has leapt; the next datagram shows whether it is a hold.
     Maybe {
         sent: i64,
         received: i64,
@@ -67,18 +68,18 @@ enum Hold {
     },
 }
 
-/// A datagram's wait.
+/// A datagram's wait: its queueing delay, or the time of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wait {
     /// Microseconds.
     pub(super) us: i64,
-    /// Something has held it, or may have: the time between it and its neighbours says nothing about the line.
+    /// True if something has held it, or may have: its distance to its neighbours says nothing about the line.
     pub(super) is_held: bool,
 }
 
 impl QueueDelay {
-    /// Creates a filter for frames that come every `interval`: within one and a bit some datagram was the first of its
-    /// frame, which waits for no other datagram of ours unless there is a standing queue.
+    /// Creates the estimate for frames every `interval`: in a little more than one interval some datagram was the first
+    /// of its frame, and such a one has a wait only if a queue stands.
     pub(super) fn new(interval: Duration) -> Self {
         let window_us = (interval.as_micros() as i64 * 5 / 4).max(SLOPE_WINDOW_US);
         Self {
@@ -93,13 +94,12 @@ impl QueueDelay {
         }
     }
 
-    /// Sets whether someone else keeps the queue full.
+    /// Sets whether other traffic keeps the queue full.
     pub(super) fn set_crowded(&mut self, is_crowded: bool) {
         self.memory_us = if is_crowded { BASE_MEMORY_CROWDED_US } else { BASE_MEMORY_US };
     }
 
-    /// Takes an arrival and gives its wait.
-    /// The receiver may not be sure when it came: then it was held, if only by the receiver.
+    /// Takes an arrival and returns its wait. If the receiver is not sure of the time of arrival, it counts as held.
     pub(super) fn on_arrival(&mut self, arrival: &Arrival, is_unsure: bool) -> Wait {
         let (sent, received) = (clamped(arrival.sent.as_us()), clamped(arrival.received.as_us()));
         let delay = received - sent;
@@ -173,9 +173,9 @@ impl QueueDelay {
         self.samples.back().map_or(0, |sample| sample.1)
     }
 
-    /// Microseconds of wait gained for each microsecond that passes: the least-squares slope over the last 30 ms, if
-    /// there are enough datagrams. It lies between 0 and 1 when more is sent than the link takes (1 - link / sent), and
-    /// below 0 after a stall, when the datagrams held up come all at once.
+    /// Returns the slope of the trendline, the least-squares line through the waits of the last 30 ms, if there are
+    /// enough datagrams. It lies between 0 and 1 when more is sent than the line's capacity (1 - capacity / sent), and
+    /// below 0 after a stall, when held datagrams arrive together.
     pub(super) fn slope(&self) -> Option<f64> {
         let last = self.samples.back()?.0;
         let recent = || self.samples.iter().rev().take_while(|sample| last - sample.0 <= SLOPE_WINDOW_US);

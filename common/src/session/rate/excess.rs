@@ -1,20 +1,20 @@
-//! Loss that says something about the rate: more than the path always loses, for longer than a moment.
+//! Loss that the rate causes: persistent loss beyond the path's usual loss.
 
 use std::time::Duration;
 
 use crate::units::Timestamp;
 
-/// Loss is looked at in spans of this length.
+/// Length of the spans over which loss is counted.
 const SPAN: Duration = Duration::from_millis(300);
-/// Spans with fewer datagrams are continued.
+/// Least number of datagrams in a span; spans with fewer are continued.
 const DATAGRAMS_MIN: u32 = 20;
-/// Fewer datagrams do not tell what a path usually loses: spans are added up to so many.
+/// Least number of datagrams that show the usual loss of a path: spans are added up to so many.
 const USUAL_DATAGRAMS: u32 = 100;
-/// Spans in a row that must show it: no single outage fills so many.
+/// Number of spans in a row that must show it: no single outage fills so many.
 const PERSISTENT: u32 = 3;
 /// Share lost beyond the usual that counts as too much for the link.
 const EXCESS: f64 = 0.10;
-/// Chance alone makes a share of few datagrams larger by so many standard deviations.
+/// Standard deviations by which chance alone makes a share of few datagrams larger.
 const DEVIATIONS: f64 = 4.0;
 /// Spans after which the usual loss is found anew, about ten seconds.
 const USUAL_SPANS: u32 = 33;
@@ -48,15 +48,15 @@ impl Fates {
 pub(super) struct ExcessLoss {
     since: Timestamp,
     span: Fates,
-    /// Of the spans in a row that have lost too much, and how many they are.
+    /// Fates in the spans in a row that have lost too much, and the number of these spans.
     excess: Fates,
     in_a_row: u32,
-    /// Since the usual loss was last compared.
+    /// Fates since the usual loss was last compared.
     lately: Fates,
-    /// Smallest share in this group of spans and in the one before.
+    /// Smallest share lost in this group of spans and in the one before.
     usual: [Option<f64>; 2],
     spans: u32,
-    /// No alarm yet: what is lost from the start may be our own doing, so a path is taken for one that loses nothing.
+    /// True before the first alarm: loss from the start may be our own, so the path's usual loss is taken as zero.
     is_new: bool,
 }
 
@@ -109,7 +109,7 @@ impl ExcessLoss {
         true
     }
 
-    /// Returns true if the last span showed it, and chance alone did not.
+    /// Returns true if the last span lost more than usual, and more than by chance.
     pub(super) fn is_unusual(&self) -> bool {
         self.in_a_row > 0 && self.excess.share() > self.usual() + EXCESS.max(DEVIATIONS * self.excess.deviation())
     }

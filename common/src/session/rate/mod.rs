@@ -1,43 +1,45 @@
 //! Target rate, from which the next frame's budget and its pacing follow.
 //!
-//! Every 10 ms, 5 ms while a queue grows, and sooner if much comes, the receiver tells when each datagram came. From that
-//! come the wait in the network's queues ([`delay`]), the speed of the line ([`capacity`]) and loss ([`excess`]); these
-//! rules make the target of them:
+//! Every 10 ms, 5 ms while a queue grows, and sooner if much arrives, a feedback report tells the arrival of each
+//! datagram. From that follow the queueing delay, in short the wait ([`delay`]), the capacity estimate ([`capacity`])
+//! and the loss ([`excess`]), and from these the target by the following rules:
 //!
-//! - **Follow.** Frames leave in bursts faster than the target, so that how close together they come shows the line. While
-//!   no queue stands, the target follows [`OF_SHOWN`] of that within a few frames, up as far as it goes: after a stall, a
-//!   collapse or a cut as after the start, for no rule remembers what the line once was.
+//! - **Follow.** Frames leave in bursts faster than the target, so that the distances at which they arrive show the
+//!   capacity. While no queue stands, the target follows [`OF_SHOWN`] of the capacity estimate within a few frames, in
+//!   the same way after the start, a stall, a collapse or a cut.
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
-//!   within a frame, cuts the target to what arrived meanwhile, less what empties the queue soon, and with each feedback
-//!   anew until the queue is empty; then it goes back to what the line took while there was a queue. Nothing is cut if
-//!   more comes than the target: the queue shrinks already. How long the queue is follows from what is under way, for
-//!   the waits that are told are a round trip old.
-//! - **Competition.** If the queue stands although we have given way for [`CROWDED`], someone else fills it, as TCP
-//!   does. Then the target is that of a TCP Cubic flow ([`cubic`]), else nothing would be left for us (as in Copa: Arun
-//!   and Balakrishnan, NSDI 2018, section 2.2). The queue running empty, which a pause for a test provokes, ends this.
-//! - **Loss** cuts only when it is unusual for the path and persists: shallow queues and policers show in no delay.
-//! - **Silence**: if nothing arrives for 250 ms, or no feedback, the target is halved, again every 250 ms; after a second
-//!   only coarse bands go.
+//!   within a frame, cuts the target to the rate that arrived meanwhile, less a part that empties the queue soon, and
+//!   again with each feedback report until the queue is empty; then the target is the rate that arrived while there was
+//!   a queue. There is no cut if more arrives than the target: the queue shrinks already. The length of the queue
+//!   follows from the bytes in flight, because the reported waits are a round trip old.
+//! - **Competition.** If the queue stands although the target has been low for [`CROWDED`], other traffic fills it, as
+//!   TCP does. Then the target is that of a TCP Cubic flow ([`cubic`]), else no capacity would be left for us (as in
+//!   Copa: Arun and Balakrishnan, NSDI 2018, section 2.2). This ends when the queue runs empty, for which the target is
+//!   lowered now and then as a test.
+//! - **Loss** cuts the target only when it is unusual for the path and persists: shallow queues and policers cause no
+//!   delay.
+//! - **Silence**: if nothing arrives for 250 ms, or no feedback report, the target is halved, again every 250 ms; after
+//!   a second only coarse bands go.
 //!
 //! Causes and the signs by which they are told apart (`tests/home_lines.rs` has each):
 //!
 //! ```text
-//! receiver's program stalls   it says so; the wait leaps, then all comes at one time: held         no change
-//! sender's program stalls     nothing is sent; what had its time stamp before leaps likewise      no change
-//! radio or relay pauses       the same leap, and what follows comes faster than any line           no change
-//! radio becomes slower        the wait grows by each datagram's distance, none comes at once       cut, follow
-//! queue too long (bloat)      the queue stands, and shrinks as we give way                         cut, follow
-//! policer, shallow queue      no wait; loss beyond the usual in three spans in a row               cut, ceiling
-//! TCP beside                  the queue stands, and what was sent after the cut waits as long      compete
-//! radio sends in batches      bursts show more than comes in a standing queue: not believed        doubt
+//! receiver's program stalls   it reports so; the wait leaps, then datagrams arrive together: held      no change
+//! sender's program stalls     nothing is sent; datagrams with a time stamp from before leap likewise   no change
+//! radio or relay pauses       the wait leaps likewise, then datagrams arrive faster than on any line   no change
+//! radio becomes slower        the wait grows with each datagram, none arrive together                  cut, follow
+//! queue too long (bloat)      the queue stands, and shrinks with a lower target                        cut, follow
+//! policer, shallow queue      no wait; loss beyond the usual in three spans in a row                   cut, ceiling
+//! TCP beside                  the queue stands, and datagrams sent after the cut wait as long          compete
+//! radio sends in batches      bursts show more than arrives in a standing queue: not believed          doubt
 //! ```
 //!
 //! Google's congestion control (14,000 lines in its port, the crate goog_cc) is not used. Its trendline filter
-//! (Carlucci et al., Analysis and design of the Google congestion control for WebRTC, MMSys 2016) sees differences of
-//! delay between groups of packets only, because RTP receivers do not report absolute times against one clock; a frame
-//! every 16 ms gives it a sample every 16 ms, it needs 20 for a slope, and grows by 8 % a second. Here each datagram's
-//! delay is known against the shortest, so a queue is seen as such and not as a slope summed up, the slope serves only
-//! to see a collapse within one frame, and bursts show how far the target may grow at once.
+//! (Carlucci et al., Analysis and design of the Google congestion control for WebRTC, MMSys 2016) sees only differences
+//! of delay between groups of packets, because RTP receivers do not report absolute times against one clock; a frame
+//! every 16 ms gives it a sample every 16 ms, it needs 20 for a slope, and it grows by 8 % a second. Here the one-way
+//! delay of each datagram is known relative to the shortest, so that the queueing delay is measured, the slope of the
+//! trendline only detects a collapse within one frame, and bursts show how far the target may grow at once.
 
 mod capacity;
 mod cubic;
@@ -54,47 +56,47 @@ use self::excess::ExcessLoss;
 use super::sent::Arrival;
 use crate::units::{Bitrate, Timestamp};
 
-/// Longest standing queue, microseconds.
+/// Longest standing queueing delay, microseconds.
 const WAIT_MAX_US: i64 = 12_000;
-/// A standing queue below this is none: jitter, microseconds.
+/// Queueing delay below which it is jitter and no queue, microseconds.
 const WAIT_NONE_US: i64 = 8_000;
-/// A slope and a wait that only a link much slower than the burst makes.
+/// Slope and wait that only a line much slower than the burst causes.
 const COLLAPSE_SLOPE: f64 = 0.35;
 const COLLAPSE_WAIT_US: i64 = 12_000;
-/// The window of the rate that arrived, microseconds: in a collapse, while a queue empties, and otherwise.
+/// Window of the rate of arrivals, microseconds: in a collapse, while a queue empties, and otherwise.
 const COLLAPSE_WINDOW_US: u64 = 8_000;
 const EMPTYING_WINDOW_US: u64 = 50_000;
 const STANDING_WINDOW_US: u64 = 100_000;
 /// Share of what arrived that is sent after a cut, once the queue is empty.
 const AFTER_CUT: f64 = 0.9;
-/// A queue that stands so long while we give way is not ours.
+/// Time that a queue stands, while the target is low, from which on it is other traffic's.
 const CROWDED: Duration = Duration::from_millis(1_500);
-/// A queue whose wait has fallen to this share is ours: it shrinks as we give way.
+/// Share to which the wait falls, while the target is low, if the queue is ours.
 const SHRUNK: f64 = 0.7;
-/// Between two tests whether the queue is still someone else's.
+/// Time between two tests whether the queue is still other traffic's.
 const TEST_INTERVAL: Duration = Duration::from_secs(12);
-/// Share of what bursts have shown of the line to which the target follows, and the time constant, seconds.
+/// Share of the capacity estimate that the target follows, and the time constant, seconds.
 const OF_SHOWN: f64 = 0.95;
 const FOLLOW_S: f64 = 0.06;
-/// Growth by a factor of e where bursts disagree, and near what has caused loss, seconds.
+/// Time of growth by a factor of e where bursts disagree, and near a rate that has caused loss, seconds.
 const SLOW_GROWTH_S: f64 = 10.0;
-/// The same where nothing is known of the line, and where bursts are not to be believed.
+/// Time likewise where the capacity is unknown, and where bursts are not to be believed, seconds.
 const BLIND_GROWTH_S: f64 = 2.0;
 /// Silence that halves the target; four times this leaves the coarse bands only.
 const SILENCE: Duration = Duration::from_millis(250);
 const SILENCES_COARSE: u32 = 4;
-/// First target, bits a second: a picture of sorts, and a burst that measures the link.
+/// First target, bits a second: enough for a coarse picture, and for a burst that measures the line.
 const START_BPS: u64 = 4_000_000;
 /// Lowest target, bits a second.
 const LEAST_BPS: f64 = 300e3;
-/// Factor by which a burst leaves faster than the target before the line's speed is known.
+/// Factor by which a burst leaves faster than the target before the capacity is known.
 const START_PACE: f64 = 4.0;
-/// Factor by which it leaves faster than the last bursts have shown, and if these came as fast as they left.
+/// Factor by which it leaves faster than the capacity estimate, and if the last bursts arrived as fast as they left.
 const PACE: f64 = 1.25;
 const SEARCH_PACE: f64 = 2.0;
-/// Small frames leave at once, or they would show nothing of the line, bits a second.
+/// Least speed of a burst, bits a second: small frames leave at once, or they would show nothing of the line.
 const PACE_LEAST: f64 = 4e6;
-/// Of a line this many times faster than the highest target nothing more need be known: a frame leaves at once.
+/// Ratio of a capacity to the highest target from which on a frame leaves at once.
 const SHOWN_MAX: f64 = 64.0;
 
 /// Span over which the used part of the target is counted.
@@ -102,15 +104,15 @@ const USED_SPAN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
 enum Mode {
-    /// The queue is ours alone.
+    /// No other traffic keeps the queue full.
     Alone,
     /// After a cut, until the queue is empty.
     Emptying { until: Timestamp, wanted_bps: f64 },
-    /// Someone else keeps the queue full.
+    /// Other traffic keeps the queue full.
     Competing {
         cubic: Cubic,
         next_test: Timestamp,
-        /// Until when the target is held down to this, bits a second.
+        /// End of a test, and the low target until then, bits a second.
         test: Option<(Timestamp, f64)>,
     },
 }
@@ -126,7 +128,7 @@ pub(super) struct Told<'a> {
     pub(super) fates: (u32, u32),
     /// Bytes that have left and of which nothing has been heard.
     pub(super) in_flight_bytes: usize,
-    /// From this on the receiver is not sure when they came, its clock.
+    /// Time from which on the receiver is not sure of the arrivals, its clock.
     pub(super) unsure_from: Option<Timestamp>,
     /// Delay of the feedback report itself beyond that of others.
     pub(super) feedback_late: Duration,
@@ -144,11 +146,11 @@ pub(super) struct RateControl {
     capacity: Capacity,
     loss: ExcessLoss,
     rtt_min: Duration,
-    /// Above what growth must be careful.
+    /// Rate above which growth is slow.
     ceiling: Option<Ceiling>,
     /// The last time that bursts showed a faster line than there was.
     doubt: Option<Doubt>,
-    /// No further reaction before: the last one does not show yet.
+    /// Time before which there is no further reaction: the last one does not show yet.
     settled_at: Timestamp,
     crowded: Option<Crowd>,
     heard: Timestamp,
@@ -157,32 +159,31 @@ pub(super) struct RateControl {
     used: Used,
 }
 
-/// A queue that has stood since our first cut, although we gave way.
+/// A queue that has stood since our first cut, although the target is low.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     /// Time of that cut, and the rate that got through then, bits a second.
     cut: Timestamp,
     share_bps: f64,
-    /// Since when the queue has not shrunk, and how long the wait was at most since then, microseconds. What was sent
-    /// before the cut does not count.
+    /// Time since which the queue has not shrunk, and the longest wait since then, microseconds. Datagrams sent before
+    /// the cut do not count.
     since: Timestamp,
     most_us: i64,
 }
 
-/// Rate of arrivals when the target was cut because of loss: it says nothing about queues, and bursts show nothing of
-/// it.
+/// Rate of arrivals when the target was cut because of loss, which neither the queueing delay nor bursts show.
 #[derive(Clone, Copy, Debug)]
 struct Ceiling {
     bps: f64,
     /// Time for which it holds in full, and its end.
     patience: Duration,
     until: Timestamp,
-    /// Since when the target has been well beyond it.
+    /// Time since which the target has been well beyond it.
     passed: Option<Timestamp>,
 }
 
-/// Bursts that came in a queue, and showed a line faster than all that came: a radio sends many datagrams at once, and
-/// then none for a while.
+/// Bursts that arrived in a queue and showed more capacity than the rate of all arrivals: a radio sends many datagrams
+/// at once, and then none for a while.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     /// Rate that really came, beyond which bursts are not believed for this long, and the end of that.
@@ -198,7 +199,7 @@ struct Used {
     last: Timestamp,
     sent_bits: f64,
     allowed_bits: f64,
-    /// Of the last span.
+    /// Share used in the last span.
     share: f64,
 }
 
@@ -274,7 +275,7 @@ impl RateControl {
         self.heard + SILENCE * (self.silences + 1)
     }
 
-    /// Cuts the target, because the receiver has been silent.
+    /// Halves the target for each further [`SILENCE`] of the receiver.
     pub(super) fn handle_timeout(&mut self, now: Timestamp) {
         let silences = (now.since(self.heard).as_micros() / SILENCE.as_micros()) as u32;
         if silences > self.silences {
@@ -284,7 +285,7 @@ impl RateControl {
         }
     }
 
-    /// Takes a feedback into account.
+    /// Takes a feedback report into account.
     pub(super) fn on_feedback(&mut self, told: &Told<'_>, now: Timestamp) {
         // A feedback without arrivals tells that the way back is there; what has left may be under way for long.
         if !told.arrivals.is_empty() || told.in_flight_bytes == 0 {

@@ -9,24 +9,24 @@ use super::{
 };
 use crate::units::Timestamp;
 
-/// Longest time that a queue is given to run empty.
+/// Longest time in which a queue should run empty.
 const EMPTYING_MAX: Duration = Duration::from_secs(1);
 /// Share of what arrives that is sent while a queue empties, less what empties it within this time, seconds.
 const EMPTYING: f64 = 0.88;
 const EMPTYING_S: f64 = 0.05;
-/// Bursts that come in a standing queue and show a line faster than what arrived by this are wrong about it.
+/// Ratio of a burst's capacity to the rate of arrivals, in a standing queue, above which the burst is not believed.
 const WRONG: f64 = 1.5;
-/// Time for which they are not believed then, at first and at most.
+/// Time for which bursts are not believed then, at first and at most.
 const DOUBT: Duration = Duration::from_millis(500);
 const DOUBT_MAX: Duration = Duration::from_secs(4);
-/// Growth by a factor of e meanwhile, seconds.
+/// Time of growth by a factor of e meanwhile, seconds.
 const DOUBT_GROWTH_S: f64 = 1.3;
 /// Time for which a ceiling holds, at first and if it is found again and again.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(16);
-/// A ceiling is the same one up to this factor, and beyond it, unharmed, says nothing any more.
+/// Factor up to which loss is due to the same ceiling; a target beyond it without loss ends the ceiling.
 const BEYOND: f64 = 1.5;
-/// Below this part of it growth is free.
+/// Part of the ceiling below which growth is not slowed.
 const NEAR: f64 = 0.85;
 /// Share of the target below which a sender does not need more.
 const USED: f64 = 0.6;
@@ -64,7 +64,7 @@ impl RateControl {
         }
     }
 
-    /// Sends, while the queue still empties, the rest of what arrived in the last `window_us`.
+    /// Lowers the target so that the queue goes on emptying, given what arrived in the last `window_us`.
     pub(super) fn give_way(&mut self, told: &Told<'_>, window_us: u64) {
         if let Some(arrived) = self.capacity.sure_throughput(window_us) {
             self.set_target(self.emptying(told, arrived));
