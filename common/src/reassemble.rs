@@ -21,7 +21,7 @@ pub const WINDOW_FRAMES: usize = 3;
 
 /// Frames that a datagram may be ahead of the newest one however short the time between them.
 const AHEAD_FRAMES_MIN: i128 = 64;
-/// Sources without a clock of their own may be this much faster than their nominal rate for long.
+/// Factor by which sources without a clock of their own may be faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
 /// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than
 /// `AHEAD_FRAMES_MIN`.

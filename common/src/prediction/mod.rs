@@ -1,11 +1,12 @@
-//! Prediction from what the other end holds: which states both ends keep, which of them a frame refers to, and what the
-//! sender knows of the receiver's.
+//! Prediction from the receiver's states: the states that both ends keep, the choice of the reference frame, and what
+//! the sender knows of the receiver's states.
 //!
-//! The state of a frame is the picture that its decoder made of it. The state of a frame that was not decoded is that of the
-//! frame before. The receiver keeps the states of the last frames ([`Held`]) and reports of each frame whether it was used and
-//! what was missing of it ([`crate::wire::states`]). The sender ([`References`]) keeps the frames that it has sent with the
-//! states that it believes the receiver to have. It assumes that what is not reported came whole. When a report says
-//! otherwise, it decodes from there on again, as the receiver did, and so knows what the receiver holds, holes included.
+//! The state of a frame is the picture that its decoder made of it. The state of a frame that was not decoded is that
+//! of the frame before. The receiver keeps the states of the last frames ([`Held`]) and reports of each frame whether
+//! it was used and what was missing of it ([`crate::wire::states`]). The sender ([`References`]) keeps the frames that
+//! it has sent with the states that it believes the receiver to have. It assumes that a frame without a report arrived
+//! whole. When a report says otherwise, it decodes the frames from there on again, as the receiver did, and so knows
+//! the receiver's states, gaps included.
 //!
 //! | the next frame refers to | when |
 //! |---|---|

@@ -9,12 +9,12 @@ use crate::units::{FrameId, Timestamp};
 use crate::wire::PacketError;
 use crate::wire::states::{Fate, StatesReport};
 
-/// Frames that are decoded again before one frame is coded, at most. A peer that reports something missing of every frame as
-/// late as it can makes this many of each, and no more.
+/// Most frames that are decoded again before one frame is coded, even for a peer that reports gaps of every frame as
+/// late as it can.
 pub const REPLAYS_MAX: usize = 8;
 /// Delay assumed for a report before one is known.
 const REPORT_FIRST: Duration = Duration::from_millis(400);
-/// Frames of late whose fates are remembered.
+/// Number of last frames whose fates are remembered.
 const FATES: u32 = 16;
 /// Number of frames with gaps, of these, from which on assumptions are rarely true.
 const BROKEN_MAX: u32 = 12;
@@ -65,7 +65,7 @@ pub struct PredictionCounters {
     pub predicted: u64,
     /// Frames decoded again because a report told of gaps.
     pub replays: u64,
-    /// Hashes of states that fit.
+    /// Hashes of states that matched.
     pub matches: u64,
     /// Hashes of states that did not.
     pub mismatches: u64,
@@ -73,11 +73,11 @@ pub struct PredictionCounters {
     pub lacking: u64,
     /// Reports that contradict themselves or earlier ones.
     pub contradictions: u64,
-    /// Reports that cannot be any.
+    /// Reports that cannot be of this stream.
     pub malformed: u64,
 }
 
-/// The frames sent of late, and the states that the receiver has of them.
+/// The last frames sent, and the receiver's states of them.
 #[derive(Clone, Debug)]
 pub struct References<F, S> {
     window: u8,
@@ -99,7 +99,7 @@ struct Entry<F, S> {
     age: u8,
     frame: F,
     coded: Timestamp,
-    /// None: it is assumed to have come whole.
+    /// Report of its fate; none: it is assumed to have arrived whole.
     fate: Option<Fate>,
     state: State<S>,
 }
@@ -311,7 +311,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.entries.drain(..=to);
     }
 
-    /// Decodes what the state at `at` is made of again: true if it is known then.
+    /// Decodes the frames again from which the state at `at` is made; true if it is known then.
     fn settle<R: Replay<F, S>>(&mut self, at: usize, decoder: &mut R) -> Result<bool, R::Error> {
         let (mut stale, mut decodes, mut next) = (Vec::new(), 0, Some(at));
         while let Some(at) = next.filter(|&at| self.entries[at].is_stale()) {

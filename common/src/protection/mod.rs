@@ -1,4 +1,4 @@
-//! Unequal protection: Reed-Solomon parity for what a picture can least do without.
+//! Unequal protection: Reed-Solomon parity for the most important parts of a picture.
 //!
 //! A frame's datagrams form groups: the coarse ones, which also carry the frame's header like all others; those up to
 //! the second finest level; and the finest, which have no group and no parity. A group of `k` data shards with `m`
@@ -34,11 +34,11 @@
 //!  5 %   8    | 28.6   |   80.7      94.71        |  5.60   0.20   |  0.01
 //! ```
 //!
-//! Long bursts that are rare are left to concealment: parity enough to outlast them would cost more than it mends.
+//! Rare long bursts are left to concealment: parity for them would cost more than it repairs.
 //!
-//! There is no repair by request. It would have to fit the frame's deadline, which only a local network allows, and would
-//! mend there what the last two columns differ by: at most one frame in 400, whose coarse blocks are otherwise the last
-//! frame's for one frame interval. That is not worth a request datagram, a store at the sender and their abuse.
+//! There is no repair by request. It would meet the frame's deadline only in a local network, and would repair there
+//! the difference of the last two columns: at most one frame in 400, whose coarse blocks are otherwise the last frame's
+//! for one frame interval. That is not worth a request datagram, a store at the sender and their abuse.
 
 mod count;
 mod protector;

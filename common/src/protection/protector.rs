@@ -9,16 +9,16 @@ use crate::wire::media::{Content, GROUPS_MAX, PARITY_HEADER_BYTES, ShardPlace};
 
 /// Cost of losing a coarse datagram, in datagrams of parity. Its loss shows a part of the frame before: several dB.
 const COARSE_COST: f64 = 2_000.0;
-/// The same for each datagram of the frame, where that is less: the fewer a frame has, the more each is worth to the
-/// picture. At 5 % loss and 2 Mbit/s of 640x480 this is worth 0.6 dB.
+/// Cost likewise, for each datagram of the frame, where that is less: the fewer a frame has, the more each is worth. At
+/// 5 % loss and 2 Mbit/s of 640x480 this is worth 0.6 dB.
 const COARSE_COST_EACH: f64 = 50.0;
 /// Cost of losing a datagram of another group, in datagrams of parity. Its loss is a speck of blur for one frame. Rate
 /// and distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a
-/// speck that comes and goes catches the eye.
+/// flickering speck is easily seen.
 const MIDDLE_COST: f64 = 50.0;
-/// Parity of a coarse group beyond one copy is at most this many times its data.
+/// Largest ratio of parity to data of a coarse group, beyond one copy.
 const COARSE_EXTRA_MAX: usize = 3;
-/// Parity of another group is at most this share of its data: beyond it, a coarser picture is worth more.
+/// Largest ratio of parity to data of another group: beyond it, a coarser picture is better.
 const MIDDLE_PARITY_MAX: f64 = 0.4;
 /// Data shards of a group.
 const GROUP_DATA_MAX: usize = SHARDS_MAX / 2;
@@ -51,9 +51,9 @@ impl Protector {
         Self { protection, coarse_blocks: layout.coarse_blocks(), finest_start: layout.finest_start() }
     }
 
-    /// Protects a frame's `packets`, which are in coding order and begin with `slices` of vectors, with at most `room` bytes of parity, each datagram
-    /// counted with `overhead` bytes around it. Coarse datagrams get as much parity as data even without room. A frame
-    /// that leaves room for it may give it `most` bytes.
+    /// Protects a frame's `packets`, which are in coding order and begin with `slices` of vectors, with at most `room`
+    /// bytes of parity, each datagram counted with `overhead` bytes around it. Coarse datagrams get as much parity as
+    /// data even without room. A frame that leaves room for it may give it `most` bytes.
     pub fn protect(
         &self,
         mut packets: Vec<Packet>,

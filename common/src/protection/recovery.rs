@@ -1,4 +1,4 @@
-//! Missing datagrams of a frame from parity.
+//! Recovery of a frame's missing datagrams from parity.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ struct Shape {
     shard_bytes: usize,
 }
 
-/// A parity shard that can be one.
+/// A parity shard that fits its group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParityShard<'a> {
     group: u8,
@@ -77,7 +77,7 @@ impl FrameShards {
         }
     }
 
-    /// Keeps a parity shard: whether it is new, or what is wrong with it.
+    /// Keeps a parity shard; returns true if it is new, or what is wrong with it.
     pub(crate) fn keep_parity(&mut self, shard: &ParityShard<'_>) -> Result<bool, PacketError> {
         let group = self.groups.entry(shard.group).or_default();
         if *group.shape.get_or_insert(shard.shape) != shard.shape {

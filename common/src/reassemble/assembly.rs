@@ -70,7 +70,7 @@ impl<'a> Piece<'a> {
 pub(super) enum Brought {
     /// All of it was there.
     Nothing,
-    /// Parity that helps nothing yet.
+    /// Parity that repairs nothing yet.
     Parity,
     /// Blocks or parts of them, its own or rebuilt ones.
     Blocks,

@@ -6,7 +6,7 @@ use super::pacer::pacing_span;
 use crate::reassemble::AssembledFrame;
 use crate::units::Timestamp;
 
-/// An estimate rises by this share of what it falls short of, so that it forgets within about 64 frames.
+/// Share of the difference by which the estimate rises with each frame: it forgets within about 64 frames.
 const RISE: i64 = 64;
 
 /// The time from a frame's capture (sender's clock) to its last datagram (our clock) when nothing goes wrong.

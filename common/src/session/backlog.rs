@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::units::Timestamp;
 
-/// A longer silence means that what comes after it may have waited.
+/// Silence from which on datagrams that come after it may have waited.
 const SILENCE: Duration = Duration::from_millis(250);
 /// Duration after a silence in which old frames may come.
 const CATCHING_UP: Duration = Duration::from_millis(250);
 /// Lateness up to which a frame is shown meanwhile.
 const STALE: Duration = Duration::from_millis(100);
 
-/// Tells frames that have waited through a silence. Late frames are otherwise shown: the route may have grown longer.
+/// Detects frames that have waited through a silence. Other late frames are shown: the route may have grown longer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backlog {
     last_heard: Timestamp,

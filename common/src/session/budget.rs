@@ -6,8 +6,8 @@
 //! coded + datagrams * (header + map rounding + lower layers) + parity datagrams <= gross
 //! ```
 //!
-//! Blocks stay whole, so datagrams are not full. How many coded bytes one holds is taken from the last frame, as is
-//! what its parity should have taken; both change little from frame to frame.
+//! Blocks stay whole, so datagrams are not full. The coded bytes that one holds are those of the last frame, and so is
+//! the size of its parity; both change little from frame to frame.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::units::Bitrate;
 use crate::wire::media::BLOCKS_HEADER_BYTES;
 use crate::wire::on_wire;
 
-/// Media header and the rounding of a run's map.
+/// Bytes of a media header and of the rounding of a run's map.
 const HEADER_BYTES: usize = BLOCKS_HEADER_BYTES + 1;
-/// Parity takes at most this part of a frame.
+/// Largest share of a frame that parity takes.
 const PARITY_PART: usize = 2;
-/// Frames of fewer datagrams say little about how full datagrams are.
+/// Least number of datagrams of a frame that shows how full they are.
 const PACKETS_MIN: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -42,13 +42,13 @@ impl Budget {
         budget
     }
 
-    /// Holds from the next frame.
+    /// Sets the rate from the next frame on.
     pub(super) fn set_rate(&mut self, rate: Bitrate) {
         let gross = u128::from(rate.as_bps()).saturating_mul(self.interval.as_nanos()) / 8_000_000_000;
         self.gross = usize::try_from(gross).unwrap_or(usize::MAX);
     }
 
-    /// Forgets what was learned with other datagrams: they are three quarters full, and two of them are parity.
+    /// Begins anew with datagrams of another size: assumes that they are three quarters full, and that two are parity.
     pub(super) fn set_max_datagram(&mut self, bytes: usize) {
         if bytes != self.max_datagram {
             self.max_datagram = bytes;

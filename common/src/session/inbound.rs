@@ -1,4 +1,4 @@
-//! One stream as it arrives: which frames are released when.
+//! One stream as it arrives: it decides which frames are released when.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::wire::media::MediaHeader;
 /// A frame to decode and show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivedFrame {
-    /// The blocks that came of it; later frames have higher numbers.
+    /// Its blocks that arrived; later frames have higher numbers.
     pub assembled: AssembledFrame,
     /// Time of its release to the decoder.
     pub released: Timestamp,
@@ -38,9 +38,9 @@ pub(super) struct Inbound {
     /// ones have ended, too.
     ended: Option<(FrameId, Timestamp)>,
     ending: Option<Ending>,
-    /// None: old frames are wanted, too.
+    /// Backlog; none: old frames are wanted, too.
     backlog: Option<Backlog>,
-    /// The sender has said that its source stands still.
+    /// True if the sender has said that its source stands still.
     pub(super) source_stands: bool,
 }
 

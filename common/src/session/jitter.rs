@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::stats::TimeHistogram;
 use crate::units::Timestamp;
 
-/// Differences beyond this are a clock that has been set, not a network.
+/// Difference beyond which a clock has been set: no network causes it.
 const DIFFERENCE_MAX_US: i64 = 1_000_000;
 
 /// Interarrival jitter of the datagrams and lateness of the frames.

@@ -15,9 +15,9 @@ impl Default for LossEstimate {
     }
 }
 
-/// Datagrams that weigh `1/e` of the newest: two seconds of 20 Mbit/s, and enough to tell 1 % from 2 %.
+/// Age, datagrams, at which one weighs `1/e` of the newest: two seconds of 20 Mbit/s, and enough to tell 1 % from 2 %.
 const MEMORY: f64 = 4_000.0;
-/// Datagrams whose loss is not taken for loss while fewer are known: the estimate rises from 0 with experience.
+/// Number of datagrams without loss that the estimate begins with, so that it rises from 0.
 const PRIOR: f64 = 100.0;
 
 /// Decaying counts of datagrams whose fate is known.

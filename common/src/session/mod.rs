@@ -1,8 +1,8 @@
 //! The two ends of a stream as state machines without a clock or a socket.
 //!
 //! The owner tells a session what happened (`on_*`, each with the time), then drains it: control messages
-//! ([`SenderSession::poll_control`]), datagrams, events; then sleeps until `poll_timeout` or the next happening and
-//! calls `handle_timeout`.
+//! ([`SenderSession::poll_control`]), datagrams, events; then sleeps until `poll_timeout` or the next event and calls
+//! `handle_timeout`.
 //!
 //! ```text
 //! both: Hello   sender: Welcome   receiver: Ready   sender: media datagrams ..   either: Bye

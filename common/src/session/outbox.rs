@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::wire::control::ControlMessage;
 
-/// Messages that wait at most; an owner takes them after every happening.
+/// Most messages that wait; an owner takes them after every event.
 const WAITING_MAX: usize = 128;
 
 /// A queue of messages for the peer. If nobody takes them, pings and their answers are left out; the others are few.

@@ -15,11 +15,11 @@ use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::states::{Fate, StatesReport};
 
-/// The first pings come fast, so that the clocks are known before the first frame.
+/// Number and interval of the first pings, which are fast so that the clocks are known before the first frame.
 const FIRST_PINGS: u32 = 8;
 const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
 const PING_INTERVAL: Duration = Duration::from_millis(500);
-/// The largest pictures that are taken may come so many times a second, smaller ones more often.
+/// Highest rate, a second, of the largest pictures that are taken; smaller ones may be more frequent.
 const RATE_MAX: f64 = 120.0;
 /// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
@@ -28,14 +28,13 @@ const PINGS_OUTSTANDING: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
     /// Time after its expected arrival for which a frame is waited for; none: three quarters of a frame interval, but a
-    /// fifth once its end has been seen. A whole one later the next frame is there, and would often take this one's
-    /// place before it could be shown.
+    /// fifth once its end has been seen. One interval later the next frame arrives, and would often replace this one
+    /// before it could be shown.
     pub latency_max: Option<Duration>,
-    /// True if frames that waited while this machine stood still or the line was dead are dropped, as an eye wants it
-    /// and a recording does not.
+    /// True if frames that waited while this machine stood still or the line was dead are dropped, as is right for a
+    /// display and not for a recording.
     pub drops_backlog: bool,
-    /// The largest pictures that are taken, in pixels and in the squares of their transform; none: of any size that there
-    /// is.
+    /// Size of the largest pictures that are taken, in pixels and in the squares of their transform; none: any size.
     pub size_max: Option<FrameSize>,
 }
 
@@ -259,14 +258,13 @@ impl ReceiverSession {
         self.control.pop()
     }
 
-    /// Takes what the decoder says of the last frames of this stream, for the sender. A newer report replaces one that has not
-    /// left.
+    /// Takes the decoder's report of the last frames of this stream, for the sender. It replaces one that has not left.
     pub fn report_states(&mut self, report: &StatesReport) {
         self.counters.frames_lacking_reference += u64::from(report.fates.first() == Some(&Fate::LacksReference));
         self.states = Some(report.to_bytes());
     }
 
-    /// Returns the next datagram for the peer: a report of states at once, feedback when it is due.
+    /// Returns the next datagram for the peer: a report of states at once, a feedback report when it is due.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let inbound = self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?;
         self.states.take().or_else(|| inbound.poll_feedback(now))
@@ -279,7 +277,7 @@ impl ReceiverSession {
         [ping, self.next_feedback(), frame].into_iter().flatten().min()
     }
 
-    /// Releases what is due and sends pings, once the time of [`Self::poll_timeout`] has come. Feedback waits in
+    /// Releases what is due and sends pings, once the time of [`Self::poll_timeout`] has come. Feedback reports wait in
     /// [`Self::poll_datagram`].
     pub fn handle_timeout(&mut self, now: Timestamp) {
         self.drive(now);
@@ -293,7 +291,7 @@ impl ReceiverSession {
         self.events.pop_front()
     }
 
-    /// Ends the stream, because we have seen enough: says so, and both ends are done.
+    /// Ends the stream from this end: tells the peer, and both ends are done.
     pub fn finish(&mut self) {
         self.bye(ByeReason::Finished { last_frame: None });
         self.events.push_back(ReceiverEvent::Finished);

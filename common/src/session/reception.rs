@@ -7,18 +7,18 @@ use super::sequence::SequenceTracker;
 use crate::units::{SequenceNumber, Timestamp};
 use crate::wire::feedback::{AGES_MAX, FeedbackHeader, REORDER_DATAGRAMS};
 
-/// Time between feedbacks while media comes.
+/// Time between feedback reports while media arrive.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Interval once a queue grows, which the sender must know soon.
 const INTERVAL_URGENT: Duration = Duration::from_millis(5);
-/// A datagram that took so much longer than another one of late has waited in a queue that grows, microseconds.
+/// Growth of the one-way delay between recent datagrams that shows a growing queue, microseconds.
 const URGENT_WAIT_US: i64 = 4_000;
-/// Time between feedbacks that have nothing new to say.
+/// Time between feedback reports without news.
 const INTERVAL_IDLE: Duration = Duration::from_millis(20);
-/// Feedbacks in which each arrival is reported, so that one that is lost loses nothing.
+/// Number of feedback reports with each arrival, so that no arrival is unknown if one report is lost.
 const REPEATS: usize = 2;
-/// Numbers that a feedback is the first to cover, at most; so many that have come are reported at once, since a fast
-/// link brings a large frame between two feedbacks.
+/// Most numbers that a feedback report is the first to cover. So many are reported at once when they have come, since a
+/// fast line delivers a large frame between two reports.
 const NEW_MAX: usize = (AGES_MAX - REORDER_DATAGRAMS) / REPEATS;
 /// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
 const REMEMBERED: usize = 8 * NEW_MAX;
@@ -49,7 +49,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// Creates a state in which nothing has come. Feedback begins at once.
+    /// Creates a state in which nothing has come. Feedback reports begin at once.
     pub(super) fn new(now: Timestamp) -> Self {
         let tracker = SequenceTracker::new();
         let reported = [tracker.highest(); REPEATS];
@@ -124,7 +124,7 @@ impl Reception {
         if self.has_news { self.next } else { self.next + (INTERVAL_IDLE - INTERVAL) }
     }
 
-    /// Returns the feedback that is due; there may be another one.
+    /// Returns the feedback report that is due; there may be another one.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         if now < self.next_at() {
             return None;

@@ -28,8 +28,8 @@ use crate::wire::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
 use crate::wire::states::{StatesReport, is_states};
 use crate::wire::{LOWER_LAYERS_BYTES, PacketError, on_wire};
 
-/// Pings that may come: for long as many as in a receiver's first moments, 20 a second; at once as many as pile up while
-/// QUIC lets a line be dead, and as many again.
+/// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
+/// while QUIC waits on a dead line.
 fn pings_allowed(now: Timestamp) -> Allowance {
     Allowance::new(64, Duration::from_millis(50), now)
 }
@@ -88,7 +88,7 @@ pub struct SenderSession {
     /// While streaming.
     rate: Option<RateControl>,
     sent: SentLog,
-    /// Empty; keeps its memory from one feedback to the next.
+    /// Empty; keeps its memory from one feedback report to the next.
     arrivals: Vec<Arrival>,
     loss_meter: LossMeter,
     control: Outbox,
@@ -112,7 +112,7 @@ struct CurrentFrame {
 
 impl SenderSession {
     /// Creates a session without a connection, for a stream whose datagrams with all that is around them take at most
-    /// `rate_max` and otherwise what the network bears.
+    /// `rate_max`, and no more than the network's capacity.
     pub fn new(params: StreamParams, rate_max: Bitrate, protection: Protection) -> Self {
         let layout = BlockLayout::new(&params);
         let reference = usize::from(params.codec.profile.states() > 0);
@@ -300,8 +300,8 @@ impl SenderSession {
         self.on_predicted_frame(self.next_frame, PredictedFrame { reference: 0, frame }, times, now);
     }
 
-    /// Takes a frame as [`Self::on_frame`]. Whoever predicts frames numbers them, from 0 on; numbers may be left out, and one
-    /// that does not rise is not wanted.
+    /// Takes a frame as [`Self::on_frame`] does, with its number, from 0 on, that the caller has given it for
+    /// prediction. Numbers may be left out; a frame whose number does not rise is dropped.
     pub fn on_predicted_frame(&mut self, id: FrameId, frame: PredictedFrame, times: FrameTimes, now: Timestamp) {
         if !self.is_streaming() || self.next_frame.is_newer_than(id) {
             self.counters.frames_unwanted += 1;

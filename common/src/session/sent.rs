@@ -11,10 +11,10 @@ use crate::wire::feedback::{Ages, FeedbackHeader, REORDER_DATAGRAMS};
 /// Datagrams remembered: half a second of 400 Mbit/s.
 const REMEMBERED: usize = 1 << 14;
 
-/// Feedbacks whose shortest way is remembered, and twice as many at most: 20 s.
+/// Number of feedback reports whose shortest one-way delay is remembered; twice as many at most: 20 s.
 const FEEDBACKS_REMEMBERED: u32 = 2_000;
 
-/// A datagram that has arrived, as a feedback tells it.
+/// A datagram that has arrived, from a feedback report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     /// Time of handing it to the socket, own clock.
@@ -42,7 +42,8 @@ pub(super) struct SentLog {
     reported: usize,
     in_flight_bytes: usize,
     last_feedback: Option<u16>,
-    /// Shortest time that a feedback took (of two clocks), of these last ones and of those before, microseconds.
+    /// Shortest one-way delay of a feedback report (of two clocks), of these last ones and of those before,
+    /// microseconds.
     feedback_us: [Option<i64>; 2],
     feedbacks: u32,
 }
@@ -57,9 +58,9 @@ impl SentLog {
         self.in_flight_bytes += bytes;
     }
 
-    /// Puts what `ages` say for the first time into `arrivals`, in the order of sending, and the fate of those that can
-    /// no longer come into `loss`. Gives how many these are and how many of them were lost; none: the feedback is out of
-    /// date. An error says why it cannot be a feedback to this stream.
+    /// Appends the arrivals that `ages` report for the first time to `arrivals`, in the order of sending, and counts in
+    /// `loss` the datagrams whose fate is now certain. Returns the number of these and how many of them were lost;
+    /// none: the feedback report is out of date. An error says why it cannot be one of this stream.
     pub(super) fn on_feedback(
         &mut self,
         header: &FeedbackHeader,
@@ -128,7 +129,7 @@ impl SentLog {
     }
 }
 
-/// Returns the round trip that a feedback shows, without the time it waited at the receiver.
+/// Returns the round trip that a feedback report shows, without the time it waited at the receiver.
 pub(super) fn round_trip(header: &FeedbackHeader, newest: &Arrival, now: Timestamp) -> Duration {
     now.since(newest.sent).saturating_sub(header.time.since(newest.received))
 }

@@ -58,11 +58,11 @@ pub struct SenderCounters {
     pub datagrams_received: u64,
     /// Time from `coded` of the last frame sent whole to its last datagram.
     pub last_pace: Duration,
-    /// Feedbacks that were none, or that reported what was never sent.
+    /// Feedback reports that were malformed, or that reported datagrams never sent.
     pub feedback_malformed: u64,
-    /// Feedbacks that were overtaken by newer ones, or came while nothing was streamed.
+    /// Feedback reports that were overtaken by newer ones, or came while nothing was streamed.
     pub feedback_unwanted: u64,
-    /// Round trip that the last feedback shows, without the time that it waited to be sent.
+    /// Round trip that the last feedback report shows, without the time that it waited to be sent.
     pub rtt: Option<Duration>,
 }
 
@@ -77,11 +77,11 @@ impl SenderCounters {
 /// The meaning of a datagram from the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedbackOutcome {
-    /// Feedback that has been taken into account.
+    /// A feedback report that has been taken into account.
     Accepted,
-    /// Feedback that is older than one already taken.
+    /// A feedback report that is older than one already taken.
     OutOfDate,
-    /// No feedback to this stream, and why.
+    /// No feedback report of this stream, and why.
     Malformed(PacketError),
     /// Nothing is streamed.
     Unexpected,
