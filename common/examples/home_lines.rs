@@ -1,7 +1,7 @@
 //! Behaviour of the rate control on the lines and computers of homes, in virtual time, as Markdown tables.
 //!
-//! `make home-lines` runs it. `SEEDS` in the environment: how many seeds a row (10). `TRACES`: a folder of recordings in
-//! mahimahi's format, which are run besides the made-up mobile line.
+//! `make home-lines` runs it. `SEEDS` in the environment: how many seeds a row (10). `TRACES`: a folder of recordings
+//! in mahimahi's format, which are run besides the made-up mobile line.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "an example")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads its settings")]
 

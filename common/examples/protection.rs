@@ -1,8 +1,9 @@
 //! Worth of parity: frames lost, torn and whole on lossy networks, with and without it, as a Markdown table.
 //!
-//! `make protection` runs it. The frames are 720p60 at 20 Mbit/s with bytes spread over the bands as in a camera picture;
-//! their datagrams are spread over three quarters of the frame interval. With parity the picture is smaller by as much,
-//! so that both send the same number of bytes. The protection knows the loss, as after some seconds of feedback.
+//! `make protection` runs it. The frames are 720p60 at 20 Mbit/s with bytes spread over the bands as in a camera
+//! picture; their datagrams are spread over three quarters of the frame interval. With parity the picture is smaller by
+//! as much, so that both send the same number of bytes. The protection knows the loss, as after some seconds of
+//! feedback.
 #![allow(clippy::unwrap_used, reason = "constants that are right")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the time that protection takes is measured")]
 

@@ -19,8 +19,8 @@ impl Gaps {
         is_one.then_some(Self(ranges))
     }
 
-    /// Takes the gaps of a frame that came. If there are more than [`GAPS_MAX`], what lies behind that many is taken out of
-    /// the frame, too.
+    /// Takes the gaps of a frame that came. If there are more than [`GAPS_MAX`], what lies behind that many is taken
+    /// out of the frame, too.
     pub fn of(frame: &mut ReceivedFrame) -> Self {
         let mut ranges: Vec<Range<u32>> = Vec::new();
         for index in 0..if frame.missing() == 0 { 0 } else { frame.block_count() } {

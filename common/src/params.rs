@@ -57,8 +57,8 @@ impl Default for CodecParams {
 pub enum Profile {
     /// Bit-lengths per 2x2 quad and coefficient, entropy coded in block-local contexts.
     Quad,
-    /// Maximum lengths of coefficient trees and raw bits in groups, of whole pictures with the CDF 5/3: for files, not for
-    /// live streams.
+    /// Maximum lengths of coefficient trees and raw bits in groups, of whole pictures with the CDF 5/3: for files, not
+    /// for live streams.
     Pcwt,
     /// [`Self::Quad`], and frames may be predicted from one of the last so many before them, 1 to [`STATES_MAX`].
     Predicted(u8),

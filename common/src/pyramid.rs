@@ -154,8 +154,8 @@ impl Pyramid {
     }
 }
 
-/// Coefficients of the squares of all channels of pictures of `size`: what a decoder sets memory aside for, up to a small
-/// factor, and goes over for every frame, however little of them the picture fills.
+/// Coefficients of the squares of all channels of pictures of `size`: what a decoder sets memory aside for, up to a
+/// small factor, and goes over for every frame, however little of them the picture fills.
 pub fn squares(size: FrameSize, chroma: Chroma) -> u64 {
     let planes = chroma.channels().iter().map(|&channel| chroma.plane_size(size, channel));
     planes.map(|plane| (plane.width().max(plane.height()).next_power_of_two() as u64).pow(2)).sum()
@@ -265,8 +265,8 @@ impl BlockLayout {
         Self { pyramids, blocks, coarse, finest, dropped: 0, frame_blocks, size }
     }
 
-    /// Returns what is left of a frame's layout without the `dropped` finest levels of each plane: the blocks that a picture
-    /// of 1/2^`dropped` of the width and height is made of.
+    /// Returns what is left of a frame's layout without the `dropped` finest levels of each plane: the blocks that a
+    /// picture of 1/2^`dropped` of the width and height is made of.
     ///
     /// They are the frame's first ones and lie where they lay; only the root block may reach beyond the smaller square,
     /// with what belongs to finer bands. Errors if a plane has fewer levels.

@@ -5,8 +5,8 @@ use crate::pyramid::Orientation;
 /// Weights of the subbands, as [`Self::coarser`] has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// One step for all luma: its least squared error for the bits. The finest three octaves of colour differences are an
-    /// eighth of an octave coarser.
+    /// One step for all luma: its least squared error for the bits. The finest three octaves of colour differences are
+    /// an eighth of an octave coarser.
     Psnr,
     /// Steps in inverse proportion to the eye's contrast sensitivity: the least visible error for the bits.
     Visual,

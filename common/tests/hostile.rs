@@ -1,5 +1,5 @@
-//! Hostile peers of each kind in turn before both sessions, in virtual time: whatever an allowed peer says or sends, memory
-//! and queues stay bounded, nothing panics, and the right peer's call works afterwards.
+//! Hostile peers of each kind in turn before both sessions, in virtual time: whatever an allowed peer says or sends,
+//! memory and queues stay bounded, nothing panics, and the right peer's call works afterwards.
 //!
 //! `HOURS` in the environment is the time simulated (`make hostile-hours`: 24), `SEED` decides what is sent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]

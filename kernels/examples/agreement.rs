@@ -1,5 +1,5 @@
-//! Every scheme, wavelet, arithmetic, boundary and direction on an OpenCL device against the reference: prints one table of
-//! the largest errors relative to the peak, and fails if any is too large.
+//! Every scheme, wavelet, arithmetic, boundary and direction on an OpenCL device against the reference: prints one
+//! table of the largest errors relative to the peak, and fails if any is too large.
 //!
 //! ```text
 //! agreement [--device NAME] [--sizes 17x31,1919x1079,..]

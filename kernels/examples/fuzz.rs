@@ -1,6 +1,6 @@
 //! Feeds coded frames that were changed at random, and random bytes, to the decoders of all back ends, lossy ones and
-//! lossless ones of 10 bits, also as streams whose parameters were changed, and stops at the first frame on which they differ
-//! or one of them fails. Runs with the toolchain of the project.
+//! lossless ones of 10 bits, also as streams whose parameters were changed, and stops at the first frame on which they
+//! differ or one of them fails. Runs with the toolchain of the project.
 //!
 //! ```text
 //! fuzz [SECONDS [SEED [OPENCL_EVERY]]]
@@ -36,8 +36,8 @@ const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::
 /// Number of cheap ones among [`BACK_ENDS`].
 const CHEAP: usize = 2;
 
-/// Everything for one size and depth of picture, and the first so many of [`BACK_ENDS`]: coarse blocks outlive their frame, so
-/// that a decoder must see all frames of a stream.
+/// Everything for one size and depth of picture, and the first so many of [`BACK_ENDS`]: coarse blocks outlive their
+/// frame, so that a decoder must see all frames of a stream.
 struct Stream {
     params: StreamParams,
     encoder: Box<dyn Encoder>,
@@ -172,7 +172,8 @@ fn other_params(params: &StreamParams, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Decodes a frame as one of the stream of these parameters, on both cheap back ends alike; whether there can be such a stream.
+/// Decodes a frame as one of the stream of these parameters, on both cheap back ends alike; whether there can be such a
+/// stream.
 fn decode_as(params: &[u8], frame: &ReceivedFrame) -> anyhow::Result<bool> {
     let Ok(params) = StreamParams::from_bytes(params) else { return Ok(false) };
     let [a, b] = [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| {

@@ -1,5 +1,5 @@
-//! Feeds frames of the profile `pcwt` that were changed at random, and random bytes, to the decoders of all back ends, and stops
-//! at the first frame on which they differ or one of them fails. Runs with the toolchain of the project.
+//! Feeds frames of the profile `pcwt` that were changed at random, and random bytes, to the decoders of all back ends,
+//! and stops at the first frame on which they differ or one of them fails. Runs with the toolchain of the project.
 //!
 //! ```text
 //! fuzz_pcwt [SECONDS [SEED]]

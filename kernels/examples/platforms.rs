@@ -1,5 +1,5 @@
-//! The codec on every OpenCL device against the processor: prints a row for each with whether all coded bytes and all pictures
-//! are equal, and fails if any is not. What lies in `OCL_ICD_VENDORS` is what there is.
+//! The codec on every OpenCL device against the processor: prints a row for each with whether all coded bytes and all
+//! pictures are equal, and fails if any is not. What lies in `OCL_ICD_VENDORS` is what there is.
 
 use anyhow::{bail, ensure};
 use common::coded::{ReceivedFrame, StepIndex};

@@ -3,9 +3,10 @@
 //! ```text
 //! train_tables PICTURES_DIR [--write]
 //! ```
-//! Without `--write` it only prints how many bits the symbols take with the tables there are ("fixed"), with tables made for
-//! the very same pictures ("ideal"), and with the best prefix code (Huffman, 1952) for each context of both. The pictures the committed tables come from are those that
-//! scikit-image 0.26 carries, written as PNG:
+//!
+//! Without `--write` it only prints how many bits the symbols take with the tables there are ("fixed"), with tables
+//! made for the very same pictures ("ideal"), and with the best prefix code (Huffman, 1952) for each context of both.
+//! The pictures the committed tables come from are those that scikit-image 0.26 carries, written as PNG:
 //!
 //! ```text
 //! python3 -c "from skimage import data, io; [io.imsave(n + '.png', getattr(data, n)()) for n in 'astronaut coffee \

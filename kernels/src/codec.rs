@@ -60,7 +60,8 @@ pub struct EncodeTimes {
     pub transform: Duration,
     /// Quantiser, block coder and rate control.
     pub code: Duration,
-    /// Time in which a device besides the processor computed, transfers apart, for the frame last measured; zero without one.
+    /// Time in which a device besides the processor computed, transfers apart, for the frame last measured; zero
+    /// without one.
     pub device: Duration,
 }
 
@@ -81,8 +82,8 @@ pub const WITHOUT_OPENCL: &str = "DUET_WITHOUT_OPENCL";
 /// Longest time for a driver to compile one program.
 ///
 /// PoCL, the slowest known, takes some 15 s for all programs of a decoder on two processors that a dozen other programs
-/// keep busy; a machine may be slower and busier still. Whoever waits for a device must wait longer than this, so that a
-/// compiler that hangs is told as such.
+/// keep busy; a machine may be slower and busier still. Whoever waits for a device must wait longer than this, so that
+/// a compiler that hangs is told as such.
 pub const BUILD_MAX: Duration = Duration::from_secs(85);
 
 /// The back ends that this build has, the specification first: OpenCL with the feature `opencl` only.

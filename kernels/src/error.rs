@@ -1,8 +1,8 @@
 //! The errors of this crate: an enum for each question, a variant for each cause.
 //!
 //! Opening, encoding, decoding and transforming each have the errors that their caller can meet. What a device does in
-//! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other way
-//! round.
+//! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other
+//! way round.
 
 use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::pyramid::TooManyLevels;

@@ -1,8 +1,8 @@
 //! Fallback to the processor when the OpenCL device of a running call is lost.
 //!
 //! The frame that failed is coded or decoded again. Only opening fails for good, so that a device asked for by name is
-//! not replaced silently; [`BackendInfo`] names the processor and the failure from then on. A device whose calls do not return
-//! is for the caller to notice, who opens the processor's with [`encoder_instead`].
+//! not replaced silently; [`BackendInfo`] names the processor and the failure from then on. A device whose calls do not
+//! return is for the caller to notice, who opens the processor's with [`encoder_instead`].
 
 use common::coded::{CodedFrame, ReceivedFrame};
 use common::params::{StreamParams, Wavelet};

@@ -1,5 +1,5 @@
-//! Lossless coding on the processor's cores and by the reference: the reversible colour transform, the 5/3 in integers, and the
-//! block coder of the `quad` profile without a quantiser.
+//! Lossless coding on the processor's cores and by the reference: the reversible colour transform, the 5/3 in integers,
+//! and the block coder of the `quad` profile without a quantiser.
 //!
 //! Blocks are those of a lossy stream, each decodable alone.
 

@@ -92,8 +92,8 @@ pub fn open_smaller_decoder(
     })
 }
 
-/// Returns the bytes that a decoder of the processor allocates, about: the coefficients, and low bands of a third of their
-/// number. A plane that is not decomposed takes no more than the picture.
+/// Returns the bytes that a decoder of the processor allocates, about: the coefficients, and low bands of a third of
+/// their number. A plane that is not decomposed takes no more than the picture.
 fn decoder_bytes(layout: &BlockLayout) -> u64 {
     let squares = layout.pyramids().iter().filter(|pyramid| pyramid.levels() > 0).map(|pyramid| {
         let (columns, rows) = pyramid.transform_extent(1);
@@ -133,7 +133,8 @@ pub fn open_transform(
     })
 }
 
-/// Returns what the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes none.
+/// Returns what the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes
+/// none.
 pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<SettingsInUse> {
     match resolve(choice, device) {
         Ok((Resolved::Opencl(device), _)) => opencl::settings_in_use(device.as_deref()).ok(),

@@ -1,8 +1,8 @@
 //! Coding to a quality: the fewest bytes found whose decoded luma has a PSNR at or just above a target.
 //!
-//! The search codes and decodes: first with whole steps, doubling its stride from the last picture's and then halving it,
-//! until two neighbours enclose the target; then with byte budgets between those two. Eight steps an octave lie 0.4 to
-//! 0.75 dB apart, and a frame has as many sizes between them as it has blocks.
+//! The search codes and decodes: first with whole steps, doubling its stride from the last picture's and then halving
+//! it, until two neighbours enclose the target; then with byte budgets between those two. Eight steps an octave lie 0.4
+//! to 0.75 dB apart, and a frame has as many sizes between them as it has blocks.
 
 use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::frame::Chroma;
@@ -23,8 +23,8 @@ const SIZES: usize = 8;
 /// First step of the first picture's search: 8.
 const FIRST_GUESS: StepIndex = StepIndex::ONE.coarser_by(24);
 
-/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB, but
-/// no step does.
+/// Targets that make sense lie above 0 and below this: a single sample of the largest picture off by one gives 132 dB,
+/// but no step does.
 pub const MAX_DB: f64 = 100.0;
 
 /// Errors of coding a picture to a quality.
@@ -96,8 +96,8 @@ impl QualityEncoder {
     /// Codes a picture so that its luma is at least `target_db` from the source's by PSNR, and no more than
     /// [`TOLERANCE_DB`] above where the picture has blocks enough.
     ///
-    /// [`QualityError::Impossible`] unless the target is above 0 and below [`MAX_DB`]; [`QualityError::OutOfReach`] if the
-    /// finest step misses it. What the coarsest step reaches may be far above.
+    /// [`QualityError::Impossible`] unless the target is above 0 and below [`MAX_DB`]; [`QualityError::OutOfReach`] if
+    /// the finest step misses it. What the coarsest step reaches may be far above.
     pub fn encode(&mut self, picture: PictureRef<'_>, target_db: f64) -> Result<Reached, QualityError> {
         if !(target_db > 0.0 && target_db < MAX_DB) {
             return Err(QualityError::Impossible { asked_db: target_db });

@@ -29,8 +29,8 @@ pub enum Wavelet {
 ///
 /// each pair as one fused multiply-add, `fma(c[k], left + right, ..)`, nearest first. Then `s` is multiplied by
 /// `low_scale` and `d` by `high_scale`, whose product is 1. The inverse multiplies `s` by `high_scale` and `d` by
-/// `low_scale` and takes the steps backwards with negated coefficients. A reversible wavelet is not scaled, and its steps round:
-/// `d[n] -= floor((s[n] + s[n+1]) / 2)`, `s[n] += floor((d[n-1] + d[n] + 2) / 4)`.
+/// `low_scale` and takes the steps backwards with negated coefficients. A reversible wavelet is not scaled, and its
+/// steps round: `d[n] -= floor((s[n] + s[n+1]) / 2)`, `s[n] += floor((d[n-1] + d[n] + 2) / 4)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lifting {
     /// Coefficients of each step.

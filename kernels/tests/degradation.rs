@@ -12,8 +12,8 @@ use pictures::{params, picture};
 const SIZE: (u32, u32) = (200, 120);
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Cpu, BackendChoice::Opencl];
 
-/// Most that a picture may gain by the loss of one block, decibels: samples are rounded and cut to 0 to 255, and the filters
-/// are not quite orthogonal.
+/// Most that a picture may gain by the loss of one block, decibels: samples are rounded and cut to 0 to 255, and the
+/// filters are not quite orthogonal.
 const GAIN_MAX: f64 = 0.005;
 
 struct Decoders {

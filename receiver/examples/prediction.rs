@@ -1,8 +1,9 @@
 //! Pictures and delay with prediction and without, over the same simulated lines, as a Markdown table.
 //!
-//! `make prediction` runs it: 3 Mbit/s, 50 ms round trip, the demonstration's clip. Both sessions and both ends of the codec
-//! are the daemons' own; the time is virtual, so that only the last two columns depend on the machine: the processor's time
-//! of a frame. `FRAMES`, `RATE` (bits a second) and `SEED` in the environment change it; `LOW=1` searches with low effort.
+//! `make prediction` runs it: 3 Mbit/s, 50 ms round trip, the demonstration's clip. Both sessions and both ends of the
+//! codec are the daemons' own; the time is virtual, so that only the last two columns depend on the machine: the
+//! processor's time of a frame. `FRAMES`, `RATE` (bits a second) and `SEED` in the environment change it; `LOW=1`
+//! searches with low effort.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "an example")]
 
 use std::collections::VecDeque;

@@ -186,7 +186,8 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
                 };
                 let refused = open.as_ref().err().map(|failure| failure.message.clone());
                 if refused.is_some() && wanted.given_up.is_none() {
-                    // A device that still decodes the smallest of streams works: it is this stream that is too much for it.
+                    // A device that still decodes the smallest of streams works: it is this stream that is too much for
+                    // it.
                     probe(choice, device)?;
                 }
                 opened = open.ok();

@@ -57,8 +57,9 @@ const RECORDING_DEPTH: usize = 16;
 /// first had waited for what was lost of it.
 const LIVE_DEPTH: usize = 2;
 
-/// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are asked
-/// for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last statistics.
+/// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
+/// asked for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last
+/// statistics.
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
     if shared.peers.is_empty() {

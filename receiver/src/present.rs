@@ -84,8 +84,8 @@ impl Sinks {
     }
 }
 
-/// Shows pictures until the picture slot is closed. The statistics file gets a line a second and a last one, also after a
-/// failure; the last one is returned.
+/// Shows pictures until the picture slot is closed. The statistics file gets a line a second and a last one, also after
+/// a failure; the last one is returned.
 ///
 /// Errors: the window is gone; or, at the end, a recording that has ended early.
 pub fn run<E: FnMut(End)>(

@@ -181,8 +181,8 @@ impl Threads {
 
 /// Opens an encoder of frames that are coded alone.
 ///
-/// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real frame
-/// finds everything in its place.
+/// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
+/// frame finds everything in its place.
 fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<(Coder, BackendInfo), Failure> {
     let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
     let open = move || {

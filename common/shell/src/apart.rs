@@ -14,8 +14,8 @@ static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Times to wait for an answer.
 ///
-/// The time is counted in slices: a process that was stopped, or that had no processor, finds one of them gone when it goes
-/// on, however long that took. Its device had no chance to answer.
+/// The time is counted in slices: a process that was stopped, or that had no processor, finds one of them gone when it
+/// goes on, however long that took. Its device had no chance to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     slices: u32,

@@ -59,7 +59,8 @@ impl Check {
     }
 }
 
-/// Examines what both daemons need: identity, peers, an address, socket buffers, files, the router, a back end and its settings.
+/// Examines what both daemons need: identity, peers, an address, socket buffers, files, the router, a back end and its
+/// settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
     let mut checks = vec![identity(config), peers(config), address(config), buffers(config.socket_buffer_bytes)];
     if let Some(path) = &config.stats_file {
@@ -73,8 +74,9 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
     checks
 }
 
-/// Fails if a run with this configuration would end at once whatever the network and the devices do: it lacks somebody to call,
-/// lists this machine itself, or names a file that cannot be written. That nobody may connect is told by the caller.
+/// Fails if a run with this configuration would end at once whatever the network and the devices do: it lacks somebody
+/// to call, lists this machine itself, or names a file that cannot be written. That nobody may connect is told by the
+/// caller.
 pub fn configured(config: &SharedConfig) -> Result<(), Failure> {
     not_itself(config)?;
     if config.mode == LinkMode::DialNobody {
@@ -228,8 +230,9 @@ fn smallest_stream() -> Option<common::params::StreamParams> {
     })
 }
 
-/// Prints the checks, one a line with its advice below it or as a JSON array. The first that failed is a failure: of the kind
-/// that a run would end with, or else of the network kind for identity and sockets, of usage for peers, of a device otherwise.
+/// Prints the checks, one a line with its advice below it or as a JSON array. The first that failed is a failure: of
+/// the kind that a run would end with, or else of the network kind for identity and sockets, of usage for peers, of a
+/// device otherwise.
 pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
     if as_json {
         println!("{}", serde_json::to_string(checks).map_err(Failure::usage)?);

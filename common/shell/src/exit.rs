@@ -72,8 +72,8 @@ impl From<ConfigError> for Failure {
     }
 }
 
-/// Prints the failure, if there is one, as one line on standard error and gives the exit code. If a driver still holds a thread,
-/// the process ends here.
+/// Prints the failure, if there is one, as one line on standard error and gives the exit code. If a driver still holds
+/// a thread, the process ends here.
 pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
     let code = match result {
         Ok(()) => {
@@ -94,8 +94,8 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since some
-/// wait for ever then.
+/// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since
+/// some wait for ever then.
 #[allow(unsafe_code, reason = "ending without what drivers do at the end has no other way")]
 pub(crate) fn now(code: i32) -> ! {
     log::flush();

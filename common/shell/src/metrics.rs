@@ -3,8 +3,8 @@
 //! A thread waits for callers and gives each a thread of its own, a few at once, each bounded in bytes and time. What
 //! they do is nothing that the daemon waits for: publishing swaps a text.
 //!
-//! A web page that somebody here looks at may point a name of its own at this machine (DNS rebinding) and have the browser
-//! ask for the page. The browser then says that name: the page answers to addresses and to `localhost` only.
+//! A web page that somebody here looks at may point a name of its own at this machine (DNS rebinding) and have the
+//! browser ask for the page. The browser then says that name: the page answers to addresses and to `localhost` only.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -203,7 +203,8 @@ enum Request {
 }
 
 impl Request {
-    /// Reads the request line (RFC 9112, section 3) and the host that the caller has asked; other fields change nothing.
+    /// Reads the request line (RFC 9112, section 3) and the host that the caller has asked; other fields change
+    /// nothing.
     fn parse(request: &[u8]) -> Self {
         let line = request.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let line = line.strip_suffix(b"\r").unwrap_or(line);

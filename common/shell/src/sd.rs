@@ -36,8 +36,8 @@ impl Pulse {
     }
 }
 
-/// Tells systemd that the daemon works: that each of its threads turns. Whether there are pictures is another question: a
-/// camera or a peer that gives none is no reason to start anew.
+/// Tells systemd that the daemon works: that each of its threads turns. Whether there are pictures is another question:
+/// a camera or a peer that gives none is no reason to start anew.
 #[derive(Debug)]
 pub struct Watchdog {
     interval: Option<Duration>,

@@ -1,9 +1,9 @@
 //! TLS 1.3 with raw public keys (RFC 7250) on both sides.
 //!
-//! A peer is whoever proves to hold the private key of an allowed public key. The allow-list is compared inside
-//! the handshake, before the signature is verified, on both sides; there are no names, dates or authorities, and
-//! no way to switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list:
-//! that endpoint speaks no other protocol, and what is said on the connection decides.
+//! A peer is whoever proves to hold the private key of an allowed public key. The allow-list is compared inside the
+//! handshake, before the signature is verified, on both sides; there are no names, dates or authorities, and no way to
+//! switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list: that
+//! endpoint speaks no other protocol, and what is said on the connection decides.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

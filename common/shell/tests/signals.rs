@@ -1,5 +1,5 @@
-//! Signals that nobody waits for end a process that has taken them over as they would any other; a daemon they end with an exit
-//! code, also while it hangs.
+//! Signals that nobody waits for end a process that has taken them over as they would any other; a daemon they end with
+//! an exit code, also while it hangs.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

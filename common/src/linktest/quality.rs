@@ -8,9 +8,9 @@ use crate::units::{Bitrate, FrameRate};
 /// Bits per pixel, and PSNR-Y in dB of the hardest, the middle and the easiest of seven pictures and clips at 720p.
 ///
 /// Measured with `wavelet encode --bpp` (quad, CDF 9/7, 4:2:0, weights for PSNR): eight frames each of three clips (a
-/// person signing, a dog in a dark room, a shared screen with a talking head) and four photographs. The hardest is dogs'
-/// fur from near, the easiest the dark room or the screen. A room with a musician in front of a camera lies between
-/// middle and easiest.
+/// person signing, a dog in a dark room, a shared screen with a talking head) and four photographs. The hardest is
+/// dogs' fur from near, the easiest the dark room or the screen. A room with a musician in front of a camera lies
+/// between middle and easiest.
 const MEASURED: [(f64, ExpectedPsnr); 10] = [
     (0.05, psnr(24.3, 29.0, 43.0)),
     (0.1, psnr(25.8, 32.4, 46.7)),

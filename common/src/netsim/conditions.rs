@@ -29,8 +29,8 @@ pub struct NetConditions {
     pub jitter: Duration,
     /// The narrowest line on the way; none: infinitely fast.
     pub bottleneck: Option<Bottleneck>,
-    /// A point that takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells how
-    /// much may come at once.
+    /// A point that takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells
+    /// how much may come at once.
     pub policer: Option<Bottleneck>,
     /// Larger datagrams vanish, bytes.
     pub datagram_max: usize,

@@ -1,7 +1,8 @@
 //! A bad network in virtual time, for tests: what happens to a datagram follows from the seed alone.
 //!
-//! Datagrams pass, in this order: a pause, a bottleneck with its queue, a policer, a limit of their size, loss (independent and in
-//! bursts), duplication, delay with jitter, overtaking, another pause. A [`Scenario`] tells which conditions hold when.
+//! Datagrams pass, in this order: a pause, a bottleneck with its queue, a policer, a limit of their size, loss
+//! (independent and in bursts), duplication, delay with jitter, overtaking, another pause. A [`Scenario`] tells which
+//! conditions hold when.
 
 mod conditions;
 pub mod lines;

@@ -40,8 +40,8 @@ impl<S> Held<S> {
         self.states.back().map(|state| &state.1)
     }
 
-    /// Keeps the state of a frame that was decoded without `gaps`, and its hash if it has one. Frames come in rising order;
-    /// others are left out.
+    /// Keeps the state of a frame that was decoded without `gaps`, and its hash if it has one. Frames come in rising
+    /// order; others are left out.
     pub fn on_used(&mut self, frame: FrameId, gaps: Gaps, state: S, hash: Option<u32>) {
         if self.decide(frame, Fate::Used(gaps)) {
             self.states.push_back((frame, state));

@@ -19,8 +19,8 @@
 //!
 //! # What it is worth
 //!
-//! `make protection`: 10,000 frames of 720p60 at 20 Mbit/s, the same bytes with parity (right) as without (left). Shares
-//! of all frames, per cent; repaired: coarse blocks still missing if they were sent once more.
+//! `make protection`: 10,000 frames of 720p60 at 20 Mbit/s, the same bytes with parity (right) as without (left).
+//! Shares of all frames, per cent; repaired: coarse blocks still missing if they were sent once more.
 //!
 //! ```text
 //! loss  burst | parity | all but the finest whole | coarse missing | repaired

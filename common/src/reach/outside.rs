@@ -20,7 +20,8 @@ pub enum Outside {
 }
 
 impl Outside {
-    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen it.
+    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen
+    /// it.
     pub fn of(own: &[Candidate], seen: &[SocketAddr]) -> Self {
         let v4: Vec<_> = seen.iter().filter(|address| address.is_ipv4()).collect();
         let seen = if v4.is_empty() { seen.iter().collect() } else { v4 };

@@ -46,8 +46,8 @@ pub struct Ticket {
     pub purpose: Purpose,
     /// The machine that made it.
     pub key: PublicKey,
-    /// Of an invitation the secret, which whoever is invited proves to know; of an answer a proof of that secret, over the
-    /// answer's own key.
+    /// Of an invitation the secret, which whoever is invited proves to know; of an answer a proof of that secret, over
+    /// the answer's own key.
     pub proof: [u8; PROOF_BYTES],
     /// Time at which it expires, seconds since 1970.
     pub expires: u64,

@@ -34,8 +34,8 @@ pub(super) struct Inbound {
     jitter: Jitter,
     reception: Reception,
     last_released: FrameId,
-    /// The newest frame whose end has been seen, and when: one of its last datagrams, or one of the next frame. The older
-    /// ones have ended, too.
+    /// The newest frame whose end has been seen, and when: one of its last datagrams, or one of the next frame. The
+    /// older ones have ended, too.
     ended: Option<(FrameId, Timestamp)>,
     ending: Option<Ending>,
     /// Backlog; none: old frames are wanted, too.

@@ -32,8 +32,8 @@ pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, Sende
 use crate::wire::PROTOCOL_VERSION;
 use crate::wire::control::{ControlMessage, Role};
 
-/// The peer broke the protocol, or wants what this end does not give; the text is a sentence about it. The session has queued a
-/// Bye that says so; send it, then close the connection.
+/// The peer broke the protocol, or wants what this end does not give; the text is a sentence about it. The session has
+/// queued a Bye that says so; send it, then close the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ProtocolViolation(pub String);

@@ -1,6 +1,6 @@
-//! Messages on the one bidirectional stream of a connection: u32 little-endian length, then the message. The highest bit
-//! of the length is set if it is the receiving end that speaks: where video goes both ways over one connection, each
-//! machine is both ends, and this says which of its two sessions a message is for.
+//! Messages on the one bidirectional stream of a connection: u32 little-endian length, then the message. The highest
+//! bit of the length is set if it is the receiving end that speaks: where video goes both ways over one connection,
+//! each machine is both ends, and this says which of its two sessions a message is for.
 //!
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.

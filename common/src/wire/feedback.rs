@@ -8,12 +8,12 @@
 //!  8 u32  datagrams missing                    65535: has not come
 //! ```
 //!
-//! The receiver was not sure of the arrivals of the last `unsure` before this left: its program had not run when it should
-//! have, so that what had come was noted late.
+//! The receiver was not sure of the arrivals of the last `unsure` before this left: its program had not run when it
+//! should have, so that what had come was noted late.
 //!
-//! The counts are totals of the stream, so a feedback that is lost loses none of them; the ages of consecutive feedbacks
-//! overlap for the same reason. Datagrams are used, and not the control stream, because what is said here is worth
-//! nothing when it comes late.
+//! The counts are totals of the stream, so a feedback that is lost loses none of them; the ages of consecutive
+//! feedbacks overlap for the same reason. Datagrams are used, and not the control stream, because what is said here is
+//! worth nothing when it comes late.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub const FEEDBACK_HEADER_BYTES: usize = 22;
 /// Sequence numbers that one feedback can cover.
 pub const AGES_MAX: usize = (FEEDBACK_BYTES_MAX - FEEDBACK_HEADER_BYTES) / 2;
 
-/// A datagram that so many later ones have overtaken is lost to the sender. So the receiver covers as many numbers below
-/// those that are due, and a datagram overtaken by fewer is still reported.
+/// A datagram that so many later ones have overtaken is lost to the sender. So the receiver covers as many numbers
+/// below those that are due, and a datagram overtaken by fewer is still reported.
 pub const REORDER_DATAGRAMS: usize = 32;
 const _: () = assert!(REORDER_DATAGRAMS < AGES_MAX, "a feedback covers new numbers, too");
 
@@ -57,8 +57,8 @@ pub struct FeedbackHeader {
     pub unsure: Duration,
 }
 
-/// Returns true if a datagram says to be a feedback or a report of states, and so is for the sending end; every other kind
-/// is for the receiving end.
+/// Returns true if a datagram says to be a feedback or a report of states, and so is for the sending end; every other
+/// kind is for the receiving end.
 pub fn is_for_sender(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK) || is_states(datagram)
 }

@@ -142,7 +142,8 @@ impl Content {
         }
     }
 
-    /// Splits what follows the shared fields of a datagram of `kind` into the fields and the payload, or says what is wrong.
+    /// Splits what follows the shared fields of a datagram of `kind` into the fields and the payload, or says what is
+    /// wrong.
     pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         match kind {
             KIND_BLOCKS => {

@@ -6,8 +6,9 @@
 //!                                                 18 u8 range    21 u8 levels   24 u8 weights
 //! ```
 //!
-//! The small ones are 0, 1, .. in the order of their enums' variants, and wavelet 2 is the CDF 5/3 of samples of 10 bits instead of
-//! 8; profile 128 + n is the one with prediction from the last n frames; `levels` is 255 for full, else the limit.
+//! The small ones are 0, 1, .. in the order of their enums' variants, and wavelet 2 is the CDF 5/3 of samples of 10
+//! bits instead of 8; profile 128 + n is the one with prediction from the last n frames; `levels` is 255 for full, else
+//! the limit.
 
 use super::DecodeError;
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};

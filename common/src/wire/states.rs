@@ -1,11 +1,13 @@
-//! States datagram, receiver to sender, little-endian: which of the last frames the decoder used, and what it lacked of them.
+//! States datagram, receiver to sender, little-endian: which of the last frames the decoder used, and what it lacked of
+//! them.
 //!
 //! ```text
 //!  0 u8   version << 4 | 14          6 u8   the state of the hash, so many frames before the newest; 255: there is none
 //!  1 u8   frames, at least 1         7 u32  hash of that state, or 0
 //!  2 u32  newest frame              11 ..   a fate for each frame, from the newest back
 //!
-//! fate: u8 0 to 64   used, with so many gaps; for each: blocks from the end of the last gap, and length, in groups of seven
+//! fate: u8 0 to 64   used, with so many gaps; for each: blocks from the end of the last gap, and length, in groups of
+//! seven
 //!                    bits, lowest first, with the top bit set in all but the last
 //!       u8 254       not used: its reference is not there
 //!       u8 255       not used: it did not come, or too late

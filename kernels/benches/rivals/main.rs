@@ -5,8 +5,8 @@
 //! rivals codec PICTURE WIDTH HEIGHT BYTES encode|decode RUNS THREADS
 //! ```
 //!
-//! PLANES holds three square planes of float32, PICTURE a 4:2:0 picture of 8 bits. Prints the milliseconds of each run, of the
-//! transform a line for each direction.
+//! PLANES holds three square planes of float32, PICTURE a 4:2:0 picture of 8 bits. Prints the milliseconds of each run,
+//! of the transform a line for each direction.
 
 use std::time::Instant;
 

@@ -56,8 +56,8 @@ impl CpuDecoder {
         Self { params: *params, layout, planes, places, is_zero, residuals, damaged: 0, times, backend }
     }
 
-    /// Decodes all blocks into the bands; returns how many were damaged. Of those missing or damaged the first `coarse` stay as
-    /// they were, others become zero.
+    /// Decodes all blocks into the bands; returns how many were damaged. Of those missing or damaged the first `coarse`
+    /// stay as they were, others become zero.
     fn decode_blocks(&mut self, frame: &ReceivedFrame, coarse: usize) -> u64 {
         let dropped = self.layout.dropped_levels();
         let mut coded = Vec::with_capacity(self.places.len());

@@ -1,8 +1,8 @@
 //! All lifting steps on vectors that come in one after another, along a row or down the columns.
 //!
 //! With `u` the vector that the last step made and `t` the one before, a step is `t <- t + tap (u + u delayed)`, and
-//! then `u delayed` is the next target: every step lags one more sample behind. Nothing but the last vectors of each step
-//! is kept. Along a row a vector is delayed by a lane, down the columns by a row.
+//! then `u delayed` is the next target: every step lags one more sample behind. Nothing but the last vectors of each
+//! step is kept. Along a row a vector is delayed by a lane, down the columns by a row.
 
 use std::mem::replace;
 

@@ -37,8 +37,8 @@ impl<'a, T> Bands<'a, T> {
     }
 }
 
-/// Merges the bands of a level into rows of samples, or what is kept of them, which is all that `to` has room for: rows `pitch`
-/// apart.
+/// Merges the bands of a level into rows of samples, or what is kept of them, which is all that `to` has room for: rows
+/// `pitch` apart.
 pub(super) fn merge_level<T: Element, O: Output<T>>(
     level: &Level,
     filter: &Filter<T>,

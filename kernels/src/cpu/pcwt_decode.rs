@@ -1,5 +1,5 @@
-//! The decoder of the profile `pcwt`: a level after the other, the groups of each on all cores, whole codes at a time. The
-//! coefficients are those of `reference::pcwt`.
+//! The decoder of the profile `pcwt`: a level after the other, the groups of each on all cores, whole codes at a time.
+//! The coefficients are those of `reference::pcwt`.
 
 use rayon::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The encoder of the profile `pcwt`: maxima by rows and groups by chunks on all cores, whole codes at a time. The bytes are
-//! those of `reference::pcwt`.
+//! The encoder of the profile `pcwt`: maxima by rows and groups by chunks on all cores, whole codes at a time. The
+//! bytes are those of `reference::pcwt`.
 
 use rayon::prelude::*;
 

@@ -86,8 +86,8 @@ unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     let reach = first + 2 * (parts.all - parts.columns + V::PART) as isize;
     let inside = ((row.len() as isize - reach).div_euclid(2 * V::PART as isize) + 1).min(blocks);
     // SAFETY: the caller vouches for the instruction set. A block is loaded from `row` only if its first and last parts
-    // lie inside, else from `window`, which holds as many samples; block b is stored at b PART of each part, within both
-    // halves.
+    // lie inside, else from `window`, which holds as many samples; block b is stored at b PART of each part, within
+    // both halves.
     unsafe {
         let zero = V::splat(V::Element::default());
         let mut lift = Lift::<V, STEPS, TAPS>::new(filter);
@@ -186,8 +186,8 @@ unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     // Blocks whose last part is wholly in the row.
     let rest = 2 * (parts.all - parts.columns);
     let inside = samples.len().saturating_sub(rest) / (2 * V::PART);
-    // SAFETY: the caller vouches for the instruction set. Block b is loaded at b PART of each part of both halves, cut to
-    // that length above; it is stored into `samples` only if its last part lies inside, else into `window`.
+    // SAFETY: the caller vouches for the instruction set. Block b is loaded at b PART of each part of both halves, cut
+    // to that length above; it is stored into `samples` only if its last part lies inside, else into `window`.
     unsafe {
         let zero = V::splat(V::Element::default());
         let mut lift = Lift::<V, STEPS, TAPS>::new(filter);

@@ -30,7 +30,8 @@ enum Position {
 }
 
 impl TilePlace {
-    /// Finds a block among the bands of its plane, of which `compact` says where a coefficient (x, y) of the square lies.
+    /// Finds a block among the bands of its plane, of which `compact` says where a coefficient (x, y) of the square
+    /// lies.
     pub(super) fn new(block: &Block, compact: impl Fn(usize, usize) -> Option<usize>) -> Self {
         let rect = block.rect;
         let at = match compact(rect.x, rect.y) {

@@ -13,8 +13,8 @@ use crate::transform::Filter;
 use crate::wavelet::{self, Wavelet};
 use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
-/// Opens this transform, or fails with [`OpenError::NotOnThisBackend`]; `reason` says why this back end was chosen. Filter banks
-/// go through the reference's address tables: they are for science, not for streams.
+/// Opens this transform, or fails with [`OpenError::NotOnThisBackend`]; `reason` says why this back end was chosen.
+/// Filter banks go through the reference's address tables: they are for science, not for streams.
 pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
     params.check_scheme(Backend::Cpu)?;
     let Filter::Wavelet(wavelet) = params.filter else {

@@ -1,5 +1,5 @@
-//! The vertical transform: rows come in one pair after another, and all lifting steps on a column are done in registers. What
-//! the steps remember of the rows before is kept from one group of pairs to the next.
+//! The vertical transform: rows come in one pair after another, and all lifting steps on a column are done in
+//! registers. What the steps remember of the rows before is kept from one group of pairs to the next.
 
 use common::params::Boundary;
 
@@ -79,8 +79,8 @@ pub(super) fn groups(lag: isize, pairs: isize) -> impl Iterator<Item = isize> {
 }
 
 multiversion! {
-    /// Lifts `columns` columns of half `half` of the window's rows, high and low in turn, into the low and the high rows `to`;
-    /// rows of which `to` has nothing are thrown away.
+    /// Lifts `columns` columns of half `half` of the window's rows, high and low in turn, into the low and the high
+    /// rows `to`; rows of which `to` has nothing are thrown away.
     pub(super) fn split<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize, columns: usize,
         to: [[&mut [T]; 2]; PAIRS]) = split_any;
 }
@@ -159,7 +159,8 @@ unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
 }
 
 multiversion! {
-    /// Lifts the low and the high rows `from`, half `half` of pairs of rows, into the window's rows, even and odd in turn.
+    /// Lifts the low and the high rows `from`, half `half` of pairs of rows, into the window's rows, even and odd in
+    /// turn.
     pub(super) fn merge<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize,
         from: [[&[T]; 2]; PAIRS]) = merge_any;
 }

@@ -1,8 +1,9 @@
 //! Search for the vectors of a frame.
 //!
-//! Units are searched each on its own, then with their neighbours' vectors, then with what their windows' overlap makes of
-//! them; at last blocks are joined and units quartered where that is worth its bits. Units of one colour of four, of which no
-//! two touch, do not depend on each other, so that every step gives the same vectors in any order. All in integers.
+//! Units are searched each on its own, then with their neighbours' vectors, then with what their windows' overlap makes
+//! of them; at last blocks are joined and units quartered where that is worth its bits. Units of one colour of four, of
+//! which no two touch, do not depend on each other, so that every step gives the same vectors in any order. All in
+//! integers.
 
 use common::frame::{Chroma, FrameSize};
 use rayon::prelude::*;

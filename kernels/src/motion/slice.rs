@@ -1,6 +1,7 @@
 //! Slices of vectors as bytes: bits in contexts that learn within the slice, by rANS.
 //!
-//! One walk over the parts of a slice serves the encoder, which hands every decision in, and the decoder, which gets it.
+//! One walk over the parts of a slice serves the encoder, which hands every decision in, and the decoder, which gets
+//! it.
 
 use std::ops::Range;
 
@@ -92,8 +93,8 @@ pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, 
     (bytes, Some(writer.learnt))
 }
 
-/// Decodes a slice into `field`, where its blocks are whole and at rest. Whatever the bytes are, this ends and stays in bounds;
-/// after `Err` the slice's blocks mean nothing.
+/// Decodes a slice into `field`, where its blocks are whole and at rest. Whatever the bytes are, this ends and stays in
+/// bounds; after `Err` the slice's blocks mean nothing.
 pub(crate) fn decode(bytes: &[u8], field: &mut Field, slice: usize, channels: usize) -> Result<(), Damaged> {
     if bytes.is_empty() {
         return Ok(());

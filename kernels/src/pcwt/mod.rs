@@ -1,5 +1,5 @@
-//! The profile `pcwt`: whole pictures by maximum lengths over the coefficient trees of the CDF 5/3 (J. Ao, 2014), lossless or
-//! without the last bit planes.
+//! The profile `pcwt`: whole pictures by maximum lengths over the coefficient trees of the CDF 5/3 (J. Ao, 2014),
+//! lossless or without the last bit planes.
 //!
 //! The method is in `kernels/README.md`, the bytes are in `kernels/BITSTREAM.md`. Every back end makes the same bytes
 //! and the same samples.
@@ -22,8 +22,8 @@ use crate::{BackendInfo, DecodeError, EncodeError, Picture, PictureRef};
 /// Turns pictures into frames of the profile `pcwt`.
 pub trait PcwtEncoder: Send {
     /// Codes one picture of the stream's size, whose format must be one that the stream's chroma sampling keeps exactly
-    /// ([`crate::PictureError::NotExact`] if it is none). `qmin`, 0 to [`QMIN_MAX`], is how many of the last bits of every magnitude are
-    /// left out: with 0 every sample comes back as it was.
+    /// ([`crate::PictureError::NotExact`] if it is none). `qmin`, 0 to [`QMIN_MAX`], is how many of the last bits of
+    /// every magnitude are left out: with 0 every sample comes back as it was.
     fn encode(&mut self, picture: PictureRef<'_>, qmin: u8) -> Result<Vec<u8>, EncodeError>;
 
     /// Returns the back end in use.
@@ -32,8 +32,8 @@ pub trait PcwtEncoder: Send {
 
 /// Turns frames of the profile `pcwt` into pictures.
 pub trait PcwtDecoder: Send {
-    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]); [`DecodeError::Pcwt`] if
-    /// `bytes` is something that no encoder makes, and then `out` holds anything.
+    /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]);
+    /// [`DecodeError::Pcwt`] if `bytes` is something that no encoder makes, and then `out` holds anything.
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError>;
 
     /// Returns the back end in use.

@@ -22,8 +22,8 @@ pub fn open_pcwt_encoder(
     })
 }
 
-/// Opens an encoder of the OpenCL back end that joins the elements of a group in the given way: it makes the same bytes, in
-/// another time.
+/// Opens an encoder of the OpenCL back end that joins the elements of a group in the given way: it makes the same
+/// bytes, in another time.
 pub fn open_joining_encoder(
     params: &StreamParams,
     device: Option<&str>,

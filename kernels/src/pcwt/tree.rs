@@ -1,8 +1,8 @@
 //! Places of the elements of the coefficient trees and of their groups: pure integers.
 //!
-//! An *element* (Ao 2014, section 3.4.1) is 2 x 2 coefficients of a band with their maximum length. Element (x, y) of a band
-//! is the child of element (x / 2, y / 2) of the band of the same orientation one level coarser. A *group* is up to
-//! [`GROUP_SIDE`] x [`GROUP_SIDE`] elements of a band.
+//! An *element* (Ao 2014, section 3.4.1) is 2 x 2 coefficients of a band with their maximum length. Element (x, y) of a
+//! band is the child of element (x / 2, y / 2) of the band of the same orientation one level coarser. A *group* is up
+//! to [`GROUP_SIDE`] x [`GROUP_SIDE`] elements of a band.
 
 use std::ops::Range;
 
@@ -107,8 +107,8 @@ impl Tree {
         self.levels.last().map_or(0, |level| level.elements.end)
     }
 
-    /// Appends the next finer level: of each band its coefficients, its columns and rows of elements, and whether it is a
-    /// detail band, which has children unless the level is the finest.
+    /// Appends the next finer level: of each band its coefficients, its columns and rows of elements, and whether it is
+    /// a detail band, which has children unless the level is the finest.
     fn push_level(&mut self, bands: Vec<(Rect, (usize, usize), bool)>, coarsest: bool, finest: bool) {
         let (first_band, first_group, first_element) = (self.bands.len(), self.groups.len(), self.elements());
         let mut start = first_element;
@@ -130,8 +130,8 @@ impl Tree {
     }
 }
 
-/// Columns and rows of elements of each level's band, finest first: enough for its coefficients and for the parents of all
-/// elements one level finer.
+/// Columns and rows of elements of each level's band, finest first: enough for its coefficients and for the parents of
+/// all elements one level finer.
 fn element_counts(pyramid: &Pyramid, orientation: Orientation) -> Vec<(usize, usize)> {
     let mut finer = (0, 0);
     let count = |level| {

@@ -221,7 +221,8 @@ impl ResidualDecoder for ReferenceDecoder {
 }
 
 impl ReferenceDecoder {
-    /// Decodes the blocks into the squares. Of those missing or damaged the first `kept` stay as they were, others become zero.
+    /// Decodes the blocks into the squares. Of those missing or damaged the first `kept` stay as they were, others
+    /// become zero.
     fn decode_blocks(&mut self, frame: &ReceivedFrame, kept: usize) {
         for (index, block) in self.layout.blocks().iter().enumerate() {
             let shape = Shape::from(block);

@@ -109,8 +109,8 @@ impl Quantiser {
         quantised
     }
 
-    /// Returns true if so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low bands and
-    /// roots have few coefficients, and each counts in much of the picture.
+    /// Returns true if so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low
+    /// bands and roots have few coefficients, and each counts in much of the picture.
     pub const fn is_sparse(self, class: usize, ones: usize) -> bool {
         class > 0 && ones <= self.sparse_ones as usize
     }

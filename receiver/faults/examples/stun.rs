@@ -1,4 +1,5 @@
-//! A STUN server for `receiver/faults/reach`: tells whoever asks at one of the addresses `IP:PORT` given where it is seen.
+//! A STUN server for `receiver/faults/reach`: tells whoever asks at one of the addresses `IP:PORT` given where it is
+//! seen.
 
 use std::net::UdpSocket;
 use std::thread;

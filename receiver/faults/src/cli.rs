@@ -2,8 +2,8 @@
 //!
 //! `faults [SCENARIO].. [--seconds N] [--seed N] [--control]` prints a table and fails if a picture did not hold. Both
 //! daemons must have been built next to it, or lie in `--programs`. T5 and `--namespaces` need root, T10 needs the
-//! package libfaketime. `faults attacks [NAME]..` runs attacks instead, `faults siege` all kinds of hostile peers in turn
-//! beside a running call, `faults rival [LINE]..` Duet and Chromium's WebRTC over the same lines.
+//! package libfaketime. `faults attacks [NAME]..` runs attacks instead, `faults siege` all kinds of hostile peers in
+//! turn beside a running call, `faults rival [LINE]..` Duet and Chromium's WebRTC over the same lines.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,9 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 /// Runs both daemons through scenarios of a bad network and prints what the viewer would have seen.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks` and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rival` and names of lines: Duet and WebRTC over these
+    /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks`
+    /// and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rival` and names of
+    /// lines: Duet and WebRTC over these
     scenario: Vec<String>,
     /// Length of each scenario
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(10..))]

@@ -37,7 +37,8 @@ impl Flooding {
     }
 }
 
-/// Sends `per_second` datagrams a second to `target` for `span`, or as many as this machine can, on a thread of its own.
+/// Sends `per_second` datagrams a second to `target` for `span`, or as many as this machine can, on a thread of its
+/// own.
 pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Duration) -> Result<Flooding> {
     let stream = Stream::new(kind, &[target])?;
     let count = Arc::new(AtomicU64::new(0));

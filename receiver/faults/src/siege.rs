@@ -37,8 +37,8 @@ const LINES_MAX_AN_HOUR: usize = 100;
 
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
-/// Lets the kinds of these names act (all if there is none) for `length` and prints what each has cost; fails if a bar was
-/// not held.
+/// Lets the kinds of these names act (all if there is none) for `length` and prints what each has cost; fails if a bar
+/// was not held.
 pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Duration, seed: u64) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !KINDS.iter().any(|kind| kind.name == name.as_str())) {
         let known: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
@@ -131,8 +131,8 @@ impl<'a> Siege<'a> {
         Ok(Self { stage, ground, daemons, _relay: relay })
     }
 
-    /// Lets all kinds act in turn, in an order of the seed, adds to their rows what they have cost, and returns the bars
-    /// of the whole that were not held.
+    /// Lets all kinds act in turn, in an order of the seed, adds to their rows what they have cost, and returns the
+    /// bars of the whole that were not held.
     fn hold(mut self, length: Duration, seed: u64, rows: &mut [Row]) -> Result<Vec<String>> {
         let span = (length / rows.len() as u32).saturating_sub(CALM).clamp(SLOT_MIN, SLOT_MAX);
         let (mut random, mut order, mut slots) = (Random::new(seed), Vec::new(), Vec::new());

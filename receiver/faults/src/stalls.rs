@@ -88,7 +88,8 @@ impl Drop for Watch {
     }
 }
 
-/// Runs every [`PERIOD`] until it is killed; a line in `file` for each time it came late: seconds since 1970, milliseconds late.
+/// Runs every [`PERIOD`] until it is killed; a line in `file` for each time it came late: seconds since 1970,
+/// milliseconds late.
 pub(crate) fn watch(file: &Path) -> Result<()> {
     let mut out = File::create(file).with_context(|| format!("cannot write {}", file.display()))?;
     loop {

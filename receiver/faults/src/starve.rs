@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 /// The group's share.
 pub(crate) const SHARE: f64 = 0.2;
-/// Time in which the group has used up its share, microseconds: short, so that it is slow rather than stopped now and then.
+/// Time in which the group has used up its share, microseconds: short, so that it is slow rather than stopped now and
+/// then.
 const PERIOD_US: u32 = 10_000;
 /// Folder of Linux's control groups; version 1 keeps each kind in a folder of its own.
 const GROUPS: &str = "/sys/fs/cgroup";

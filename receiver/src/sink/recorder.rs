@@ -1,5 +1,5 @@
-//! A file that is written on a thread of its own: a disk that is slow or full, or a pipe that nobody reads, holds nothing
-//! else up.
+//! A file that is written on a thread of its own: a disk that is slow or full, or a pipe that nobody reads, holds
+//! nothing else up.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,8 +46,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the Y4M file `path`, replacing what was there. `waits`: whether pictures may wait for it a while; else one
-    /// that finds no room is left out at once.
+    /// Creates the Y4M file `path`, replacing what was there. `waits`: whether pictures may wait for it a while; else
+    /// one that finds no room is left out at once.
     pub fn create(path: &Path, waits: bool) -> Result<Self, SinkError> {
         let file = Y4mFile::create(path)?;
         let shots = Slot::with_depth(DEPTH);

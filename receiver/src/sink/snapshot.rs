@@ -9,8 +9,8 @@ use std::thread;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 
-/// Saves `pixels` (0x00RRGGBB, `width` a row) as a PNG file beside the user's other pictures, and tells `done` in a sentence
-/// how that went.
+/// Saves `pixels` (0x00RRGGBB, `width` a row) as a PNG file beside the user's other pictures, and tells `done` in a
+/// sentence how that went.
 pub(super) fn save(pixels: Vec<u32>, width: usize, done: Sender<String>) {
     let failed = done.clone();
     let write = move || {

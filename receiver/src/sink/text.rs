@@ -65,8 +65,8 @@ impl Canvas<'_> {
         darken(self.pixels);
     }
 
-    /// Darkens the rows from `top` that `lines` take, and writes them there in white from the left edge or, if `centred`,
-    /// in the middle. What does not fit is cut.
+    /// Darkens the rows from `top` that `lines` take, and writes them there in white from the left edge or, if
+    /// `centred`, in the middle. What does not fit is cut.
     pub(super) fn write(&mut self, lines: &[String], letters: Letters, top: usize, centred: bool) {
         let (width, height) = (self.width, self.height());
         let margin = letters.line() / 4;

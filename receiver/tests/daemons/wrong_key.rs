@@ -144,8 +144,8 @@ impl rustls::client::danger::ServerCertVerifier for Credulous {
 }
 
 /// Connects to `address` showing `shown`'s public key and signing with `signing`; sends a datagram and waits for the
-/// verdict: false if the listener ends the handshake, true if it hangs up later because nobody opens the control stream,
-/// nothing if it does not answer.
+/// verdict: false if the listener ends the handshake, true if it hangs up later because nobody opens the control
+/// stream, nothing if it does not answer.
 fn is_let_in(address: &str, shown: &Identity, signing: &Identity) -> Option<bool> {
     let spki = shown.certified_key().unwrap().cert.clone();
     let signer = Arc::clone(&signing.certified_key().unwrap().key);

@@ -19,8 +19,9 @@ use crate::limited;
 use crate::linktest;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 
-/// From one attempt to the next while none is answered. Those before go on, so that one finds its way as soon as there is
-/// one: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one seldom loses any.
+/// From one attempt to the next while none is answered. Those before go on, so that one finds its way as soon as there
+/// is one: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one seldom loses
+/// any.
 const BESIDE: Duration = Duration::from_millis(200);
 /// From an attempt that has failed to the next.
 const RETRY: Duration = Duration::from_millis(500);
@@ -61,8 +62,8 @@ pub(super) trait Find: Send {
     fn find(&mut self, old: Option<&End>) -> impl Future<Output = Result<Option<Connection>, QuicError>> + Send;
 }
 
-/// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended. Ends with an error
-/// that trying again cannot mend.
+/// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended. Ends with an
+/// error that trying again cannot mend.
 pub(super) async fn dial_for_ever(
     mut way: impl Find,
     connections: Sender<Result<Connection, QuicError>>,

@@ -150,8 +150,8 @@ impl RateControl {
         }
         let mut target = cubic.rate(rtt, self.max_bps, now);
         if *next_test <= now {
-            // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of now:
-            // while the queue shrinks, the window would make more of it.
+            // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of
+            // now: while the queue shrinks, the window would make more of it.
             *test = Some((now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt, target / 2.0));
             *next_test = now + TEST_INTERVAL;
         }

@@ -22,8 +22,8 @@ pub enum SenderEvent {
     Streaming,
     /// The receiver tells which frames its decoder used.
     States(StatesReport),
-    /// After [`finish`](super::SenderSession::finish): everything is out and the peer has confirmed, has gone, or has not
-    /// answered within a second. Close and exit.
+    /// After [`finish`](super::SenderSession::finish): everything is out and the peer has confirmed, has gone, or has
+    /// not answered within a second. Close and exit.
     Finished,
     /// The peer is done for good.
     PeerFinished,

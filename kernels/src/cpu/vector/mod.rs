@@ -71,8 +71,8 @@ pub(super) trait Vector: Copy {
     type Element: Element;
     /// Number of lanes.
     const LANES: usize;
-    /// Lanes that follow each other along a row. The other parts of the vector go along other stretches of the row: where
-    /// an instruction moves lanes within 128 bits only, delaying them takes one instruction instead of three.
+    /// Lanes that follow each other along a row. The other parts of the vector go along other stretches of the row:
+    /// where an instruction moves lanes within 128 bits only, delaying them takes one instruction instead of three.
     const PART: usize;
 
     /// Returns the same value in all lanes.

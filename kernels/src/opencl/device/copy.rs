@@ -5,14 +5,14 @@ use rayon::Scope;
 /// Bytes that are worth a task of their own.
 const PIECE: usize = 1 << 18;
 
-/// Copies `from` to `to`, which are equally long: a quarter here, while threads that `scope` waits for are waking up and
-/// copy the rest.
+/// Copies `from` to `to`, which are equally long: a quarter here, while threads that `scope` waits for are waking up
+/// and copy the rest.
 pub(crate) fn copy_in<'a>(scope: &Scope<'a>, from: &'a [u8], to: &'a mut [u8]) {
     divide(scope, from, to, |from, to| to.copy_from_slice(from));
 }
 
-/// Copies `from` to pinned memory, which is as long, for a device that reads it `over_bus` or not. If so, the bytes pass the
-/// processor's caches: out of those of several cores a transfer takes up to five times as long.
+/// Copies `from` to pinned memory, which is as long, for a device that reads it `over_bus` or not. If so, the bytes
+/// pass the processor's caches: out of those of several cores a transfer takes up to five times as long.
 pub(crate) fn copy_to_pinned(from: &[u8], to: &mut [u8], over_bus: bool) {
     rayon::in_place_scope(|scope| {
         if over_bus {

@@ -11,8 +11,8 @@ type Hook = Box<dyn Fn(&str) + Send + Sync>;
 
 static HOOK: OnceLock<Hook> = OnceLock::new();
 
-/// Has `hook` called with a sentence, on a thread of its own, when a driver hangs while it compiles. Nothing can take that
-/// call back, so that all a hook can do is to end the process or to start it anew. The first hook stays.
+/// Has `hook` called with a sentence, on a thread of its own, when a driver hangs while it compiles. Nothing can take
+/// that call back, so that all a hook can do is to end the process or to start it anew. The first hook stays.
 pub fn on_hang(hook: impl Fn(&str) + Send + Sync + 'static) {
     let _ = HOOK.set(Box::new(hook));
 }

@@ -7,8 +7,8 @@ use super::handle::Handle;
 use crate::DeviceError;
 use crate::opencl::device::Result;
 
-/// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only when
-/// the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
+/// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only
+/// when the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
 pub(crate) fn check(device: cl::DeviceId, program: &cl::Program) -> Result<()> {
     let there_bytes = match cl::get_device_info(device, cl::DeviceInfo::LocalMemSize) {
         Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => bytes,

@@ -1,7 +1,7 @@
 //! A command queue with its memory: thin, checked wrappers around the calls that move work and data.
 //!
-//! Everything here is asynchronous except [`Queue::finish`], [`wait`], [`Queue::upload_now`] and the one-time mapping of
-//! pinned memory.
+//! Everything here is asynchronous except [`Queue::finish`], [`wait`], [`Queue::upload_now`] and the one-time mapping
+//! of pinned memory.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub(crate) enum Timing {
 
 /// An in-order queue of one device; all are the same one where [`Device::queues_overlap`] is false.
 ///
-/// There is one queue that notes when commands ran and one that does not, of which one is in use: noting costs time, and
-/// keeps commands of several queues from running closely side by side.
+/// There is one queue that notes when commands ran and one that does not, of which one is in use: noting costs time,
+/// and keeps commands of several queues from running closely side by side.
 #[derive(Clone)]
 pub(crate) struct Queue {
     noting: Arc<Handle<cl::CommandQueue>>,

@@ -1,4 +1,5 @@
-//! The OpenCL decoder of lossless streams: block decoder, the 5/3 in integers and colour, every channel on its own queue.
+//! The OpenCL decoder of lossless streams: block decoder, the 5/3 in integers and colour, every channel on its own
+//! queue.
 
 use std::sync::Arc;
 use std::time::Instant;

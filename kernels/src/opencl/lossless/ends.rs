@@ -1,4 +1,5 @@
-//! Both ends of a lossless transform: from the bytes of a picture to planes of integers, and back (`cl/lossless/rct.cl`).
+//! Both ends of a lossless transform: from the bytes of a picture to planes of integers, and back
+//! (`cl/lossless/rct.cl`).
 
 use common::frame::{BitDepth, Chroma};
 use common::params::StreamParams;
@@ -55,8 +56,8 @@ impl Reader {
         Ok(Self { params: *params, channels })
     }
 
-    /// Starts to bring `picture`, of which [`crate::reference::rct::check_exact`] holds, to the planes of all `channels`, and calls
-    /// `then` when that of a channel is queued.
+    /// Starts to bring `picture`, of which [`crate::reference::rct::check_exact`] holds, to the planes of all
+    /// `channels`, and calls `then` when that of a channel is queued.
     pub(crate) fn run(
         &mut self,
         channels: &[&IntegerChannel],

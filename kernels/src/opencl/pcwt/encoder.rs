@@ -108,8 +108,8 @@ struct TreeEncoder {
     _slots: Buffer<u32>,
 }
 
-/// Positions of arguments: the first band of a level, how many, and Qmin of `pcwt_maxima`; Qmin of both encoders; the output of
-/// `pcwt_gather`.
+/// Positions of arguments: the first band of a level, how many, and Qmin of `pcwt_maxima`; Qmin of both encoders; the
+/// output of `pcwt_gather`.
 const FIRST_BAND: u32 = 3;
 const BAND_COUNT: u32 = 4;
 const MAXIMA_QMIN: u32 = 5;

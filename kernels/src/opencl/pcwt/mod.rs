@@ -20,8 +20,8 @@ use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, Tree};
 use crate::{OpenError, TransformParams};
 
-/// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of as
-/// many and a sign.
+/// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of
+/// as many and a sign.
 pub(crate) const SLOT_WORDS: usize = (5 + 4 * MAX_LENGTH as usize) * GROUP_SIDE * GROUP_SIDE / 32;
 /// Ints of a band's description.
 const BAND: usize = 9;
@@ -41,7 +41,8 @@ pub(crate) fn program(device: &Device) -> Result<Program> {
     device.build(&sources, &options)
 }
 
-/// All channels of a stream. Whoever owns them with memory that their queues use names them first, so that they go first.
+/// All channels of a stream. Whoever owns them with memory that their queues use names them first, so that they go
+/// first.
 pub(crate) struct Channels(Vec<ChannelTree>);
 
 impl Channels {

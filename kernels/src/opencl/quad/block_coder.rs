@@ -1,8 +1,8 @@
 //! The block coder of a frame on the device: all channels, each on its own queue.
 //!
-//! A device that codes all blocks as fast as some has several areas of slots, each for the whole frame at one step. It codes
-//! each channel, as soon as that is transformed, at the two steps that the search starts from; what the search asks for is
-//! then mostly there already.
+//! A device that codes all blocks as fast as some has several areas of slots, each for the whole frame at one step. It
+//! codes each channel, as soon as that is transformed, at the two steps that the search starts from; what the search
+//! asks for is then mostly there already.
 
 use std::ops::Range;
 

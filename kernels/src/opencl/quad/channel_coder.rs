@@ -34,8 +34,8 @@ pub(crate) struct ChannelCoder {
     _steps: Buffer<f32>,
 }
 
-/// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area of
-/// each pass.
+/// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area
+/// of each pass.
 const FIRST_ARG: u32 = 4;
 
 impl ChannelCoder {

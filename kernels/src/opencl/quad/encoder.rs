@@ -82,9 +82,9 @@ impl OpenClEncoder {
         self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
     }
 
-    /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the last
-    /// frame measured, and so are upload and transform in [`Encoder::times`]. Where channels overlap, stages are measured and not
-    /// their kernels, which would keep channels apart.
+    /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the
+    /// last frame measured, and so are upload and transform in [`Encoder::times`]. Where channels overlap, stages are
+    /// measured and not their kernels, which would keep channels apart.
     pub fn measure_every(&mut self, frames: u64) {
         self.sampling = Sampling::every(frames);
     }

@@ -59,8 +59,8 @@ impl Gather {
         Ok(Self { kernel, places, places_host, bytes, bytes_host })
     }
 
-    /// Brings the blocks of a frame, which lie in `places` and have these `lengths`, to the host, when all channels have been
-    /// coded: where each ends, and the bytes. Notes the commands as those of `channel`.
+    /// Brings the blocks of a frame, which lie in `places` and have these `lengths`, to the host, when all channels
+    /// have been coded: where each ends, and the bytes. Notes the commands as those of `channel`.
     pub(crate) fn run(
         &mut self,
         queue: &Queue,

@@ -24,8 +24,8 @@ use crate::{Backend, OpenError, TransformParams};
 pub(crate) struct Schemes<T> {
     scheme: Box<dyn LevelKernels<T>>,
     lines: Option<Lines>,
-    /// For levels of up to so many samples, which do not fill the device: the same lifting steps, a barrier each, by many
-    /// work-items that do little.
+    /// For levels of up to so many samples, which do not fill the device: the same lifting steps, a barrier each, by
+    /// many work-items that do little.
     small: Option<(Tiles, usize)>,
     tail: Option<Tail>,
 }

@@ -1,4 +1,5 @@
-//! The convolution scheme: two-dimensional filters through address tables, one launch per level (`cl/transform/convolution.cl`).
+//! The convolution scheme: two-dimensional filters through address tables, one launch per level
+//! (`cl/transform/convolution.cl`).
 
 use std::marker::PhantomData;
 

@@ -35,8 +35,8 @@ impl Downloader {
         Ok(Self { bytes, staging, last })
     }
 
-    /// Transforms the bands back, rounds and brings the samples to the host; notes the commands and returns the last one's
-    /// event.
+    /// Transforms the bands back, rounds and brings the samples to the host; notes the commands and returns the last
+    /// one's event.
     pub(crate) fn run(&mut self, pipeline: &ChannelPipeline, recorder: &mut Recorder) -> Result<Event> {
         self.last.run(pipeline, recorder)?;
         let len = pipeline.width * pipeline.height;

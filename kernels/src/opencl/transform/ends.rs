@@ -1,5 +1,5 @@
-//! Both ends of a stream's transform: the finest level from or to the bytes of a picture, or, where no launch computes that,
-//! a plane between them (`cl/shared/source.cl`, `cl/transform/colour_plane.cl`).
+//! Both ends of a stream's transform: the finest level from or to the bytes of a picture, or, where no launch computes
+//! that, a plane between them (`cl/shared/source.cl`, `cl/transform/colour_plane.cl`).
 
 use common::frame::FrameSize;
 use common::params::Boundary;
@@ -75,8 +75,8 @@ impl First {
         Ok(Self { plane: Some(kernel), level: level(&from)? })
     }
 
-    /// Runs what needs no samples but those of the first `rows` rows and was not run before, after these events; notes the
-    /// commands.
+    /// Runs what needs no samples but those of the first `rows` rows and was not run before, after these events; notes
+    /// the commands.
     pub(crate) fn run(
         &self,
         pipeline: &ChannelPipeline,

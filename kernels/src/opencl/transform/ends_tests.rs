@@ -1,5 +1,5 @@
-//! The finest level from and to the bytes of pictures, with the settings of all kinds of device, against the reference. On
-//! any device: results do not depend on settings.
+//! The finest level from and to the bytes of pictures, with the settings of all kinds of device, against the reference.
+//! On any device: results do not depend on settings.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -34,7 +34,8 @@ fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding
     }
 }
 
-/// Strips as on a processor; tiles, generated tiles and slabs as on graphics cards: small enough for several rows of groups.
+/// Strips as on a processor; tiles, generated tiles and slabs as on graphics cards: small enough for several rows of
+/// groups.
 fn devices() -> Vec<Arc<Device>> {
     let device = device::find(None).unwrap();
     let narrow = Tuning { strip: 24, min_segment: 4, groups_per_unit: 64, ..Tuning::CPU };

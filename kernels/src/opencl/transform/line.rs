@@ -1,4 +1,5 @@
-//! Rows, then columns, one work-item per row or column (`cl/transform/dwt_line.cl`): slow, and right for any length and boundary.
+//! Rows, then columns, one work-item per row or column (`cl/transform/dwt_line.cl`): slow, and right for any length and
+//! boundary.
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;

@@ -1,5 +1,5 @@
-//! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of streams
-//! have a faster way, [`super::whole::OpenClTransform`].
+//! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
+//! streams have a faster way, [`super::whole::OpenClTransform`].
 
 use common::pyramid::Pyramid;
 

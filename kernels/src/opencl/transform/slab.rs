@@ -1,5 +1,5 @@
-//! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/transform/dwt.cl`, `cl/transform/idwt.cl`)
-//! or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
+//! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/transform/dwt.cl`,
+//! `cl/transform/idwt.cl`) or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use crate::opencl::device::Device;

@@ -1,5 +1,5 @@
-//! Feeds inputs that were changed at random to everything that reads bytes or text from outside, and stops at the first on
-//! which one of them panics. Runs with the toolchain of the project.
+//! Feeds inputs that were changed at random to everything that reads bytes or text from outside, and stops at the first
+//! on which one of them panics. Runs with the toolchain of the project.
 //!
 //! ```text
 //! fuzz_parsers [SECONDS [SEED]]     all parsers in turn, for so long altogether

@@ -1,4 +1,5 @@
-//! Handshakes without end, at a listener that waits for its peer and at one in a call: whether its control stream answers.
+//! Handshakes without end, at a listener that waits for its peer and at one in a call: whether its control stream
+//! answers.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

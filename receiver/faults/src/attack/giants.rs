@@ -83,8 +83,8 @@ async fn send(line: &Line, datagrams: impl Iterator<Item = Vec<u8>>, victim: &mu
     Ok(())
 }
 
-/// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many small
-/// datagrams.
+/// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many
+/// small datagrams.
 pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     let address = stage.free_address()?;
     let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;

@@ -1,8 +1,8 @@
 //! The number of a picture, drawn into its luma so that a picture of any size tells which one it is.
 //!
-//! The strip lies along the top edge, a thirtieth of the height high and as wide as the picture: cells of equal width, one
-//! white, one black, then [`BITS`] bits of the number and [`CHECK_BITS`] of a check sum, white for 1. A reader looks at the
-//! middle of each cell only, and takes nothing that is neither clearly white nor clearly black.
+//! The strip lies along the top edge, a thirtieth of the height high and as wide as the picture: cells of equal width,
+//! one white, one black, then [`BITS`] bits of the number and [`CHECK_BITS`] of a check sum, white for 1. A reader
+//! looks at the middle of each cell only, and takes nothing that is neither clearly white nor clearly black.
 
 use common::frame::FrameSize;
 

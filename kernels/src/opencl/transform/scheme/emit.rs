@@ -33,8 +33,8 @@ pub(super) struct Function {
 
 /// Returns the function called `name` for `steps`.
 ///
-/// Before each step that reads other quadruples, every component that is read and has changed since it was last stored is
-/// stored, then comes one barrier. Nobody may still be reading a slot when it is written: it must be neither read in
+/// Before each step that reads other quadruples, every component that is read and has changed since it was last stored
+/// is stored, then comes one barrier. Nobody may still be reading a slot when it is written: it must be neither read in
 /// the step before nor hold what is read later. A cell once read stays in a variable until it changes.
 pub(super) fn function(name: &str, steps: &[Step], element: Element, boundary: Boundary) -> Function {
     let mut coder = CodeWriter::new(element, boundary);

@@ -1,8 +1,9 @@
-//! Barina's schemes: kernels generated from lifting steps, for any wavelet, element and boundary (`cl/transform/scheme.cl`).
+//! Barina's schemes: kernels generated from lifting steps, for any wavelet, element and boundary
+//! (`cl/transform/scheme.cl`).
 //!
 //! A scheme is a list of [`step::Step`]s: polyphase matrices of [`laurent`] polynomials, multiplied from the published
-//! ones in [`matrix`], or [`lift`]ing steps that round. [`code`] turns a step into statements, [`emit`] adds local memory
-//! and barriers.
+//! ones in [`matrix`], or [`lift`]ing steps that round. [`code`] turns a step into statements, [`emit`] adds local
+//! memory and barriers.
 
 mod code;
 mod emit;
