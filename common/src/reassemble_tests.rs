@@ -223,7 +223,7 @@ fn more_frames_than_a_sender_can_send_are_not_begun() {
     let at_once = (0..100_000).take_while(|&frame| begin(frame, 0)).count();
     let (interval, dead) = (params().frame_rate.interval(), DEAD_LINE);
     assert_eq!(at_once, (dead.as_micros() / interval.as_micros()) as usize);
-    // Twice as fast as they should come is not too fast, be it for ever.
+    // Twice as fast as they should come is not too fast, however long.
     let next = at_once as u32;
     let half = interval.as_micros() as u64 / 2;
     assert!((1..10_000).all(|number| begin(next + number, half * u64::from(number))));

@@ -27,8 +27,7 @@ use crate::predicted::Predicted;
 const PICTURES: usize = 3;
 /// Longest wait before the thread shows that it turns.
 const WAIT: Duration = Duration::from_millis(250);
-/// A frame or picture that has waited this long has waited through a standstill of the process, and newer ones are on
-/// their way: it is not shown.
+/// Age from which a waiting frame or picture is not shown: the process stood still, and newer ones are on their way.
 pub(crate) const STALE: Duration = Duration::from_secs(1);
 
 /// A request of the network thread.
@@ -125,7 +124,7 @@ pub struct DecodeStage<R> {
     pub records: bool,
     /// Pictures that the sinks have shown.
     pub shown: Receiver<Picture>,
-    /// Tells the network thread what it must know.
+    /// Messages to the network thread.
     pub tell: R,
     /// Reads the clock.
     pub now: fn() -> Timestamp,
@@ -237,9 +236,9 @@ impl Wanted {
 
 /// The decoder of a stream.
 enum Engine {
-    /// Of frames that are coded alone.
+    /// Decoder of frames that are coded alone.
     Alone(Place<Box<dyn Decoder>>),
-    /// Of frames that refer to others.
+    /// Decoder of frames that refer to others.
     Predicted(Box<Predicted>),
 }
 
@@ -306,7 +305,7 @@ impl Open {
         self
     }
 
-    /// Gives back what the decoder has.
+    /// Frees the decoder.
     fn end(self) {
         if let Engine::Alone(decoder) = self.engine {
             decoder.end(Patience::WORK);

@@ -17,7 +17,7 @@ use crate::picture_log::PictureLog;
 use crate::report::{LinkSnapshot, Presentation};
 use crate::sink::{Sink, SinkError, Wish};
 
-/// Longest wait for a picture before the sinks' keys are looked at.
+/// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -43,11 +43,11 @@ pub enum End {
 pub struct Presenter<'a, E> {
     /// Pictures from the decode thread.
     pub pictures: &'a Slot<Decoded>,
-    /// Back to the decode thread.
+    /// Shown pictures, back to the decode thread.
     pub shown: &'a Shown,
-    /// Written by the network thread.
+    /// State that the network thread writes.
     pub link: &'a Mutex<LinkView>,
-    /// Asks the network thread to end.
+    /// Requests to the network thread to end.
     pub end: E,
     /// Pictures after which to end.
     pub frames: Option<u64>,
@@ -189,7 +189,7 @@ impl Show<'_> {
         let mut presented: Option<Timestamp> = None;
         sinks.each(|sink| {
             sink.show(decoded.id, &decoded.picture)?;
-            // Only the first sink counts: a file beside a window delays nobody's eye.
+            // Only the first sink counts: a file beside a window does not delay the display.
             presented.get_or_insert_with(clock::now);
             Ok(())
         })?;
@@ -203,7 +203,7 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// Tells the sinks what there is to say while no picture comes.
+    /// Tells the sinks the notice to show while no picture comes.
     fn say(&mut self, notice: Option<String>, sinks: &mut Sinks) {
         if self.notice != notice {
             self.notice = notice;

@@ -1,4 +1,4 @@
-//! Knowledge of the stream: the statistics file's lines and the window's line.
+//! Figures of the stream: the statistics file's lines and the window's line.
 
 use std::time::Duration;
 

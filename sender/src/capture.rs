@@ -12,8 +12,8 @@ use shell::slot::Slot;
 use crate::gate::Gate;
 use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
 
-/// Time for which a camera goes on while nobody watches: it takes a part of a second to start, and whoever has lost the
-/// connection comes back sooner.
+/// Time for which a camera goes on without a receiver: it takes a part of a second to start, and a receiver that lost
+/// the connection comes back sooner.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
 /// Parts of the capture thread.

@@ -27,11 +27,11 @@ use crate::source::{SourceFrame, SourceInfo};
 /// A coded frame on its way to the network thread.
 #[derive(Debug)]
 pub(crate) struct Encoded {
-    /// From an encoder that predicts.
+    /// Number from an encoder that predicts; none from another.
     pub(crate) id: Option<FrameId>,
     pub(crate) frame: PredictedFrame,
     pub(crate) times: FrameTimes,
-    /// From the capture to the start of the coding.
+    /// Time from the capture to the start of the coding.
     pub(crate) waited: Duration,
     pub(crate) stages: EncodeTimes,
     /// Back end that coded it.
@@ -40,9 +40,9 @@ pub(crate) struct Encoded {
 
 /// The encoder of a stream.
 pub(crate) enum Coder {
-    /// Of frames that are coded alone.
+    /// Encoder of frames that are coded alone.
     Alone(Place<Box<dyn Encoder>>),
-    /// Of frames that are predicted.
+    /// Encoder of frames that are predicted.
     Predicting(Box<Predicting>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Encode {
     pub(crate) coder: Coder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
-    /// Of which format a picture has been coded.
+    /// Format of which a picture has been coded.
     pub(crate) known: PixelFormat,
     pub(crate) params: StreamParams,
     pub(crate) info: SourceInfo,
@@ -223,11 +223,11 @@ struct Coded {
     data: Vec<u8>,
 }
 
-/// Tells when a source gives nothing while somebody watches.
+/// Detects a source that gives nothing while a receiver watches.
 struct Stall {
     /// Longest normal pause between two pictures.
     pause: Duration,
-    /// The last picture, or when somebody began to watch.
+    /// Time of the last picture, or of the receiver's begin.
     since: Option<Timestamp>,
     /// True if a picture has come since then: a camera takes a while to start.
     runs: bool,
@@ -258,9 +258,9 @@ impl Stall {
     }
 }
 
-/// A source that gives nothing for so long has stalled, whatever its rate.
+/// Time without a picture after which a source has stalled, whatever its rate.
 const PAUSE_MIN: Duration = Duration::from_millis(300);
-/// The same for the first picture.
+/// Time likewise, for the first picture.
 const BEGIN_MAX: Duration = Duration::from_secs(3);
 
 /// Returns the failure to show the person at the terminal for an encoder's error.

@@ -8,7 +8,7 @@ use common::prediction::PredictionCounters;
 
 use crate::predict::Told;
 
-/// Reports of states that wait for the encoder, at most: each repeats what the ones before said.
+/// Most reports of states that wait for the encoder: each repeats those before it.
 const TOLD_MAX: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,16 +24,16 @@ pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
     budget_bytes: AtomicUsize,
-    /// For an encoder that predicts.
+    /// Messages for an encoder that predicts.
     told: Mutex<Vec<Told>>,
     prediction: Mutex<PredictionCounters>,
-    /// The source is wanted and gives no pictures.
+    /// True if the source is wanted and gives no pictures.
     pub(crate) source_stands: AtomicBool,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
     pub(crate) skipped: AtomicU64,
-    /// Pictures taken while nobody wanted them.
+    /// Pictures taken while no receiver wanted them.
     pub(crate) unwanted: AtomicU64,
 }
 
@@ -62,7 +62,7 @@ impl Gate {
         }
     }
 
-    /// Lets everyone who waits go, for good.
+    /// Ends all waits, for good.
     pub(crate) fn end(&self) {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended;
         self.changed.notify_all();

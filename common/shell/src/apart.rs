@@ -1,21 +1,20 @@
-//! Work on a device, on a thread of its own that a driver may hold for ever.
+//! Work on a device, on a thread of its own, because a driver may never return.
 //!
-//! Nothing waits longer for that thread than a [`Patience`] allows. One that has not answered by then is left behind
-//! with all that it was given: what it holds is freed there if the driver ever lets go, and the end of the process does
-//! not wait for it.
+//! Nothing waits longer for that thread than a [`Patience`] allows. A thread that has not answered by then is abandoned
+//! with all that it was given: it frees that if the driver returns, and the end of the process does not wait for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// True once a thread has been left behind.
+/// True once a thread has been abandoned.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
 /// Times to wait for an answer.
 ///
-/// The time is counted in slices: a process that was stopped, or that had no processor, finds one of them gone when it
-/// goes on, however long that took. Its device had no chance to answer.
+/// The time is counted in slices: a process that was stopped, or that had no processor, loses one slice at most,
+/// however long that took, because its device had no chance to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     slices: u32,
@@ -58,12 +57,12 @@ pub enum Lost {
     /// A bug in what the thread does.
     #[error("its thread broke down")]
     Broke,
-    /// The system's answer.
+    /// The system gives no thread.
     #[error("no thread can be started for it: {0}")]
     NoThread(String),
 }
 
-/// A tool, such as an encoder, and where it works.
+/// A tool, such as an encoder, on the caller's thread or on its own.
 #[derive(Debug)]
 pub enum Place<T> {
     /// On the caller's thread.
@@ -92,7 +91,7 @@ impl<T: Send + 'static> Place<T> {
         Ok(Self::Apart(Apart { jobs, ended }))
     }
 
-    /// Works with the tool. Here that takes as long as it takes, apart no longer than `patience`.
+    /// Works with the tool: without a limit on the caller's thread, for at most `patience` on its own.
     ///
     /// Errors: [`Lost`], after which the tool is of no use.
     pub fn run<A: Send + 'static>(
@@ -104,7 +103,7 @@ impl<T: Send + 'static> Place<T> {
             Self::Here(tool) => Ok(work(tool)),
             Self::Apart(apart) => {
                 let (give, answer) = mpsc::channel();
-                // Nobody listens any more to an answer that comes too late.
+                // An answer that comes too late is dropped.
                 let job: Job<T> = Box::new(move |tool| drop(give.send(work(tool))));
                 apart.jobs.send(job).map_err(|_| Lost::Broke)?;
                 patience.wait(&answer)

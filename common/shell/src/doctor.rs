@@ -1,4 +1,4 @@
-//! `doctor`: is everything here that streaming needs?
+//! `doctor`: checks that this machine has what streaming needs.
 
 use std::fs::File;
 use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
@@ -74,9 +74,8 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
     checks
 }
 
-/// Fails if a run with this configuration would end at once whatever the network and the devices do: it lacks somebody
-/// to call, lists this machine itself, or names a file that cannot be written. That nobody may connect is told by the
-/// caller.
+/// Fails if a run with this configuration would end at once whatever the network and the devices do: it lacks a peer to
+/// call, lists this machine itself, or names a file that cannot be written. The caller checks that a peer may connect.
 pub fn configured(config: &SharedConfig) -> Result<(), Failure> {
     not_itself(config)?;
     if config.mode == LinkMode::DialNobody {
@@ -182,7 +181,7 @@ fn buffers(bytes: usize) -> Check {
     }
 }
 
-/// Finds out by opening an encoder of a small picture.
+/// Checks the back end by opening an encoder of a small picture.
 fn backend(config: &SharedConfig) -> Check {
     let opened = smallest_stream().ok_or("no stream".to_owned()).and_then(|params| {
         kernels::open_encoder(&params, config.backend, config.device.as_deref()).map_err(|error| error.to_string())
@@ -230,9 +229,9 @@ fn smallest_stream() -> Option<common::params::StreamParams> {
     })
 }
 
-/// Prints the checks, one a line with its advice below it or as a JSON array. The first that failed is a failure: of
-/// the kind that a run would end with, or else of the network kind for identity and sockets, of usage for peers, of a
-/// device otherwise.
+/// Prints the checks, one a line with its advice below it or as a JSON array. Returns the failure of the first check
+/// that failed: of the kind that a run would end with, or else of the network kind for identity and sockets, of usage
+/// for peers, of a device otherwise.
 pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
     if as_json {
         println!("{}", serde_json::to_string(checks).map_err(Failure::usage)?);

@@ -1,4 +1,4 @@
-//! Log lines that others can cause: a few at once, then ever fewer, with a count of those left out.
+//! Log lines that others can cause: a few at once, then at growing intervals, with a count of those left out.
 //!
 //! [`limited!`](crate::limited) is for every line that a peer or a stranger can make a daemon write.
 
@@ -12,7 +12,7 @@ use common::units::Timestamp;
 const AT_ONCE: u32 = 5;
 /// Time to the next line after those; twice as long after each.
 const PAUSE_MIN: Duration = Duration::from_secs(60);
-/// The longest.
+/// Longest time to the next line.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 /// Time without a message of the kind after which counting begins anew.
 const QUIET: Duration = Duration::from_secs(600);

@@ -1,4 +1,4 @@
-//! Link tests on the network: where a clock and a connection meet the two ends of [`common::linktest`].
+//! Link tests on the network: the two ends of [`common::linktest`] with a clock and a connection.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::tls::Protocol;
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Interval of checking whether the send buffer has room, and, in a running test, whether a call has begun.
 const LOOK: Duration = Duration::from_millis(1);
-/// Sizes the congestion window so that quinn's is never what limits a test.
+/// Rate that sets a congestion window so large that it never limits a test.
 const WINDOW_RATE: Bitrate = Bitrate::from_bps(400_000_000);
 const WINDOW_FRAME_BYTES: usize = 256 << 10;
 

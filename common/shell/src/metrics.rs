@@ -1,10 +1,10 @@
 //! The metrics page: the last statistics over plain HTTP/1.1, for Prometheus and the like.
 //!
-//! A thread waits for callers and gives each a thread of its own, a few at once, each bounded in bytes and time. What
-//! they do is nothing that the daemon waits for: publishing swaps a text.
+//! A thread waits for callers and gives each a thread of its own, a few at once, each bounded in bytes and time. The
+//! daemon never waits for them: publishing replaces a text.
 //!
-//! A web page that somebody here looks at may point a name of its own at this machine (DNS rebinding) and have the
-//! browser ask for the page. The browser then says that name: the page answers to addresses and to `localhost` only.
+//! A web page in a browser here may let its own name point at this machine (DNS rebinding) and have the browser ask for
+//! the page. The request then contains that name: the page answers to addresses and to `localhost` only.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -198,7 +198,7 @@ enum Request {
     Page {
         head_only: bool,
     },
-    /// It gets this status instead.
+    /// The caller gets this status instead.
     Refused(&'static str),
 }
 

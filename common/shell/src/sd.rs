@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::units::Timestamp;
 use sd_notify::NotifyState;
 
-/// A thread's proof that it turns; clones are the same pulse.
+/// A thread's sign that it turns; clones are the same pulse.
 #[derive(Clone, Debug, Default)]
 pub struct Pulse(Arc<Beats>);
 
@@ -25,7 +25,7 @@ impl Pulse {
         self.0.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Allows the thread's next work, such as a driver's compiler, until then; the next beat ends the excuse.
+    /// Allows the thread's next work, such as a driver's compiler, until then; the next beat ends this.
     pub fn excuse(&self, until: Timestamp) {
         self.0.excused_until_us.store(until.as_us(), Ordering::Relaxed);
     }

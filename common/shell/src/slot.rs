@@ -162,7 +162,7 @@ impl<T> Slot<T> {
         }
     }
 
-    /// Ends the slot: waiting ends wake up, nothing more goes in.
+    /// Ends the slot: both ends wake up, and it takes no further items.
     pub fn close(&self) {
         self.lock().closed = true;
         self.shared.changed.notify_all();

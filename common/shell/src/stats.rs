@@ -36,8 +36,8 @@ impl Statistics {
     }
 }
 
-/// An open file of JSON lines, or none. Nobody waits for it: lines that its disk or reader does not take in time are
-/// left out, and the log says so.
+/// An open file of JSON lines, or none. The caller never waits for it: lines that its disk or reader does not take in
+/// time are left out, and the log says so.
 #[derive(Debug)]
 pub struct StatsFile {
     open: Option<Open>,

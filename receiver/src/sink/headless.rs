@@ -6,7 +6,7 @@ use kernels::Picture;
 
 use super::{Sink, SinkError};
 
-/// Everything is received, decoded, counted and measured, and nothing shown.
+/// Receives, decodes, counts and measures everything, and shows nothing.
 #[derive(Debug)]
 pub struct Headless;
 

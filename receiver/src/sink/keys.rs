@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::units::Timestamp;
 
-/// Esc ends if it is pressed again within this.
+/// Time within which a second press of Esc ends.
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// State of the Esc key.
@@ -22,7 +22,7 @@ impl Escape {
     }
 }
 
-/// A pointer that rests for longer is hidden.
+/// Time after which a pointer that rests is hidden.
 const REST: Duration = Duration::from_secs(2);
 
 /// State of the pointer: its place, and true if it is seen.

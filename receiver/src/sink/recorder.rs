@@ -19,11 +19,11 @@ use super::{Sink, SinkError};
 
 /// Pictures that wait to be written.
 const DEPTH: usize = 8;
-/// Longest wait for the file where no eye waits as well.
+/// Longest wait for the file where no window waits as well.
 const WAIT: Duration = Duration::from_secs(1);
 /// Longest time, at the end, in which not one picture goes into the file.
 const STILL_MAX: Duration = Duration::from_secs(2);
-/// Time between two looks at the thread.
+/// Time between two checks of the thread.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A file being written.

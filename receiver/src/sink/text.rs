@@ -17,7 +17,7 @@ pub(super) struct Letters {
 }
 
 impl Letters {
-    /// Letters for a canvas of that height that can be read from where its pictures are looked at.
+    /// Returns letters for a canvas of that height, large enough to be read at a usual distance.
     pub(super) fn for_height(height: usize) -> Self {
         let wanted = height / 26;
         let raster = match wanted {

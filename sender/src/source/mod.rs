@@ -49,7 +49,7 @@ pub trait FrameSource {
     /// Waits for the next picture; `None` at the end. `buffer` is memory to use again.
     fn next(&mut self, buffer: Vec<u8>) -> Result<Option<SourceFrame>, Failure>;
 
-    /// Nobody wants pictures for a while: a camera is switched off. The next call of [`Self::next`] switches it on.
+    /// Pauses the source: a camera is switched off. The next call of [`Self::next`] switches it on.
     fn rest(&mut self) {}
 
     /// Pictures that could not be used so far, such as broken JPEGs.

@@ -139,7 +139,7 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        // Feedback first: it is small, and old feedback is worth nothing.
+        // Feedback reports first: they are small, and useless when old.
         let feedback = self.receiving.live().and_then(|link| link.poll_datagram(now));
         feedback.or_else(|| self.sending.live().and_then(|link| link.poll_datagram(now)))
     }

@@ -19,15 +19,15 @@ use crate::limited;
 use crate::linktest;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 
-/// From one attempt to the next while none is answered. Those before go on, so that one finds its way as soon as there
-/// is one: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one seldom loses
-/// any.
+/// Time from one attempt to the next while none is answered. Earlier attempts go on, so that one succeeds as soon as
+/// the path works: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one
+/// seldom loses any.
 const BESIDE: Duration = Duration::from_millis(200);
-/// From an attempt that has failed to the next.
+/// Time from a failed attempt to the next.
 const RETRY: Duration = Duration::from_millis(500);
-/// Attempts under way at once. Where nobody answers, each lasts for two seconds: two begin in a second.
+/// Most attempts under way at once. Without an answer each lasts for two seconds, and two begin in a second.
 const ATTEMPTS_MAX: usize = 4;
-/// Time between two looks whether anything came.
+/// Time between two checks whether anything came.
 const LOOK: Duration = Duration::from_millis(25);
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 4;
@@ -49,8 +49,8 @@ impl Patience {
         self.0.store(silence.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Looks in which nothing came after which the connection has stalled. Looks, not time: while this process itself
-    /// stands still, nobody is silent.
+    /// Number of checks in a row, in which nothing came, after which the connection has stalled. Time would not do:
+    /// while this process stands still, the peer is not silent.
     fn looks(&self) -> u64 {
         self.0.load(Ordering::Relaxed).div_ceil(LOOK.as_millis() as u64)
     }
@@ -126,7 +126,7 @@ impl Redial {
     /// Waits until the connection has stalled or ended and it is time to dial anew.
     async fn wait(&mut self, end: &End, patience: &Patience) {
         stalled(end, patience).await;
-        // Who has restarted is there again at once.
+        // A peer that has restarted answers at once.
         if end.was_closed() {
             let life = self.began.map_or(Duration::ZERO, |began| began.elapsed());
             tokio::time::sleep(self.pace.pause(life, RandomState::new().hash_one(0))).await;
@@ -290,8 +290,8 @@ impl Sockets {
     }
 }
 
-/// Accepts handshakes side by side and hands over those that succeed. While `busy`, who knocks must first prove
-/// its address; so it must when strangers knock.
+/// Accepts handshakes side by side and hands over those that succeed. While `busy`, or after failed handshakes, a
+/// caller must first prove its address.
 pub(super) async fn accept_for_ever(
     endpoint: Endpoint,
     connections: Sender<Result<Connection, QuicError>>,

@@ -1,7 +1,7 @@
 //! Limits on handshakes, so that neither strangers nor forged addresses cost a listener much or keep its peer out.
 //!
-//! A few handshakes at a time are free. Beyond them, and once too many have failed, who knocks must first prove that it
-//! receives at its address; and each address that has may have some under way, and some fail, but not more.
+//! A few handshakes at a time need no proof. Beyond them, and once too many have failed, a caller must first prove that
+//! it receives at its address; each proved address has limits of handshakes under way and of failed ones.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,7 +11,7 @@ use common::units::Timestamp;
 
 /// Handshakes under way at once with addresses that are not proved.
 const UNPROVED_MAX: usize = 16;
-/// The same with addresses that are: all together, and each.
+/// Handshakes under way at once with proved addresses: all together, and each.
 const PROVED_MAX: usize = 64;
 const PROVED_MAX_EACH: usize = 8;
 /// Handshakes that may fail in a second, for each proved address and for all others together.
@@ -34,7 +34,7 @@ pub(crate) enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket(Option<IpAddr>);
 
-/// The handshakes under way and those that have failed of late.
+/// The handshakes under way and the recent failures.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     unproved: Source,
@@ -42,8 +42,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Answers who knocks from `address`, which it has `proved` or not; `busy`: while a call is on, nobody is let in
-    /// without that proof.
+    /// Answers a caller from `address`, which it has `proved` or not; `busy`: during a call, that proof is always
+    /// needed.
     pub(crate) fn knock(&mut self, address: IpAddr, proved: bool, busy: bool, now: Timestamp) -> Answer {
         if !proved {
             if busy || self.unproved.under_way >= UNPROVED_MAX || self.unproved.failures.are_too_many(now) {
@@ -99,7 +99,7 @@ fn source(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Failures of late: a bucket that loses [`FAILURES_MAX`] a second and holds as many.
+/// Recent failures: a bucket that loses [`FAILURES_MAX`] a second and holds as many.
 #[derive(Debug, Default)]
 struct Failures {
     /// Time at which it will be empty.

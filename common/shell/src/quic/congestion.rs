@@ -2,13 +2,13 @@
 //!
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one opens
 //! the window far enough that neither happens: a second of the session's target of the moment, and more on longer
-//! routes, and [`FRAMES_MIN`] frames at any target. That much holds what the session sends while it hears nothing,
-//! coarse bands after the first second, until the connection ends: so what is sent right after a blackout tells at once
-//! that the route is back. A full window would wait for a probe, up to seconds. Loss changes nothing, not even that of
-//! everything for several round trips: the session has then cut its target to the coarse bands (its circuit breaker),
-//! which the window follows with the next acknowledgement. A window that is halved again for each such event opens only
-//! over several round trips after the peer is back, and frames wait in it. That it ends somewhere bounds what a peer
-//! that acknowledges nothing makes us remember.
+//! routes, and [`FRAMES_MIN`] frames at any target. This is enough for all that the session sends while it hears
+//! nothing, coarse bands after the first second, until the connection ends: so datagrams sent right after a blackout
+//! show at once that the path works again. A full window would wait for a probe, up to seconds. Loss does not change
+//! the window, not even loss of everything for several round trips: the session has then cut its target to the coarse
+//! bands (its circuit breaker), which the window follows with the next acknowledgement. A window that is halved again
+//! for each such event opens only over several round trips after the peer is back, and frames wait in it. The window is
+//! bounded, so that a peer that acknowledges nothing cannot fill our memory.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub(super) const INITIAL_RTT: Duration = Duration::from_millis(30);
 
 /// Smallest full window, bytes: room for control messages when no video is sent.
 const WINDOW_MIN_BYTES: u64 = 64 << 10;
-/// The window holds so many of the largest frames: coarse bands, a tenth of them or less, for as long as a connection
-/// lives in silence.
+/// Number of the largest frames that the window holds: coarse bands, a tenth of them or less, for as long as a
+/// connection lives in silence.
 const FRAMES_MIN: u64 = 64;
-/// The window holds at least what leaves in this time.
+/// Time whose bytes the window holds at least.
 const SPAN_MIN: Duration = Duration::from_secs(1);
 
 /// Figures on which the window depends besides the round trip.

@@ -110,7 +110,7 @@ impl KnockKey {
             Role::Waits => Role::Dials,
         };
         let parts = knock.split_first().and_then(|(_, rest)| rest.split_at_checked(NONCE_BYTES));
-        // Nothing is lost if somebody learns by the time how much of a tag was right: each nonce has another.
+        // The comparison need not take constant time: each nonce has another tag.
         parts.is_some_and(|(nonce, tag)| knock.first() == Some(&KNOCK) && self.tag(other, nonce) == *tag)
     }
 
