@@ -1,5 +1,5 @@
-//! What the network thread and the stages before it tell each other: whether pictures are wanted, how large they may
-//! be, whether there are any.
+//! Messages between the network thread and the stages before it: whether pictures are wanted, how large they may be,
+//! whether there are any.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};

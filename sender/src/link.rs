@@ -27,7 +27,7 @@ use crate::source::{SourceFrame, SourceInfo};
 /// Ticks of the link from one line of statistics to the next.
 const TICKS_PER_REPORT: u32 = 4;
 
-/// What the sender's link is made of.
+/// Parts of the sender's link.
 pub(crate) struct Parts {
     pub(crate) session: SenderSession,
     pub(crate) gate: Arc<Gate>,
@@ -166,7 +166,7 @@ impl SenderLink {
         }
     }
 
-    /// The peer wants no stream, says `message`: the end of a dialler that is for one stream; any other daemon goes on.
+    /// Ends a dialler that is for one stream with `message`, since the peer wants none; any other daemon goes on.
     fn part(&mut self, message: String) {
         if self.parts.dials && self.parts.one_stream {
             self.action = Some(Action::Fail(Failure::network(message)));

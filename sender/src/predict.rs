@@ -15,12 +15,12 @@ use kernels::motion::{
 use kernels::{BackendChoice, BackendInfo, DecodeError, EncodeError, OpenError, Picture, PictureRef, Target};
 use shell::limited;
 
-/// What the network thread tells the encoder about the receiver.
+/// Messages of the network thread to the encoder about the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// It begins anew, with nothing.
     Restart,
-    /// What its decoder made of the last frames, and when that came.
+    /// Fate of the last frames at its decoder, and the time of that report.
     Report(StatesReport, Timestamp),
 }
 

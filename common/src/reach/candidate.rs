@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Most addresses that one machine gives another.
 pub const ADDRESSES_MAX: usize = 8;
 
-/// How an address is known. The order is that of preference.
+/// Kinds of addresses, by their source. The order is that of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// An IPv6 address of the machine: no router translates it.
@@ -38,7 +38,7 @@ impl Kind {
 /// An address at which a machine may be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
-    /// How it is known.
+    /// Kind of the address.
     pub kind: Kind,
     /// The address, never an IPv4 address within an IPv6 one.
     pub address: SocketAddr,

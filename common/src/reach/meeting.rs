@@ -11,11 +11,11 @@ const KNOCK_MIN: Duration = Duration::from_millis(10);
 const KNOCK_MAX: Duration = Duration::from_millis(200);
 /// The same after [`EXPECTED`]: often enough that no router forgets, and that whoever comes is heard at once.
 const KNOCK_LATER: Duration = Duration::from_secs(1);
-/// How long the other is expected at any moment.
+/// Time for which the other is expected at any moment.
 const EXPECTED: Duration = Duration::from_secs(30);
 /// From the last knock in a call to the next that nobody has asked for.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
-/// How long a knock shows that a path works.
+/// Time for which a knock shows that a path works.
 const FRESH: Duration = Duration::from_secs(2);
 /// Wait for a better path after the first that works.
 const SETTLE: Duration = Duration::from_millis(40);
@@ -26,7 +26,7 @@ const LEARNED_MAX: usize = 4;
 /// Addresses that were told: in a ticket and in an answer.
 const TOLD_MAX: usize = 2 * ADDRESSES_MAX;
 
-/// Who dials, so that there is one handshake and not two.
+/// Roles of the two machines: one dials, so that there is one handshake and not two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// This side dials.
@@ -61,7 +61,7 @@ struct Path {
     /// When to knock next, and when it was done last.
     next: Timestamp,
     knocked: Option<Timestamp>,
-    /// When a knock came from there: the first of late, and the last.
+    /// Times of knocks from there: the first of late, and the last.
     heard: Option<(Timestamp, Timestamp)>,
     /// Not dialled before.
     dial_from: Timestamp,
@@ -224,7 +224,7 @@ mod tests {
         Timestamp::from_us(1_000_000 + 1_000 * ms)
     }
 
-    /// Everything to do until `end`, milliseconds, with its time.
+    /// Returns everything to do until `end`, milliseconds, with its time.
     fn steps(meeting: &mut Meeting, from: u64, end: u64) -> Vec<(u64, Step)> {
         let mut all = Vec::new();
         for ms in from..end {

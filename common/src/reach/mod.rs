@@ -1,5 +1,5 @@
-//! How two machines behind routers find each other: tickets that introduce them, addresses at which each may be
-//! reached, what they say when they are introduced, and the decision when to knock where and when to dial.
+//! Connections between two machines behind routers: tickets that introduce them, addresses at which each may be
+//! reached, their messages at the introduction, and the decision when to knock where and when to dial.
 //!
 //! Both sides send small datagrams, knocks, to every address at which the other may be. A knock opens the way for
 //! answers through the router of whoever sends it, and one that arrives shows that the way is open in the other

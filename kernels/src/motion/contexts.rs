@@ -28,12 +28,12 @@ pub(super) const CONTEXTS: usize = SIGN + 2;
 const ONE: u32 = 1 << 16;
 /// The least probability of a bit, of 2^12.
 const LEAST: u32 = 16;
-/// How far a probability goes towards the bit seen: 1/2^4 at first, 1/2^5 later.
+/// Adaptation of a probability to the bit seen: 1/2^4 at first, 1/2^5 later.
 const QUICK: u32 = 4;
 const QUICK_BITS: u8 = 12;
 const SLOW: u32 = 5;
 
-/// Where the probability of a 1 begins, of 256.
+/// First probability of a 1, of 256.
 const START: [u8; CONTEXTS] = start();
 
 const fn start() -> [u8; CONTEXTS] {
@@ -69,12 +69,12 @@ pub(super) struct Learnt {
 }
 
 impl Learnt {
-    /// Where a slice begins.
+    /// Returns the state at the start of a slice.
     pub(super) fn new() -> Self {
         Self { ones: START.map(|start| u32::from(start) << 8), seen: [0; CONTEXTS] }
     }
 
-    /// The probability of a 1, of 2^12.
+    /// Returns the probability of a 1, of 2^12.
     pub(super) fn of_one(&self, context: usize) -> u32 {
         (self.ones[context] >> 4).clamp(LEAST, (1 << PROBABILITY_BITS) - LEAST)
     }
@@ -104,7 +104,7 @@ pub(super) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) ->
     usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
 }
 
-/// The contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.
+/// Returns the contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.
 pub(super) fn of_part(field: &Field, x: usize, y: usize, side: usize) -> (usize, usize, [i32; 2]) {
     let first = BLOCK_CELLS * field.layout().rows_of(field.layout().slice_of(y / BLOCK_CELLS)).start;
     let left = x > 0 && field.cell(x - 1, y).is_flat();

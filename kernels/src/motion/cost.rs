@@ -13,12 +13,12 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// Where a slice begins.
+    /// Returns the state at the start of a slice.
     pub(crate) fn new() -> Self {
         Self::of(&[Learnt::new()])
     }
 
-    /// The mean of what slices have learnt; at least one.
+    /// Returns the mean of what slices have learnt; at least one.
     pub(crate) fn of(slices: &[Learnt]) -> Self {
         let count = slices.len().max(1) as u32;
         let mean = |context| slices.iter().map(|slice| slice.of_one(context)).sum::<u32>() / count;

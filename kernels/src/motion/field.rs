@@ -36,7 +36,7 @@ impl Motion {
     /// From the same place of the reference.
     pub const ZERO: Self = Self::Vector { x: 0, y: 0 };
 
-    /// The vector, cut to [`VECTOR_MAX`].
+    /// Returns the vector, cut to [`VECTOR_MAX`].
     pub(crate) fn vector(x: i32, y: i32) -> Self {
         let cut = |value: i32| value.clamp(-i32::from(VECTOR_MAX), VECTOR_MAX.into()) as i16;
         Self::Vector { x: cut(x), y: cut(y) }
@@ -47,7 +47,7 @@ impl Motion {
         Self::Flat([y & !3 | 2, cb & !7 | 4, cr & !7 | 4])
     }
 
-    /// The vector's components; those of what has none are 0.
+    /// Returns the vector's components; those of what has none are 0.
     pub(crate) fn components(self) -> [i32; 2] {
         match self {
             Self::Vector { x, y } => [x.into(), y.into()],
@@ -74,7 +74,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Whole blocks that do not move, of pictures of this size.
+    /// Creates whole blocks that do not move, of pictures of this size.
     pub fn new(size: FrameSize) -> Self {
         let layout = VectorLayout::new(size);
         let blocks = layout.columns() * layout.rows();
@@ -87,7 +87,7 @@ impl Field {
         }
     }
 
-    /// Its blocks and slices.
+    /// Returns its blocks and slices.
     pub fn layout(&self) -> &VectorLayout {
         &self.layout
     }
@@ -97,7 +97,7 @@ impl Field {
         self.units
     }
 
-    /// True if the unit (x, y) is in the picture.
+    /// Returns true if the unit (x, y) is in the picture.
     pub(crate) fn has_unit(&self, x: usize, y: usize) -> bool {
         x < self.units[0] && y < self.units[1]
     }
@@ -107,7 +107,7 @@ impl Field {
         BLOCK_CELLS * self.layout.columns()
     }
 
-    /// The motion of cell (x, y).
+    /// Returns the motion of cell (x, y).
     pub fn cell(&self, x: usize, y: usize) -> Motion {
         self.cells[y * self.cell_columns() + x]
     }
@@ -120,7 +120,7 @@ impl Field {
         }
     }
 
-    /// True if block (x, y) is one part.
+    /// Returns true if block (x, y) is one part.
     pub(crate) fn is_whole(&self, x: usize, y: usize) -> bool {
         self.whole[y * self.layout.columns() + x]
     }
@@ -130,7 +130,7 @@ impl Field {
         self.whole[at] = whole;
     }
 
-    /// True if unit (x, y) is four cells.
+    /// Returns true if unit (x, y) is four cells.
     pub(crate) fn is_quartered(&self, x: usize, y: usize) -> bool {
         self.quartered[y * 2 * self.layout.columns() + x]
     }
@@ -140,14 +140,14 @@ impl Field {
         self.quartered[at] = quartered;
     }
 
-    /// The motions of the cells of unit (x, y), row by row: all the same unless it is quartered.
+    /// Returns the motions of the cells of unit (x, y), row by row: all the same unless it is quartered.
     pub fn unit(&self, x: usize, y: usize) -> Unit {
         let at = |dx, dy| self.cell(UNIT_CELLS * x + dx, UNIT_CELLS * y + dy);
         if self.is_quartered(x, y) { Unit::Four([at(0, 0), at(1, 0), at(0, 1), at(1, 1)]) } else { Unit::One(at(0, 0)) }
     }
 
-    /// The motion that the coder expects of the part of `side` cells at (x, y), and how much its neighbours differ: 0 not at
-    /// all, 2 all of them.
+    /// Returns the motion that the coder expects of the part of `side` cells at (x, y), and how much its neighbours
+    /// differ: 0 not at all, 2 all of them.
     ///
     /// It is the median of the vectors to the left, above and above to the right, of which those count that lie in the slice
     /// and are coded before; where there is nothing above, the one to the left.

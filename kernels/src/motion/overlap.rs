@@ -152,7 +152,7 @@ pub(crate) fn mean(plane: &[u8], pitch: usize, rect: Rect) -> u8 {
     ((sum + count / 2) / count) as u8
 }
 
-/// The motion of the window's samples, if it is one.
+/// Returns the motion of the window's samples, if it is one.
 pub(crate) fn one(unit: Unit) -> Motion {
     match unit {
         Unit::One(motion) | Unit::Four([motion, ..]) => motion,

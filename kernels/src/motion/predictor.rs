@@ -53,7 +53,7 @@ pub(crate) fn plane_size(chroma: Chroma, size: FrameSize, channel: usize) -> (Fr
     if channel > 0 && chroma == Chroma::C420 { (size.halved(), UNIT / 2) } else { (size, UNIT) }
 }
 
-/// The planes of a planar picture of this sampling.
+/// Returns the planes of a planar picture of this sampling.
 pub(crate) fn planes(chroma: Chroma, size: FrameSize, data: &[u8]) -> Vec<&[u8]> {
     let mut rest = data;
     let channels = 0..chroma.channels().len();

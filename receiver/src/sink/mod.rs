@@ -53,7 +53,7 @@ pub enum SinkSpec {
 pub struct UnknownSink(String);
 
 impl SinkSpec {
-    /// Its kind, as written.
+    /// Returns its kind, as written.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Window { .. } => "window",
@@ -64,7 +64,7 @@ impl SinkSpec {
 }
 
 impl SinkSpec {
-    /// The file that it writes, if it writes one.
+    /// Returns the file that it writes, if it writes one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Y4m(path) => Some(path),
@@ -87,7 +87,7 @@ impl FromStr for SinkSpec {
     }
 }
 
-/// Why a sink cannot be opened or used further.
+/// Errors of opening or using a sink.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SinkError {
@@ -104,7 +104,7 @@ pub enum SinkError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         reason: String,
     },
     /// A Y4M file holds one size, rate and sampling; the sender came back with another.
@@ -130,13 +130,13 @@ pub enum Wish {
 
 /// Something that shows or keeps pictures.
 pub trait Sink {
-    /// A stream begins, for the first time or again.
+    /// Begins a stream, for the first time or again.
     fn start(&mut self, params: &StreamParams) -> Result<(), SinkError>;
 
     /// Shows the picture of frame `id`; ids only grow within a stream.
     fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError>;
 
-    /// What is known about the stream, once a second.
+    /// Takes the figures of the stream, once a second.
     fn status(&mut self, _status: &Status) {}
 
     /// What there is to say while no picture comes; none: pictures come. Called whenever that changes.
@@ -147,7 +147,7 @@ pub trait Sink {
         Ok(Wish::Continue)
     }
 
-    /// No picture follows. `last` is the stream's last frame if the sender said so.
+    /// Ends: no picture follows. `last` is the stream's last frame if the sender said so.
     fn finish(&mut self, _last: Option<FrameId>) -> Result<(), SinkError> {
         Ok(())
     }

@@ -7,7 +7,7 @@ use common::units::Timestamp;
 use super::text::{Canvas, Letters};
 use crate::report::Status;
 
-/// How long a message stays.
+/// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// The keys, as `H` lists them.
 const KEYS: [&str; 8] = [

@@ -35,13 +35,13 @@ pub struct Window {
     size: (usize, usize),
     mirrored: bool,
     scaler: Scaler,
-    /// What is in the window: shared with the X server or, where it cannot share, to be sent to it; and its size.
+    /// Contents of the window: shared with the X server or, where it cannot share, to be sent to it; and its size.
     surface: Option<Surface>,
     shares: bool,
     frame: Vec<u32>,
     frame_size: (usize, usize),
     overlay: Overlay,
-    /// Whether the frame is no longer what should be in the window.
+    /// True if the frame differs from what should be in the window.
     is_stale: bool,
     drawn: Timestamp,
     escape: Escape,
@@ -95,7 +95,7 @@ impl Window {
         Ok(opened)
     }
 
-    /// The window's number on the X server.
+    /// Returns the window's number on the X server.
     fn id(&self) -> u32 {
         // minifb hands the XID out as a pointer.
         self.window.get_window_handle() as usize as u32
@@ -265,7 +265,7 @@ fn mirror(pixels: &mut [u32], width: usize) {
     pixels.chunks_exact_mut(width.max(1)).for_each(<[u32]>::reverse);
 }
 
-/// What is said of an X server that has gone.
+/// Message about an X server that has gone.
 const ENDED: &str = "the X server has ended";
 
 /// An error once the X server has gone.
@@ -273,18 +273,18 @@ fn check_display() -> Result<(), SinkError> {
     if display_loss::has_happened() { Err(SinkError::Window(ENDED.to_owned())) } else { Ok(()) }
 }
 
-/// What the second connection to the X server has met with.
+/// Returns the error of the second connection to the X server.
 fn failed(error: Box<dyn std::error::Error>) -> SinkError {
     SinkError::Window(if x11::is_lost(&error) { ENDED.to_owned() } else { error.to_string() })
 }
 
-/// The largest size of the shape of `size` that is neither larger than it nor than the screen.
+/// Returns the largest size of the shape of `size` that is neither larger than it nor than the screen.
 fn fit(size: (usize, usize), screen: (usize, usize)) -> (usize, usize) {
     let larger = size.0 > screen.0 || size.1 > screen.1;
     if larger { enlarged(size, screen) } else { size }
 }
 
-/// The largest size of the shape of `size` that is not larger than `room`.
+/// Returns the largest size of the shape of `size` that is not larger than `room`.
 fn enlarged(size: (usize, usize), room: (usize, usize)) -> (usize, usize) {
     let (width, height) = size;
     // The side that fills the room does so exactly.

@@ -1,4 +1,4 @@
-//! What minifb does not offer on X11: the screen's size, a window's size, full screen, pixels in shared memory.
+//! X11 functions that minifb lacks: the screen's size, a window's size, full screen, pixels in shared memory.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -49,7 +49,7 @@ impl Display {
         Ok(Self { connection, screen })
     }
 
-    /// Width and height of the screen, pixels.
+    /// Returns width and height of the screen, pixels.
     pub(super) fn size(&self) -> (usize, usize) {
         let screen = &self.connection.setup().roots[self.screen];
         (screen.width_in_pixels.into(), screen.height_in_pixels.into())

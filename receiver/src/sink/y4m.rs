@@ -24,7 +24,7 @@ pub(super) struct Shot {
     pub(super) params: StreamParams,
     pub(super) id: FrameId,
     pub(super) picture: Picture,
-    /// When it was shown.
+    /// Time at which it was shown.
     pub(super) at: Timestamp,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Y4mFile {
     repeated: u64,
 }
 
-/// What is written of one stream.
+/// Written part of one stream.
 struct Part {
     stream: u64,
     /// When its first picture was shown.
@@ -66,7 +66,7 @@ impl Y4mFile {
         })
     }
 
-    /// Number of pictures written so far, as it grows.
+    /// Returns the number of pictures written so far, as it grows.
     pub(super) fn written(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.written)
     }
@@ -90,7 +90,7 @@ impl Y4mFile {
         }
     }
 
-    /// No picture follows. `last` is the stream's last frame if the sender said so.
+    /// Ends: no picture follows. `last` is the stream's last frame if the sender said so.
     pub(super) fn finish(&mut self, last: Option<FrameId>, now: Timestamp) -> Result<(), SinkError> {
         if let Some(last) = last {
             self.fill_up_to(last.next(), now)?;

@@ -21,7 +21,7 @@ use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
 use crate::signals::Requests;
 
-/// How long a goodbye may take.
+/// Time that a goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
 /// When to look again whether the send buffer has room.
 const ROOM_CHECK: Duration = Duration::from_millis(1);

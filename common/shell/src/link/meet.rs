@@ -1,4 +1,4 @@
-//! Where connections to a machine come from that was introduced: both sides look for each other, and one of them dials.
+//! Connections to a machine that was introduced: both sides look for each other, and one of them dials.
 //!
 //! The side with the smaller key dials, so that there is one handshake. The other accepts, and answers knocks during a call
 //! as well: the path may have died on the way from there only.
@@ -132,7 +132,7 @@ fn broken(failure: Failure) -> QuicError {
     QuicError::Other(failure.message)
 }
 
-/// The side with the smaller key dials.
+/// Returns the role: the side with the smaller key dials.
 fn role(own: &PublicKey, peer: &PublicKey) -> Role {
     if own.as_bytes() < peer.as_bytes() { Role::Dials } else { Role::Waits }
 }

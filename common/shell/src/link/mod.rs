@@ -27,40 +27,40 @@ pub use self::both::{BothWays, HangUp};
 
 /// A daemon as the loop sees it: its session, and what becomes of what comes out.
 pub trait Link {
-    /// A peer is there, its key proved.
+    /// Takes the connection of a peer whose key is proved.
     fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp);
     /// The connection is gone; another may come.
     fn on_disconnected(&mut self, now: Timestamp);
-    /// A control message came; `speaker`: which end it comes from, as the peer says.
+    /// Takes a control message; `speaker`: which end it comes from, as the peer says.
     fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
     /// A datagram came: media at a receiver, feedback at a sender.
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
     }
-    /// [`Waker::wake`] was called on some thread.
+    /// Does what is due after [`Waker::wake`] was called on some thread.
     fn on_wake(&mut self, now: Timestamp);
     /// Called every [`TICK`], connected or not: for statistics and the watchdog.
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp);
-    /// The session's deadline has come.
+    /// Does what is due at the session's deadline.
     fn handle_timeout(&mut self, now: Timestamp);
     /// The process was asked to stop (SIGINT, SIGTERM): queue a goodbye.
     fn on_stop(&mut self, now: Timestamp);
-    /// The next control message to send, and as which end.
+    /// Returns the next control message to send, and as which end.
     fn poll_control(&mut self) -> Option<(Role, ControlMessage)>;
     /// The next datagram to send now.
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let _ = now;
         None
     }
-    /// The longest time without any packet that means nothing; after it a dialler dials beside the old connection.
-    /// Without a stream, that is a few times QUIC's keep-alive.
+    /// Returns the longest time without any packet that means nothing; after it a dialler dials beside the old
+    /// connection. Without a stream, that is a few times QUIC's keep-alive.
     fn silence_max(&self) -> Duration {
         IDLE_SILENCE
     }
     /// True if this daemon is for one stream and ends with it: one of so many frames, or from or to a file. Any other one
     /// waits for the next call, or goes on dialling, whatever its peer does.
     fn is_for_one_stream(&self) -> bool;
-    /// When to call [`Link::handle_timeout`].
+    /// Returns the time to call [`Link::handle_timeout`].
     fn poll_timeout(&self) -> Option<Timestamp>;
     /// What the loop must do. Called after everything else, until it gives `None`.
     fn poll_action(&mut self, now: Timestamp) -> Option<Action>;
@@ -119,8 +119,8 @@ impl LiveRate {
 /// Longest normal silence where nothing but keep-alives goes.
 pub const IDLE_SILENCE: Duration = Duration::from_millis(1500);
 
-/// Longest normal silence while a stream of a frame every `interval` runs, in which feedback and video are answered at
-/// once.
+/// Returns the longest normal silence while a stream of a frame every `interval` runs, in which feedback reports and
+/// video are answered at once.
 pub fn streaming_silence(interval: Duration) -> Duration {
     3 * interval + Duration::from_millis(100)
 }
@@ -139,11 +139,11 @@ impl Waker {
 /// Options of the loop.
 #[derive(Debug)]
 pub struct LinkOptions {
-    /// Who dials.
+    /// End that dials.
     pub mode: LinkMode,
     /// This machine's key.
     pub identity: Identity,
-    /// Who may connect.
+    /// Peers that may connect.
     pub peers: Vec<Peer>,
     /// Bytes asked for each socket buffer.
     pub socket_buffer_bytes: usize,

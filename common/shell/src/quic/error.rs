@@ -1,4 +1,4 @@
-//! What can go wrong with a connection, told apart by what a person can do about it.
+//! Errors of a connection, by the remedy that a person has.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use common::config::PublicKey;
 use crate::exit::Failure;
 use crate::quoted::Quoted;
 
-/// Why there is no connection, or no more.
+/// Reasons for which there is no connection, or no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuicError {
     #[error(

@@ -58,7 +58,7 @@ impl Incoming {
 }
 
 impl Introducing {
-    /// The other machine's key.
+    /// Returns the other machine's key.
     pub(crate) fn key(&self) -> PublicKey {
         self.key
     }

@@ -53,7 +53,7 @@ const fn longest(normal: Duration) -> Duration {
     if cfg!(test) { Duration::from_secs(90) } else { normal }
 }
 
-/// Why this side closes a connection, as the peer is told.
+/// Reasons for which this side closes a connection, as the peer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCode {
     Done = 0,
@@ -64,7 +64,7 @@ pub(crate) enum CloseCode {
 
 const BUSY: VarInt = VarInt::from_u32(CloseCode::Busy as u32);
 
-/// What an endpoint needs to know.
+/// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointOptions {
     pub(crate) key: Arc<CertifiedKey>,
@@ -75,7 +75,7 @@ pub(crate) struct EndpointOptions {
     pub(crate) controller: Controller,
     pub(crate) rate: LiveRate,
     pub(crate) frame_bytes: usize,
-    /// What is spoken.
+    /// Protocol that is spoken.
     pub(crate) protocol: Protocol,
 }
 
@@ -89,12 +89,12 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// A socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
+    /// Opens a socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
         Self::bind_beside(options, address, listens).map(|(endpoint, _)| endpoint)
     }
 
-    /// The same, and the part of the socket that is not QUIC's.
+    /// Opens the same; also returns the part of the socket that is not QUIC's.
     pub(crate) fn bind_beside(
         options: &EndpointOptions,
         address: SocketAddr,
@@ -165,7 +165,7 @@ impl Endpoint {
         }
     }
 
-    /// The next handshake that someone begins; `None` once the endpoint is closed.
+    /// Returns the next handshake that someone begins; `None` once the endpoint is closed.
     pub(crate) async fn incoming(&self) -> Option<Incoming> {
         self.inner.accept().await.map(|inner| Incoming { inner, endpoint: self.clone() })
     }
@@ -192,7 +192,7 @@ impl Endpoint {
         Ok(Connection { inner, peer, send, receive, explain: self.clone() })
     }
 
-    /// Who is at the other end.
+    /// Returns the peer at the other end.
     fn peer_of(&self, inner: &quinn::Connection) -> Result<Peer, QuicError> {
         let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
         let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?));
@@ -204,7 +204,7 @@ impl Endpoint {
         })
     }
 
-    /// The error of a handshake in which the other side has not proved its key.
+    /// Returns the error of a handshake in which the other side has not proved its key.
     fn explain_unproved(&self, error: ConnectionError) -> QuicError {
         match &error {
             ConnectionError::ConnectionClosed(close) => match alert(close.error_code.into()) {
@@ -249,7 +249,7 @@ impl Endpoint {
 const ALERT_DECRYPT_ERROR: u8 = 51;
 const ALERT_NO_APPLICATION_PROTOCOL: u8 = 120;
 
-/// The TLS alert in a QUIC error code (RFC 9001, section 4.8).
+/// Returns the TLS alert in a QUIC error code (RFC 9001, section 4.8).
 fn alert(code: u64) -> Option<u8> {
     code.checked_sub(0x100).and_then(|alert| alert.try_into().ok())
 }
@@ -259,7 +259,7 @@ pub(crate) fn is_free(address: SocketAddr) -> Result<(), QuicError> {
     socket::bind(address).map(drop).map_err(|error| of_socket(address, &error))
 }
 
-/// Why there is no socket at `address`.
+/// Returns the error of a socket at `address` that cannot be opened.
 fn of_socket(address: SocketAddr, error: &io::Error) -> QuicError {
     match error.kind() {
         io::ErrorKind::AddrInUse => QuicError::AddressInUse(address),
@@ -267,7 +267,7 @@ fn of_socket(address: SocketAddr, error: &io::Error) -> QuicError {
     }
 }
 
-/// The address as people write it: a socket for both families has IPv4 addresses in IPv6's clothes.
+/// Returns the address as people write it: a socket for both families has IPv4 addresses mapped into IPv6.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -316,14 +316,14 @@ impl Incoming {
     }
 }
 
-/// What someone who has connected wants.
+/// A new connection, by its protocol.
 #[derive(Debug)]
 pub(crate) enum Accepted {
     Call(Connection),
     LinkTest(Probing),
 }
 
-/// The protocol on which both sides have agreed.
+/// Returns the protocol on which both sides have agreed.
 fn protocol_of(connection: &quinn::Connection) -> Option<Protocol> {
     let data = connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?;
     Protocol::of_name(&data.protocol?)
@@ -362,7 +362,7 @@ impl Connection {
         self.inner.rtt()
     }
 
-    /// Largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
+    /// Returns the largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.
     pub(crate) fn max_datagram(&self) -> usize {
         self.inner.max_datagram_size().unwrap_or(0)
     }
@@ -372,7 +372,7 @@ impl Connection {
         self.inner.stats().path.black_holes_detected
     }
 
-    /// Whether the send buffer takes another datagram without dropping an older one.
+    /// Returns true if the send buffer takes another datagram without dropping an older one.
     pub(crate) fn has_room(&self) -> bool {
         self.inner.datagram_send_buffer_space() > self.max_datagram()
     }
@@ -384,7 +384,7 @@ impl Connection {
         }
     }
 
-    /// A datagram that is already here.
+    /// Returns a datagram that is already here.
     pub(crate) async fn try_datagram(&self) -> Option<Bytes> {
         tokio::select! {
             biased;
@@ -433,7 +433,7 @@ impl Connection {
         self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());
     }
 
-    /// A handle that tells when the connection has ended.
+    /// Returns a handle that tells when the connection has ended.
     pub(crate) fn end(&self) -> End {
         End(self.inner.clone())
     }
@@ -492,7 +492,7 @@ impl StableKeys {
     }
 }
 
-/// How many bytes to derive.
+/// Number of bytes to derive.
 struct KeyBytes(usize);
 
 impl ring::hkdf::KeyType for KeyBytes {

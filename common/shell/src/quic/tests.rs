@@ -29,8 +29,8 @@ fn call(accepted: Accepted) -> Connection {
     }
 }
 
-/// Outcome of a handshake at the listener and at the dialler. The dialler writes to the control stream and waits
-/// for an answer, which comes only from a listener that has accepted.
+/// Returns the outcome of a handshake at the listener and at the dialler. The dialler writes to the control stream and
+/// waits for an answer, which comes only from a listener that has accepted.
 async fn meet(
     listener: &EndpointOptions,
     dialler: &EndpointOptions,

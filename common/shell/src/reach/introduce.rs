@@ -33,7 +33,7 @@ use crate::tls::Protocol;
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 /// Ports that are tried.
 const PORT_TRIES: usize = 20;
-/// How long `join` tries before it prints an answer.
+/// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;
@@ -43,14 +43,14 @@ const NOT_REACHED: &str = "the other machine could not be reached before the tic
                            and did the answer get there? If so, one of the two routers must forward a UDP port, see \
                            config/README.md";
 
-/// `invite`: prints a ticket and waits for whoever has it. `wanted`: the name for the other machine.
+/// Prints a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
 pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
     on_the_network(Inviting::run(config, file, name, &identity))
 }
 
-/// `join`: finds the machine that made the ticket. `wanted`: the name for that machine.
+/// Finds the machine that made the ticket: the command `join`. `wanted`: the name for that machine.
 pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Option<&str>) -> Result<(), Failure> {
     let ticket: Ticket = ticket.parse().map_err(Failure::usage)?;
     ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::usage)?;
@@ -94,7 +94,7 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// A socket at a port that a later call can use again.
+/// Opens a socket at a port that a later call can use again.
 fn endpoint(
     config: &SharedConfig,
     identity: &Identity,
@@ -130,7 +130,7 @@ fn endpoint(
 struct Inviting {
     secret: Secret,
     own: PublicKey,
-    /// Who has proved the secret: nobody else can any more.
+    /// Key of the guest that has proved the secret: nobody else can any more.
     guest: Mutex<Option<PublicKey>>,
 }
 
@@ -206,7 +206,7 @@ impl Inviting {
         }
     }
 
-    /// What a guest has to say and to hear; then it is ready to be remembered.
+    /// Exchanges introductions with a guest; then it is ready to be remembered.
     async fn receive(
         &self,
         mut guest: Introducing,
@@ -330,7 +330,7 @@ async fn join_by(
     }
 }
 
-/// What a guest says and hears before it remembers its host.
+/// Exchanges introductions, as a guest, before it remembers its host.
 async fn introduce_myself(
     mut host: Introducing,
     secret: &Secret,
@@ -437,7 +437,7 @@ mod tests {
         }
     }
 
-    /// How guests that come one after the other fare, each with a secret.
+    /// Returns the outcomes of guests that come one after the other, each with a secret.
     fn guests(
         secrets: &[(&Identity, [u8; 16])],
         host: &Identity,

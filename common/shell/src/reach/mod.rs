@@ -18,12 +18,12 @@ pub use self::peers::{PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub(crate) use self::search::{Found, Search};
 
-/// A socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
+/// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
 pub(crate) fn open(options: &EndpointOptions, port: u16, listens: bool) -> Result<(Endpoint, Beside), QuicError> {
     Endpoint::bind_beside(options, (Ipv6Addr::UNSPECIFIED, port).into(), listens)
 }
 
-/// The port of an endpoint.
+/// Returns the port of an endpoint.
 pub(crate) fn port_of(endpoint: &Endpoint) -> Result<u16, QuicError> {
     let address = endpoint.local_addr().map_err(|error| QuicError::Other(error.to_string()));
     address.map(|address: SocketAddr| address.port())

@@ -16,7 +16,7 @@ use crate::quic::{Aside, Beside, KNOCK};
 
 /// Servers that are asked, and addresses of each.
 const SERVERS_MAX: usize = 4;
-/// How long servers may take to be found and to answer before nobody waits for them.
+/// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What the caller has to do.

@@ -38,7 +38,7 @@ impl Stun {
         self.servers.entry(server).or_insert(fresh);
     }
 
-    /// The next question that is due.
+    /// Returns the next question that is due.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<(SocketAddr, Vec<u8>)> {
         let (address, server) = self.servers.iter_mut().find(|(_, server)| server.next <= now)?;
         let request = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
@@ -52,7 +52,7 @@ impl Stun {
         self.servers.values().map(|server| server.next).min()
     }
 
-    /// A message came from a server. Whatever is no answer to the last question is ignored.
+    /// Takes a message from a server. Whatever is no answer to the last question is ignored.
     pub(super) fn on_message(&mut self, from: SocketAddr, bytes: &[u8]) {
         let Some(server) = self.servers.get_mut(&from) else { return };
         let Ok(message) = Message::from_bytes(bytes) else { return };
@@ -68,7 +68,7 @@ impl Stun {
         }
     }
 
-    /// Under which addresses this machine is seen: each once.
+    /// Returns the addresses under which this machine is seen: each once.
     pub(super) fn seen(&self) -> Vec<Candidate> {
         let mut seen: Vec<SocketAddr> = self.servers.values().filter_map(|server| server.seen).collect();
         seen.sort();
@@ -76,7 +76,7 @@ impl Stun {
         seen.into_iter().filter_map(|address| Candidate::new(Kind::Seen, address)).collect()
     }
 
-    /// Where each server that has answered sees this machine.
+    /// Returns the addresses at which the servers that have answered see this machine.
     pub(super) fn answers(&self) -> Vec<SocketAddr> {
         self.servers.values().filter_map(|server| server.seen).collect()
     }

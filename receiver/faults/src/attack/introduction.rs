@@ -30,7 +30,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 const GROWTH_MAX_MB: f64 = 16.0;
 const LINES_MAX: usize = 20;
 
-/// What a stranger says after its handshake.
+/// Message of a stranger after its handshake.
 #[derive(Clone, Copy)]
 enum Says {
     /// Nothing.
