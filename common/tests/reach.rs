@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::netsim::Random;
 use common::netsim::router::{Filter, Router, RouterKind};
-use common::reach::{ADDRESSES_MAX, Candidate, Kind, Meeting, Role, Step, merge};
+use common::reach::{ADDRESSES_MAX, Candidate, Kind, Meeting, Role, Route, Step, merge};
 use common::units::Timestamp;
 
 const MS: Duration = Duration::from_millis(1);
@@ -112,7 +112,7 @@ impl World {
         }
         let Some(meeting) = &mut host.meeting else { return };
         match packet.what {
-            What::Knock if host.connection.is_none() => meeting.on_knock(from, now),
+            What::Knock if host.connection.is_none() => meeting.on_knock(from.into(), now),
             What::Knock => {}
             What::Initial(id) => {
                 if host.connection.is_none_or(|(known, ..)| known <= id) {
@@ -162,7 +162,7 @@ impl World {
         if let Some((id, address, began, again)) = self.hosts[at].dialling {
             if now.since(began) > 2_000 * MS {
                 self.hosts[at].dialling = None;
-                self.hosts[at].meeting.as_mut().unwrap().on_dial_failed(address, now);
+                self.hosts[at].meeting.as_mut().unwrap().on_dial_failed(address.into(), now);
             } else if now >= again {
                 self.hosts[at].dialling = Some((id, address, began, now + 300 * MS));
                 self.send(at, address, What::Initial(id), now);
@@ -175,11 +175,11 @@ impl World {
             assert!(meeting.len() <= 2 * ADDRESSES_MAX + 4, "{} addresses", meeting.len());
             match meeting.poll(now, random) {
                 None => break assert!(meeting.poll_timeout().is_none_or(|next| next > now || at == 0)),
-                Some(Step::Knock(to)) => {
+                Some(Step::Knock(Route { to, .. })) => {
                     host.knocks += 1;
                     self.send(at, to, What::Knock, now);
                 }
-                Some(Step::Dial(to)) => {
+                Some(Step::Dial(Route { to, .. })) => {
                     assert!(at == 0 && host.dialling.is_none(), "who waits dials, or one dials twice");
                     self.connections += 1;
                     host.dialling = Some((self.connections, to, now, now + 300 * MS));

@@ -8,6 +8,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::outlet::Outlet;
 
+/// What is logged unless `DUET_LOG` says it: what libraries of the relay have to say, this program says in its own words.
+const FILTER: &str = "info,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
+
 static OUTLET: OnceLock<Outlet> = OnceLock::new();
 
 /// Starts logging; `DUET_LOG` holds the filter (`warn`, `debug`, `shell=trace`, ..), default `info`.
@@ -20,7 +23,7 @@ pub fn init() {
         Ok(outlet) => drop(OUTLET.set(outlet)),
         Err(error) => eprintln!("there is no log: {error}"),
     }
-    let filter = EnvFilter::try_from_env("DUET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_env("DUET_LOG").unwrap_or_else(|_| EnvFilter::new(FILTER));
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Lines)

@@ -152,6 +152,14 @@ pub struct Reach {
     /// `HOST:PORT` of the STUN servers that `invite` and `join` ask for this machine's address outside. Default: two public
     /// ones; empty: none is asked.
     pub stun: Option<Vec<String>>,
+    /// `turn:HOST:PORT` of relays, for two routers between which there is no direct way. Default: none.
+    pub turn: Option<Vec<String>>,
+    /// Name that the relays know, and its password.
+    pub turn_user: Option<String>,
+    /// Protects the relay from strangers; no picture depends on it.
+    pub turn_password: Option<String>,
+    /// First and last port at which the relays pass packets on. Default: 49152 to 49215.
+    pub turn_ports: Option<[u16; 2]>,
 }
 
 /// `[identity]`: this machine's key.

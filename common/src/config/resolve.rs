@@ -1,7 +1,8 @@
 //! Raw structs to checked values.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::raw;
 use crate::frame::{BitDepth, Chroma, FrameSize};
 use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 use crate::protection::Protection;
-use crate::reach::{ADDRESSES_MAX, Candidate, Kind};
+use crate::reach::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX};
 use crate::units::{Bitrate, FrameRate};
 
 /// UDP port of a listener that names none.
@@ -84,6 +85,8 @@ pub struct SharedConfig {
     pub share_port: bool,
     /// STUN servers that `invite` and `join` ask, `HOST:PORT`.
     pub stun: Vec<String>,
+    /// Relays.
+    pub turn: Turn,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
     /// Machines that may connect; a daemon does not run without one.
@@ -121,6 +124,36 @@ pub enum LinkMode {
     Meet(Meet),
 }
 
+/// Relays that pass packets on where there is no direct way (TURN).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// `HOST:PORT` of each; empty: there is none.
+    pub servers: Vec<String>,
+    /// Name that they know.
+    pub user: String,
+    /// Its password.
+    pub password: Password,
+    /// Ports at which they pass packets on.
+    pub ports: RangeInclusive<u16>,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        let ports = TURN_PORTS[0]..=TURN_PORTS[1];
+        Self { servers: Vec::new(), user: String::new(), password: Password::default(), ports }
+    }
+}
+
+/// A word that stays out of logs.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Password(pub String);
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
+
 /// A peer that was introduced, and how to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meet {
@@ -130,6 +163,8 @@ pub struct Meet {
     pub candidates: Vec<Candidate>,
     /// This machine's UDP port, which the other side knows.
     pub port: u16,
+    /// Relays, for where there is no direct way.
+    pub turn: Turn,
 }
 
 impl LinkMode {
@@ -238,11 +273,12 @@ fn shared(
         )?,
         device: compute.device.clone().filter(|name| !name.is_empty()),
         tuned: choice("compute.tune", &compute.tune, &[("auto", true), ("off", false)])?,
-        mode: link_mode(network, peers, dials_by_default)?,
+        mode: link_mode(network, reach, peers, dials_by_default)?,
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),
         share_port: network.share_port.unwrap_or(false),
         stun: stun(reach)?,
+        turn: turn(reach)?,
         identity_file: path(&identity.file),
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: path(&stats.file),
@@ -255,13 +291,19 @@ fn path(text: &Option<String>) -> Option<PathBuf> {
     text.clone().filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-fn link_mode(network: &raw::Network, peers: &[raw::Peer], dials_by_default: bool) -> Result<LinkMode, ConfigError> {
+fn link_mode(
+    network: &raw::Network,
+    reach: &raw::Reach,
+    peers: &[raw::Peer],
+    dials_by_default: bool,
+) -> Result<LinkMode, ConfigError> {
     let (dial, listen, meet) = (("dial", Mode::Dial), ("listen", Mode::Listen), ("meet", Mode::Meet));
     let modes = if dials_by_default { [dial, listen, meet] } else { [listen, dial, meet] };
     let mode = choice("network.mode", &network.mode, &modes)?;
     if mode == Mode::Meet {
         let introduced = peers.iter().find(|peer| peer.addresses.is_some());
-        return introduced.ok_or_else(|| value("network.mode", NOBODY_TO_MEET)).and_then(meeting).map(LinkMode::Meet);
+        let introduced = introduced.ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
+        return meeting(introduced, turn(reach)?).map(LinkMode::Meet);
     }
     if mode == Mode::Dial {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
@@ -311,7 +353,7 @@ enum Mode {
 }
 
 /// Returns the way to find an introduced peer.
-fn meeting(raw: &raw::Peer) -> Result<Meet, ConfigError> {
+fn meeting(raw: &raw::Peer, turn: Turn) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {
         let address = text.parse().ok();
@@ -334,6 +376,7 @@ fn meeting(raw: &raw::Peer) -> Result<Meet, ConfigError> {
         candidates: texts.iter().map(candidate).collect::<Result<_, _>>()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
+        turn,
     })
 }
 
@@ -342,15 +385,57 @@ const STUN: [&str; 2] = ["stun.cloudflare.com:3478", "stun.l.google.com:19302"];
 
 fn stun(reach: &raw::Reach) -> Result<Vec<String>, ConfigError> {
     let servers = reach.stun.clone().unwrap_or_else(|| STUN.map(str::to_owned).to_vec());
-    for server in &servers {
-        let port = server.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
-        if !matches!(port, Some(Ok(1..))) || server.contains(char::is_whitespace) {
+    match servers.iter().find(|server| !is_server(server)) {
+        Some(server) => {
             let message = format!("`{server}` is no server: write HOST:PORT, such as stun.example:3478");
-            return Err(value("reach.stun", message));
+            Err(value("reach.stun", message))
+        }
+        None => Ok(servers),
+    }
+}
+
+/// True for `HOST:PORT`.
+fn is_server(text: &str) -> bool {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    matches!(port, Some(Ok(1..))) && !text.contains(char::is_whitespace)
+}
+
+/// Ports of a relay unless others are named: the first of those that systems leave free, and few, so that two machines can
+/// find each other at the same relay.
+const TURN_PORTS: [u16; 2] = [49_152, 49_152 + PLACES_MAX - 1];
+
+fn turn(reach: &raw::Reach) -> Result<Turn, ConfigError> {
+    let servers = reach.turn.iter().flatten().map(|text| {
+        let server = text.strip_prefix("turn:").filter(|server| is_server(server));
+        server.map(str::to_owned).ok_or_else(|| {
+            value("reach.turn", format!("`{text}` is no relay: write turn:HOST:PORT, such as turn:relay.example:3478"))
+        })
+    });
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    let (user, password) =
+        (reach.turn_user.clone().unwrap_or_default(), reach.turn_password.clone().unwrap_or_default());
+    for (key, text) in [("reach.turn_user", &user), ("reach.turn_password", &password)] {
+        if !servers.is_empty() && text.is_empty() {
+            return Err(value(
+                key,
+                "is missing: the relays in `reach.turn` serve whoever has a name and a password there",
+            ));
+        }
+        if text.len() > TURN_WORD_MAX {
+            return Err(value(key, format!("is too long: at most {TURN_WORD_MAX} bytes")));
         }
     }
-    Ok(servers)
+    let [first, last] = reach.turn_ports.unwrap_or(TURN_PORTS);
+    if first == 0 || last < first || last - first >= PLACES_MAX {
+        let message =
+            format!("[{first}, {last}] is no range: write the first and the last port, at most {PLACES_MAX} in all");
+        return Err(value("reach.turn_ports", message));
+    }
+    Ok(Turn { servers, user, password: Password(password), ports: first..=last })
 }
+
+/// Longest name or password at a relay, bytes.
+const TURN_WORD_MAX: usize = 256;
 
 fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
     address.parse().map_err(|_| {

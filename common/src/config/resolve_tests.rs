@@ -76,7 +76,7 @@ fn an_address_to_dial_has_a_port_of_its_own_or_the_usual_one() {
 }
 
 #[track_caller]
-fn check_refused(result: Result<impl std::fmt::Debug, ConfigError>, key: &str, says: &str) {
+fn check_refused(result: Result<impl fmt::Debug, ConfigError>, key: &str, says: &str) {
     let text = result.unwrap_err().to_string();
     assert!(text.starts_with(&format!("`{key}`: ")) && text.contains(says) && !text.contains('\n'), "{text}");
 }
@@ -148,4 +148,31 @@ fn a_peer_that_was_introduced_is_met() {
     }
     let file = parse_sender("[reach]\nstun = []").unwrap();
     assert!(resolve_sender(&file).unwrap().shared.stun.is_empty());
+}
+
+#[test]
+fn relays_need_a_name_a_password_and_few_ports() {
+    let turn =
+        |text: &str| resolve_sender(&parse_sender(&format!("[reach]\n{text}")).unwrap()).map(|file| file.shared.turn);
+    let words = "turn_user = \"band\"\nturn_password = \"a secret\"\n";
+    let relay = turn(&format!("turn = [\"turn:relay.example:3478\"]\n{words}turn_ports = [50000, 50063]")).unwrap();
+    assert_eq!((relay.servers[0].as_str(), relay.user.as_str()), ("relay.example:3478", "band"));
+    assert_eq!(relay.ports, 50_000..=50_063);
+    assert!(!format!("{relay:?}").contains("secret"));
+    assert_eq!(turn("").unwrap(), Turn::default());
+    let long = format!("turn_user = \"{}\"", "x".repeat(300));
+    for (wrong, says) in [
+        ("turn = [\"relay.example:3478\"]", "turn:HOST:PORT"),
+        ("turn = [\"turn:relay.example\"]", "turn:HOST:PORT"),
+        ("turn = [\"turns:relay.example:1\"]", "turn:HOST:PORT"),
+        ("turn = [\"turn:relay.example:1\"]", "turn_user"),
+        ("turn = [\"turn:relay.example:1\"]\nturn_user = \"band\"", "turn_password"),
+        ("turn_ports = [50000, 50064]", "at most 64"),
+        ("turn_ports = [50001, 50000]", "no range"),
+        ("turn_ports = [0, 5]", "no range"),
+        (&long, "too long"),
+    ] {
+        let error = turn(wrong).unwrap_err().to_string();
+        assert!(error.contains(says), "{wrong}: {error}");
+    }
 }

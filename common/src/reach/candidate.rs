@@ -18,11 +18,13 @@ pub enum Kind {
     Seen,
     /// Where a knock came from.
     Learned,
+    /// A relay passes on what comes there, or what is sent there goes through one.
+    Relayed,
 }
 
 impl Kind {
     /// Kinds that travel; their places in this list are their numbers.
-    const TOLD: [Self; 4] = [Self::Ipv6, Self::Local, Self::Mapped, Self::Seen];
+    const TOLD: [Self; 5] = [Self::Ipv6, Self::Local, Self::Mapped, Self::Seen, Self::Relayed];
 
     /// Its name in messages.
     pub const fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Kind {
             Self::Local => "directly",
             Self::Mapped => "through a port that the router has opened",
             Self::Seen | Self::Learned => "through the routers",
+            Self::Relayed => "through a relay",
         }
     }
 }
@@ -53,7 +56,9 @@ impl Candidate {
 
     /// Appends its bytes: kind and family, address, port.
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        let kind = Kind::TOLD.iter().position(|kind| *kind == self.kind).unwrap_or(Kind::TOLD.len() - 1) as u8;
+        // An address that was learned has been seen.
+        let told = if self.kind == Kind::Learned { Kind::Seen } else { self.kind };
+        let kind = Kind::TOLD.iter().position(|kind| *kind == told).unwrap_or_default() as u8;
         match self.address.ip() {
             IpAddr::V4(ip) => {
                 bytes.push(kind);

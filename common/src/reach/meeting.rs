@@ -1,9 +1,10 @@
 //! When to knock where, and when to dial.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::candidate::{ADDRESSES_MAX, Candidate, Kind};
+use super::candidate::{ADDRESSES_MAX, Candidate, Kind, usable};
 use crate::units::Timestamp;
 
 /// Time between two knocks at one address, while the other is expected at any moment.
@@ -19,6 +20,15 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 const FRESH: Duration = Duration::from_secs(2);
 /// Wait for a better path after the first that works.
 const SETTLE: Duration = Duration::from_millis(40);
+/// The same where the first that works goes through a relay: long enough for a direct one to be found.
+const RELAY_SETTLE: Duration = Duration::from_secs(1);
+/// Time before the other's place at a relay is searched for.
+const SEEK_AFTER: Duration = Duration::from_millis(500);
+/// From one place that is tried to the next, while the other is expected at any moment, and later.
+const SEEK: Duration = Duration::from_millis(4);
+const SEEK_LATER: Duration = Duration::from_millis(50);
+/// Most places at a relay that are tried.
+pub const PLACES_MAX: u16 = 64;
 /// Time before an address is dialled again where dialling has failed.
 const AGAIN: Duration = Duration::from_millis(200);
 /// Addresses from which knocks came that nobody has told.
@@ -35,13 +45,28 @@ pub enum Role {
     Waits,
 }
 
+/// A way to the other machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Route {
+    /// Where to.
+    pub to: SocketAddr,
+    /// True if it goes through this machine's relay; else it begins at this machine's socket.
+    pub relayed: bool,
+}
+
+impl From<SocketAddr> for Route {
+    fn from(to: SocketAddr) -> Self {
+        Self { to, relayed: false }
+    }
+}
+
 /// Something to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Send a knock there.
-    Knock(SocketAddr),
-    /// Dial there, and say how it ended.
-    Dial(SocketAddr),
+    /// Send a knock that way.
+    Knock(Route),
+    /// Dial that way, and say how it ended.
+    Dial(Route),
 }
 
 /// A search for a path to one machine. It knows no socket and no clock, and has no more to do once there is a connection;
@@ -51,13 +76,40 @@ pub struct Meeting {
     role: Role,
     paths: Vec<Path>,
     since: Timestamp,
-    dialling: Option<SocketAddr>,
+    dialling: Option<Route>,
     quiet: bool,
+    relay: Option<Relay>,
+}
+
+/// This machine's relay. Where the other has none of its own that was told, it may be at the same one.
+#[derive(Clone, Debug)]
+struct Relay {
+    at: IpAddr,
+    /// The ports that the relay gives out, and which of them is tried next; each directly and through the relay.
+    ports: RangeInclusive<u16>,
+    turn: u32,
+    next: Timestamp,
+}
+
+impl Relay {
+    fn places(&self) -> u32 {
+        u32::from(self.ports.end().saturating_sub(*self.ports.start()).min(PLACES_MAX - 1)) + 1
+    }
+
+    /// The next place to try.
+    fn seek(&mut self) -> Route {
+        self.turn = (self.turn + 1) % (2 * self.places());
+        let port = self.ports.start().saturating_add((self.turn / 2) as u16);
+        Route { to: SocketAddr::new(self.at, port), relayed: self.turn % 2 == 1 }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    candidate: Candidate,
+    route: Route,
+    kind: Kind,
+    /// True if nobody has told it.
+    learned: bool,
     /// When to knock next, and when it was done last.
     next: Timestamp,
     knocked: Option<Timestamp>,
@@ -68,8 +120,14 @@ struct Path {
 }
 
 impl Path {
-    fn new(candidate: Candidate, now: Timestamp) -> Self {
-        Self { candidate, next: now, knocked: None, heard: None, dial_from: now }
+    fn new(route: Route, kind: Kind, now: Timestamp) -> Self {
+        let kind = if route.relayed { Kind::Relayed } else { kind };
+        Self { route, kind, learned: false, next: now, knocked: None, heard: None, dial_from: now }
+    }
+
+    /// Wait for a better path after this one has first worked.
+    fn settle(&self) -> Duration {
+        if self.kind == Kind::Relayed { RELAY_SETTLE } else { SETTLE }
     }
 
     fn works(&self, now: Timestamp) -> bool {
@@ -80,7 +138,7 @@ impl Path {
 impl Meeting {
     /// A search that begins `now`.
     pub fn new(role: Role, candidates: &[Candidate], now: Timestamp) -> Self {
-        let mut meeting = Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false };
+        let mut meeting = Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false, relay: None };
         meeting.add(candidates, now);
         meeting
     }
@@ -88,14 +146,49 @@ impl Meeting {
     /// More addresses are known. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
-            let told = self.count(|kind| kind != Kind::Learned);
-            match self.paths.iter_mut().find(|path| path.candidate.address == candidate.address) {
-                Some(path) => path.candidate.kind = path.candidate.kind.min(candidate.kind),
-                None if told < TOLD_MAX => self.paths.push(Path::new(candidate, now)),
+            let told = self.count(|path| !path.learned && !path.route.relayed);
+            let route = Route::from(candidate.address);
+            match self.paths.iter_mut().find(|path| path.route == route) {
+                Some(path) => path.kind = path.kind.min(candidate.kind),
+                None if told < TOLD_MAX => self.paths.push(Path::new(route, candidate.kind, now)),
                 None => {}
             }
         }
+        self.add_relayed(now);
         self.since = now;
+    }
+
+    /// This machine has a relay now: packets through it leave at the address `at`. The other machine may be at one of its
+    /// `ports`, of which [`PLACES_MAX`] are tried where no path works.
+    pub fn set_relay(&mut self, at: IpAddr, ports: RangeInclusive<u16>, now: Timestamp) {
+        self.relay = Some(Relay { at, ports, turn: 0, next: now.max(self.since + SEEK_AFTER) });
+        for path in &mut self.paths {
+            if path.route.to.ip() == at {
+                path.kind = Kind::Relayed;
+            }
+        }
+        self.add_relayed(now);
+    }
+
+    /// This machine has no relay any more.
+    pub fn remove_relay(&mut self) {
+        self.relay = None;
+        self.paths.retain(|path| !path.route.relayed || self.dialling == Some(path.route));
+    }
+
+    /// What was told can be reached through the relay, too, unless it means something in the other's house only.
+    fn add_relayed(&mut self, now: Timestamp) {
+        let Some(relay) = &self.relay else { return };
+        let is_there = |path: &&Path| {
+            !path.route.relayed && path.kind != Kind::Local && path.route.to.is_ipv4() == relay.at.is_ipv4()
+        };
+        let routes: Vec<_> = self.paths.iter().filter(is_there).map(|path| path.route.to).take(TOLD_MAX).collect();
+        for to in routes {
+            let route = Route { to, relayed: true };
+            if self.count(|path| path.route.relayed && !path.learned) < TOLD_MAX && self.kind_of(route).is_none() {
+                self.paths.push(Path::new(route, Kind::Relayed, now));
+            }
+        }
     }
 
     /// Begins anew: the connection has ended.
@@ -103,7 +196,10 @@ impl Meeting {
         self.since = now;
         self.dialling = None;
         for path in &mut self.paths {
-            *path = Path::new(path.candidate, now);
+            *path = Path { learned: path.learned, ..Path::new(path.route, path.kind, now) };
+        }
+        if let Some(relay) = &mut self.relay {
+            relay.next = now + SEEK_AFTER;
         }
     }
 
@@ -112,85 +208,104 @@ impl Meeting {
         self.quiet = quiet;
     }
 
-    /// A knock of the other machine came from there.
-    pub fn on_knock(&mut self, from: SocketAddr, now: Timestamp) {
-        if !self.paths.iter().any(|path| path.candidate.address == from) {
-            let Some(candidate) = Candidate::new(Kind::Learned, from) else { return };
-            if self.count(|kind| kind == Kind::Learned) >= LEARNED_MAX {
+    /// A knock of the other machine came that way.
+    pub fn on_knock(&mut self, from: Route, now: Timestamp) {
+        if self.kind_of(from).is_none() {
+            if !usable(from.to) {
+                return;
+            }
+            if self.count(|path| path.learned) >= LEARNED_MAX {
                 let heard = |path: &&(usize, &Path)| path.1.heard.map(|(_, last)| last);
                 let learned: Vec<_> = self.paths.iter().enumerate().collect();
-                let oldest = learned.iter().filter(|(_, path)| path.candidate.kind == Kind::Learned).min_by_key(heard);
+                let oldest = learned.iter().filter(|(_, path)| path.learned).min_by_key(heard);
                 let Some(&(oldest, path)) = oldest else { return };
-                if self.dialling == Some(path.candidate.address) {
+                if self.dialling == Some(path.route) {
                     return;
                 }
                 self.paths.remove(oldest);
             }
-            self.paths.push(Path::new(candidate, now));
+            let kind = if self.is_relay(from.to.ip()) { Kind::Relayed } else { Kind::Learned };
+            self.paths.push(Path { learned: true, ..Path::new(from, kind, now) });
         }
-        let Some(path) = self.paths.iter_mut().find(|path| path.candidate.address == from) else { return };
+        let Some(path) = self.paths.iter_mut().find(|path| path.route == from) else { return };
         let first = path.heard.filter(|(_, last)| now.since(*last) < FRESH).map_or(now, |(first, _)| first);
         path.heard = Some((first, now));
         // At once: the way to there may be open for the first time.
         path.next = path.next.min(path.knocked.map_or(now, |knocked| (knocked + KNOCK_MIN).max(now)));
     }
 
-    /// Dialling there has failed.
-    pub fn on_dial_failed(&mut self, address: SocketAddr, now: Timestamp) {
-        if self.dialling == Some(address) {
+    /// Dialling that way has failed.
+    pub fn on_dial_failed(&mut self, route: Route, now: Timestamp) {
+        if self.dialling == Some(route) {
             self.dialling = None;
         }
-        if let Some(path) = self.paths.iter_mut().find(|path| path.candidate.address == address) {
+        if let Some(path) = self.paths.iter_mut().find(|path| path.route == route) {
             path.dial_from = now + AGAIN;
         }
     }
 
     /// Returns the next thing to do now; call it until there is none. `random` is any number, a new one for each call.
     pub fn poll(&mut self, now: Timestamp, random: u64) -> Option<Step> {
-        if let Some(address) = self.to_dial(now) {
-            self.dialling = Some(address);
-            return Some(Step::Dial(address));
+        if let Some(route) = self.to_dial(now) {
+            self.dialling = Some(route);
+            return Some(Step::Dial(route));
         }
         let expected = now.since(self.since) < EXPECTED;
-        let path = self.paths.iter_mut().find(|path| path.next <= now)?;
-        let (least, span) = match (self.quiet, expected) {
-            (true, _) => (FOR_EVER, 1),
-            (false, true) => (KNOCK_MIN, (KNOCK_MAX - KNOCK_MIN).as_micros() as u64),
-            (false, false) => (KNOCK_LATER / 2, KNOCK_LATER.as_micros() as u64 / 2),
-        };
-        path.knocked = Some(now);
-        path.next = now + least + Duration::from_micros(random % span);
-        Some(Step::Knock(path.candidate.address))
+        if let Some(path) = self.paths.iter_mut().find(|path| path.next <= now) {
+            let (least, span) = match (self.quiet, expected) {
+                (true, _) => (FOR_EVER, 1),
+                (false, true) => (KNOCK_MIN, (KNOCK_MAX - KNOCK_MIN).as_micros() as u64),
+                (false, false) => (KNOCK_LATER / 2, KNOCK_LATER.as_micros() as u64 / 2),
+            };
+            path.knocked = Some(now);
+            path.next = now + least + Duration::from_micros(random % span);
+            return Some(Step::Knock(path.route));
+        }
+        let is_met = self.quiet || self.dialling.is_some() || self.paths.iter().any(|path| path.works(now));
+        let relay = self.relay.as_mut().filter(|relay| relay.next <= now)?;
+        relay.next = now
+            + if is_met {
+                SEEK_AFTER
+            } else if expected {
+                SEEK
+            } else {
+                SEEK_LATER
+            };
+        (!is_met).then(|| Step::Knock(relay.seek()))
     }
 
     /// When to call [`Meeting::poll`] again.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let knock = self.paths.iter().map(|path| path.next).min();
-        let dial = |path: &Path| path.heard.map(|(first, _)| (first + SETTLE).max(path.dial_from));
+        let dial = |path: &Path| path.heard.map(|(first, _)| (first + path.settle()).max(path.dial_from));
         let dial = if self.dials() { self.paths.iter().filter_map(dial).min() } else { None };
-        match (knock, dial) {
-            (Some(knock), Some(dial)) => Some(knock.min(dial)),
-            (knock, dial) => knock.or(dial),
-        }
+        let seek = self.relay.as_ref().filter(|_| !self.quiet).map(|relay| relay.next);
+        [knock, dial, seek].into_iter().flatten().min()
     }
 
-    /// Returns how the address is known.
-    pub fn kind_of(&self, address: SocketAddr) -> Option<Kind> {
-        self.paths.iter().find(|path| path.candidate.address == address).map(|path| path.candidate.kind)
+    /// Returns how a way is known; none if it is not.
+    pub fn kind_of(&self, route: Route) -> Option<Kind> {
+        self.paths.iter().find(|path| path.route == route).map(|path| path.kind)
     }
 
-    /// Returns how many addresses are remembered.
+    /// Returns how many ways are remembered.
     pub fn len(&self) -> usize {
         self.paths.len()
     }
 
-    /// Returns true if no address is known.
+    /// Returns true if no way is known.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    fn count(&self, is: impl Fn(Kind) -> bool) -> usize {
-        self.paths.iter().filter(|path| is(path.candidate.kind)).count()
+    /// True if packets from there have come through a relay: this machine's or one that the other has told.
+    fn is_relay(&self, ip: IpAddr) -> bool {
+        let is_told = |path: &Path| path.kind == Kind::Relayed && !path.route.relayed && path.route.to.ip() == ip;
+        self.relay.as_ref().is_some_and(|relay| relay.at == ip) || self.paths.iter().any(is_told)
+    }
+
+    fn count(&self, is: impl Fn(&Path) -> bool) -> usize {
+        self.paths.iter().filter(|path| is(path)).count()
     }
 
     fn dials(&self) -> bool {
@@ -198,15 +313,16 @@ impl Meeting {
     }
 
     /// The best of the paths that work, once it is clear that no better one answers as soon.
-    fn to_dial(&self, now: Timestamp) -> Option<SocketAddr> {
+    fn to_dial(&self, now: Timestamp) -> Option<Route> {
         if !self.dials() {
             return None;
         }
         let open = self.paths.iter().filter(|path| path.works(now) && path.dial_from <= now);
-        let best = open.min_by_key(|path| (path.candidate.kind, path.heard))?;
-        let better = self.paths.iter().any(|path| path.candidate.kind < best.candidate.kind);
-        let settled = best.heard.is_some_and(|(first, _)| now >= first + SETTLE);
-        (!better || settled).then_some(best.candidate.address)
+        // Through one relay rather than through two.
+        let best = open.min_by_key(|path| (path.kind, path.route.relayed, path.heard))?;
+        let better = self.paths.iter().any(|path| path.kind < best.kind);
+        let settled = best.heard.is_some_and(|(first, _)| now >= first + best.settle());
+        (!better || settled).then_some(best.route)
     }
 }
 
@@ -243,7 +359,7 @@ mod tests {
         assert!((150..3_000).contains(&first.len()), "{}", first.len());
         let later = steps(&mut meeting, 30_000, 130_000);
         assert!((100..=201).contains(&later.len()), "{}", later.len());
-        assert!(first.iter().chain(&later).all(|(_, step)| *step == Step::Knock(address.address)));
+        assert!(first.iter().chain(&later).all(|(_, step)| *step == Step::Knock(address.address.into())));
     }
 
     #[test]
@@ -251,19 +367,19 @@ mod tests {
         let [told, learned] = ["203.0.113.5:20000", "203.0.113.5:999"].map(|text| candidate(Kind::Seen, text));
         let mut meeting = Meeting::new(Role::Dials, &[told], at(0));
         let _ = steps(&mut meeting, 0, 50);
-        meeting.on_knock(learned.address, at(50));
+        meeting.on_knock(learned.address.into(), at(50));
         assert_eq!(meeting.poll_timeout(), Some(at(50)));
         let next = steps(&mut meeting, 50, 51);
-        assert!(next.contains(&(50, Step::Knock(learned.address))), "{next:?}");
+        assert!(next.contains(&(50, Step::Knock(learned.address.into()))), "{next:?}");
         let next = steps(&mut meeting, 51, 100);
-        assert!(next.contains(&(90, Step::Dial(learned.address))), "after waiting for what was told: {next:?}");
-        assert_eq!(meeting.kind_of(learned.address), Some(Kind::Learned));
+        assert!(next.contains(&(90, Step::Dial(learned.address.into()))), "after waiting for what was told: {next:?}");
+        assert_eq!(meeting.kind_of(learned.address.into()), Some(Kind::Learned));
         // One at a time; after a failure again.
-        meeting.on_knock(told.address, at(100));
+        meeting.on_knock(told.address.into(), at(100));
         assert!(!steps(&mut meeting, 100, 1_000).iter().any(|(_, step)| matches!(step, Step::Dial(_))));
-        meeting.on_dial_failed(learned.address, at(1_000));
+        meeting.on_dial_failed(learned.address.into(), at(1_000));
         let next = steps(&mut meeting, 1_000, 1_010);
-        assert!(next.contains(&(1_000, Step::Dial(told.address))), "{next:?}");
+        assert!(next.contains(&(1_000, Step::Dial(told.address.into()))), "{next:?}");
     }
 
     #[test]
@@ -271,10 +387,10 @@ mod tests {
         let seen = candidate(Kind::Seen, "203.0.113.5:20000");
         let local = candidate(Kind::Local, "192.168.1.7:20000");
         let mut meeting = Meeting::new(Role::Dials, &[seen, local], at(0));
-        meeting.on_knock(seen.address, at(10));
-        meeting.on_knock(local.address, at(30));
+        meeting.on_knock(seen.address.into(), at(10));
+        meeting.on_knock(local.address.into(), at(30));
         let next = steps(&mut meeting, 30, 31);
-        assert!(next.contains(&(30, Step::Dial(local.address))), "{next:?}");
+        assert!(next.contains(&(30, Step::Dial(local.address.into()))), "{next:?}");
     }
 
     #[test]
@@ -282,9 +398,9 @@ mod tests {
         let seen = candidate(Kind::Seen, "203.0.113.5:20000");
         let mut meeting = Meeting::new(Role::Waits, &[], at(0));
         assert_eq!(meeting.poll_timeout(), None);
-        meeting.on_knock(seen.address, at(10));
+        meeting.on_knock(seen.address.into(), at(10));
         let all = steps(&mut meeting, 10, 1_000);
-        assert!(all.len() > 4 && all.iter().all(|(_, step)| *step == Step::Knock(seen.address)), "{all:?}");
+        assert!(all.len() > 4 && all.iter().all(|(_, step)| *step == Step::Knock(seen.address.into())), "{all:?}");
     }
 
     #[test]
@@ -292,13 +408,13 @@ mod tests {
         let told = candidate(Kind::Seen, "203.0.113.5:20000");
         let mut meeting = Meeting::new(Role::Dials, &[told], at(0));
         for port in 1..10_000 {
-            meeting.on_knock((std::net::Ipv4Addr::new(198, 51, 100, 1), port).into(), at(u64::from(port)));
+            meeting.on_knock(SocketAddr::from(([198, 51, 100, 1], port)).into(), at(u64::from(port)));
             let _ = meeting.poll(at(u64::from(port)), 1);
         }
         let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
         meeting.add(&many, at(10_000));
         assert_eq!(meeting.len(), LEARNED_MAX + TOLD_MAX);
-        assert_eq!(meeting.kind_of(told.address), Some(Kind::Seen));
+        assert_eq!(meeting.kind_of(told.address.into()), Some(Kind::Seen));
     }
 
     #[test]
@@ -307,8 +423,8 @@ mod tests {
         let mut meeting = Meeting::new(Role::Waits, &[seen], at(0));
         meeting.set_quiet(true);
         assert_eq!(steps(&mut meeting, 0, 10_000).len(), 1);
-        meeting.on_knock(seen.address, at(10_000));
-        assert_eq!(steps(&mut meeting, 10_000, 20_000), [(10_000, Step::Knock(seen.address))]);
+        meeting.on_knock(seen.address.into(), at(10_000));
+        assert_eq!(steps(&mut meeting, 10_000, 20_000), [(10_000, Step::Knock(seen.address.into()))]);
         meeting.set_quiet(false);
         meeting.restart(at(20_000));
         assert!(steps(&mut meeting, 20_000, 21_000).len() > 4);
@@ -318,11 +434,93 @@ mod tests {
     fn it_starts_anew_after_a_connection() {
         let seen = candidate(Kind::Seen, "203.0.113.5:20000");
         let mut meeting = Meeting::new(Role::Dials, &[seen], at(0));
-        meeting.on_knock(seen.address, at(0));
-        assert_eq!(meeting.poll(at(0), 1), Some(Step::Dial(seen.address)));
+        meeting.on_knock(seen.address.into(), at(0));
+        assert_eq!(meeting.poll(at(0), 1), Some(Step::Dial(seen.address.into())));
         meeting.restart(at(100_000));
-        assert_eq!(meeting.poll(at(100_000), 1), Some(Step::Knock(seen.address)), "what was heard is long ago");
-        meeting.on_knock(seen.address, at(100_001));
-        assert_eq!(meeting.poll(at(100_001), 1), Some(Step::Dial(seen.address)));
+        assert_eq!(meeting.poll(at(100_000), 1), Some(Step::Knock(seen.address.into())), "what was heard is long ago");
+        meeting.on_knock(seen.address.into(), at(100_001));
+        assert_eq!(meeting.poll(at(100_001), 1), Some(Step::Dial(seen.address.into())));
+    }
+
+    const RELAY: &str = "198.51.100.9";
+
+    fn with_relay(told: &[Candidate]) -> Meeting {
+        let mut meeting = Meeting::new(Role::Dials, told, at(0));
+        meeting.set_relay(RELAY.parse().unwrap(), 49_152..=49_155, at(0));
+        meeting
+    }
+
+    #[test]
+    fn a_relay_is_dialled_after_a_second_and_only_if_nothing_else_works() {
+        let seen = candidate(Kind::Seen, "203.0.113.5:20000");
+        let relayed = Route { to: seen.address, relayed: true };
+        for direct in [false, true] {
+            let mut meeting = with_relay(&[seen]);
+            meeting.on_knock(relayed, at(10));
+            assert_eq!(meeting.kind_of(relayed), Some(Kind::Relayed));
+            let early = steps(&mut meeting, 10, 900);
+            assert!(!early.iter().any(|(_, step)| matches!(step, Step::Dial(_))), "{early:?}");
+            assert!(early.iter().any(|(_, step)| *step == Step::Knock(relayed)));
+            meeting.on_knock(relayed, at(900));
+            if direct {
+                meeting.on_knock(seen.address.into(), at(950));
+            }
+            let dialled = steps(&mut meeting, 950, 1_100).into_iter().find(|(_, step)| matches!(step, Step::Dial(_)));
+            let wanted = if direct { (950, Step::Dial(seen.address.into())) } else { (1_010, Step::Dial(relayed)) };
+            assert_eq!(dialled, Some(wanted));
+        }
+    }
+
+    #[test]
+    fn the_other_is_sought_at_every_place_of_the_relay_until_something_works() {
+        let local = candidate(Kind::Local, "192.168.1.7:20000");
+        let mut meeting = with_relay(&[local]);
+        let places = |all: &[(u64, Step)]| {
+            let mut places: Vec<_> = all
+                .iter()
+                .filter_map(|(_, step)| match step {
+                    Step::Knock(route) if route.to.ip() == RELAY.parse::<IpAddr>().unwrap() => Some(*route),
+                    _ => None,
+                })
+                .map(|route| (route.to.port(), route.relayed))
+                .collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        assert!(places(&steps(&mut meeting, 0, 499)).is_empty(), "a direct way comes first");
+        let all = (49_152..=49_155).flat_map(|port| [(port, false), (port, true)]).collect::<Vec<_>>();
+        assert_eq!(places(&steps(&mut meeting, 500, 600)), all);
+        // Whoever answers from there is at a relay.
+        let there = Route::from(SocketAddr::new(RELAY.parse().unwrap(), 49_154));
+        meeting.on_knock(there, at(600));
+        assert_eq!(meeting.kind_of(there), Some(Kind::Relayed));
+        assert_eq!(places(&steps(&mut meeting, 600, 1_500)), [(49_154, false)]);
+        // Later not as often, and during a call not at all.
+        let mut meeting = with_relay(&[local]);
+        let _ = steps(&mut meeting, 0, 60_000);
+        let later = steps(&mut meeting, 60_000, 61_000).len();
+        assert!((15..30).contains(&later), "{later}");
+        meeting.set_quiet(true);
+        assert!(places(&steps(&mut meeting, 61_000, 70_000)).is_empty());
+    }
+
+    #[test]
+    fn without_the_relay_its_ways_are_forgotten_and_the_house_is_never_asked_for_through_it() {
+        let (local, six) = (candidate(Kind::Local, "192.168.1.7:20000"), candidate(Kind::Ipv6, "[2001:db8::1]:20000"));
+        let told = candidate(Kind::Relayed, "198.51.100.9:49160");
+        let mut meeting = with_relay(&[local, six, told]);
+        assert_eq!(meeting.len(), 4);
+        assert_eq!(meeting.kind_of(Route { to: told.address, relayed: true }), Some(Kind::Relayed));
+        meeting.remove_relay();
+        assert_eq!(meeting.len(), 3);
+        let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
+        let mut meeting = with_relay(&many);
+        meeting.add(&many, at(0));
+        for port in 1..1_000 {
+            let to = SocketAddr::from(([198, 51, 100, 9], port));
+            meeting.on_knock(Route { to, relayed: port % 2 == 0 }, at(u64::from(port)));
+        }
+        assert_eq!(meeting.len(), 2 * TOLD_MAX + LEARNED_MAX);
     }
 }

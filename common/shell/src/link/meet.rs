@@ -40,7 +40,7 @@ impl Meeting {
             error => error,
         })?;
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
-        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, &[]);
+        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, &[], &meet.turn);
         tracing::info!("looking for {}", meet.peer.name);
         Ok(Self { name: meet.peer.name.clone(), role, endpoint, search })
     }
@@ -92,7 +92,7 @@ impl Find for Meeting {
                         return Ok(None);
                     }
                     Ok(connection) => {
-                        limited!(info, "{} found at {address}", self.name);
+                        limited!(info, "{} found {}", self.name, self.search.kind_of(address).name());
                         return Ok(Some(connection));
                     }
                     Err(error) => {

@@ -1,4 +1,4 @@
-//! One UDP socket for QUIC and for what finds the way: STUN (RFC 7983, RFC 9443) and knocks.
+//! One UDP socket for QUIC and for what finds the way: STUN and TURN (RFC 7983, RFC 9443) and knocks.
 //!
 //! A dialler's packets of the handshake leave it twice: of a lost one QUIC waits 90 ms for an answer, then twice as long, and of
 //! a lost last one half a second until the first control message goes again, for nothing is repeated before the peer has
@@ -7,13 +7,18 @@
 //!
 //! What a datagram is, its first byte and its source tell; with the fixed bit never greased, no QUIC packet looks like
 //! another kind. What is none of the three is dropped before QUIC sees it.
+//!
+//! To QUIC, whoever is reached through this machine's relay has an address of its own, which no packet from outside can bear;
+//! here it is exchanged for the relay's. Who sends through the relay without having been let in is not heard.
 
+use std::fmt;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use common::reach::Route;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
@@ -35,48 +40,59 @@ const STUN_BYTES_MAX: usize = 548;
 /// A datagram that is not QUIC's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Aside {
-    pub(crate) from: SocketAddr,
+    pub(crate) from: Route,
     pub(crate) bytes: Vec<u8>,
+}
+
+/// This machine's relay: what is sent through it goes to its server, and what it passes on comes from there.
+pub(crate) trait Carrier: fmt::Debug + Send + Sync {
+    fn server(&self) -> SocketAddr;
+
+    /// Appends to `out` the packet by which the server passes `datagram` on to `to`; false if it does not yet. If `lasting`,
+    /// more will follow.
+    fn wrap(&self, to: SocketAddr, datagram: &[u8], lasting: bool, out: &mut Vec<u8>) -> bool;
+
+    /// Takes a packet of the server.
+    fn unwrap(&self, packet: &[u8]) -> Unwrapped;
+}
+
+/// A packet of a relay's server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unwrapped {
+    /// Somebody's datagram.
+    From(SocketAddr, Vec<u8>),
+    /// Between this machine and the server.
+    Handled,
+    /// Not about the relay.
+    Other,
 }
 
 /// The part of a socket that is not QUIC's: sends and receives STUN and knocks.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    socket: Arc<Shared>,
+    sending: Sending,
     incoming: mpsc::Receiver<Aside>,
 }
 
 impl Beside {
     /// Takes STUN messages from `server` from now on; from nobody else.
     pub(crate) fn expect_from(&self, server: SocketAddr) {
-        let mut servers = self.socket.servers();
+        let mut servers = lock(&self.sending.0.servers);
         if servers.len() < SERVERS_MAX && !servers.contains(&server) {
             servers.push(server);
         }
     }
 
-    /// Returns true if the socket reaches that family of addresses.
-    pub(crate) fn reaches(&self, address: SocketAddr) -> bool {
-        address.is_ipv4() || self.socket.is_ipv6()
+    /// The half that sends.
+    pub(crate) fn sending(&self) -> &Sending {
+        &self.sending
     }
 
     /// Waits until the socket can send: a new one cannot before the system has said so.
     pub(crate) async fn writable(&self) {
-        let mut poller = Arc::clone(&self.socket.inner).create_io_poller();
+        let mut poller = Arc::clone(&self.sending.0.inner).create_io_poller();
         // A socket that fails shows it when it receives.
         let _ = std::future::poll_fn(|cx| poller.as_mut().poll_writable(cx)).await;
-    }
-
-    /// Sends a datagram, or drops it if the socket takes none now.
-    pub(crate) fn send(&self, to: SocketAddr, bytes: &[u8]) {
-        let to = match to.ip() {
-            IpAddr::V4(ip) if self.socket.is_ipv6() => SocketAddr::new(ip.to_ipv6_mapped().into(), to.port()),
-            _ => to,
-        };
-        let transmit = Transmit { destination: to, ecn: None, contents: bytes, segment_size: None, src_ip: None };
-        if let Err(error) = self.socket.inner.try_send(&transmit) {
-            tracing::trace!(%to, %error, "a datagram beside QUIC was not sent");
-        }
     }
 
     /// The next datagram that comes; for ever none once the endpoint has gone.
@@ -93,20 +109,136 @@ impl Beside {
     }
 }
 
+/// Sends datagrams that are not QUIC's.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending(Arc<Shared>);
+
+impl Sending {
+    /// Returns true if the socket reaches that family of addresses.
+    pub(crate) fn reaches(&self, address: SocketAddr) -> bool {
+        address.is_ipv4() || self.0.is_ipv6
+    }
+
+    /// Sends a datagram, or drops it if the socket takes none now.
+    pub(crate) fn send(&self, route: impl Into<Route>, bytes: &[u8]) {
+        let Route { to, relayed } = route.into();
+        let contents = bytes;
+        let transmit = Transmit { destination: to, ecn: None, contents, segment_size: None, src_ip: None };
+        let sent = if relayed { self.0.send_through(to, &transmit, false) } else { self.0.send(to, &transmit) };
+        if let Err(error) = sent {
+            tracing::trace!(%to, %error, "a datagram beside QUIC was not sent");
+        }
+    }
+
+    /// From now on this is the relay; none: there is no more.
+    pub(crate) fn set_relay(&self, relay: Option<Arc<dyn Carrier>>) {
+        *lock(&self.0.relay) = relay;
+    }
+
+    /// Returns the address that QUIC dials for `route`. Through the relay, QUIC hears from there from now on.
+    pub(crate) fn let_in(&self, route: Route) -> SocketAddr {
+        if route.relayed { lock(&self.0.relayed).let_in(route.to) } else { route.to }
+    }
+
+    /// Returns the way on which QUIC's `address` is.
+    pub(crate) fn route_of(&self, address: SocketAddr) -> Route {
+        let address = canonical(address);
+        let to = lock(&self.0.relayed).of(address);
+        Route { to: to.unwrap_or(address), relayed: to.is_some() }
+    }
+}
+
+/// Who is reached through the relay, and the addresses that QUIC has for them: `240.0.0.N`, which nobody has (RFC 1112). The
+/// oldest makes room.
+#[derive(Debug, Default)]
+struct Relayed {
+    peers: Vec<SocketAddr>,
+    next: usize,
+}
+
+/// Most of them.
+const RELAYED_MAX: usize = 64;
+/// The port of such addresses.
+const RELAYED_PORT: u16 = 1;
+
+impl Relayed {
+    fn let_in(&mut self, peer: SocketAddr) -> SocketAddr {
+        if let Some(known) = self.address_of(peer) {
+            return known;
+        }
+        let at = self.next;
+        self.next = (at + 1) % RELAYED_MAX;
+        match self.peers.get_mut(at) {
+            Some(oldest) => *oldest = peer,
+            None => self.peers.push(peer),
+        }
+        Self::address(at)
+    }
+
+    fn address(at: usize) -> SocketAddr {
+        (Ipv4Addr::new(240, 0, 0, at as u8), RELAYED_PORT).into()
+    }
+
+    fn address_of(&self, peer: SocketAddr) -> Option<SocketAddr> {
+        self.peers.iter().position(|known| *known == peer).map(Self::address)
+    }
+
+    fn of(&self, address: SocketAddr) -> Option<SocketAddr> {
+        match address {
+            SocketAddr::V4(address) => match address.ip().octets() {
+                [240, 0, 0, at] => self.peers.get(usize::from(at)).copied(),
+                _ => None,
+            },
+            SocketAddr::V6(_) => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Shared {
     inner: Arc<dyn AsyncUdpSocket>,
+    is_ipv6: bool,
     servers: Mutex<Vec<SocketAddr>>,
+    relay: Mutex<Option<Arc<dyn Carrier>>>,
+    relayed: Mutex<Relayed>,
 }
 
 impl Shared {
-    fn servers(&self) -> std::sync::MutexGuard<'_, Vec<SocketAddr>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The address as this socket writes it.
+    fn written(&self, address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(ip) if self.is_ipv6 => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+            _ => address,
+        }
     }
 
-    fn is_ipv6(&self) -> bool {
-        self.inner.local_addr().is_ok_and(|address| address.is_ipv6())
+    fn send(&self, to: SocketAddr, transmit: &Transmit<'_>) -> io::Result<()> {
+        let Transmit { ecn, contents, segment_size, src_ip, .. } = *transmit;
+        self.inner.try_send(&Transmit { destination: self.written(to), ecn, contents, segment_size, src_ip })
     }
+
+    /// Sends it to `to` through the relay. Where that passes nothing on, it is lost.
+    fn send_through(&self, to: SocketAddr, transmit: &Transmit<'_>, lasting: bool) -> io::Result<()> {
+        let Some(relay) = lock(&self.relay).clone() else { return Ok(()) };
+        let segment = transmit.segment_size.unwrap_or(transmit.contents.len()).max(1);
+        let mut packets = Vec::with_capacity(transmit.contents.len() + 256);
+        let mut first = 0;
+        for datagram in transmit.contents.chunks(segment) {
+            if !relay.wrap(to, datagram, lasting, &mut packets) {
+                return Ok(());
+            }
+            if first == 0 {
+                first = packets.len();
+            }
+        }
+        let segment_size = transmit.segment_size.map(|_| first);
+        let destination = relay.server();
+        self.send(destination, &Transmit { destination, ecn: None, contents: &packets, segment_size, src_ip: None })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Packets before the end of a handshake have a long header (RFC 9000, section 17.2), and this bit.
@@ -123,8 +255,11 @@ pub(super) struct Sorting {
 /// Splits a socket of a dialler or a listener.
 pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>, dials: bool) -> (Arc<Sorting>, Beside) {
     let (aside, incoming) = mpsc::channel(WAITING_MAX);
-    let shared = Arc::new(Shared { inner, servers: Mutex::new(Vec::new()) });
-    (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { socket: shared, incoming })
+    let is_ipv6 = inner.local_addr().is_ok_and(|address| address.is_ipv6());
+    let shared =
+        Shared { inner, is_ipv6, servers: Mutex::default(), relay: Mutex::default(), relayed: Mutex::default() };
+    let shared = Arc::new(shared);
+    (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { sending: Sending(shared), incoming })
 }
 
 /// The kind of a datagram.
@@ -147,21 +282,81 @@ fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
 
 impl Sorting {
     /// Takes out of a buffer what is not QUIC's. A buffer holds datagrams of one length, but for a shorter last one.
-    fn take(&self, buffer: &[u8], meta: &mut RecvMeta) {
-        let bytes = &buffer[..meta.len.min(buffer.len())];
+    fn take(&self, buffer: &mut [u8], meta: &mut RecvMeta) {
         let from = canonical(meta.addr);
+        let relay = lock(&self.shared.relay).clone().filter(|relay| relay.server() == from);
+        match relay {
+            None => self.take_direct(buffer, meta, from),
+            Some(relay) => self.take_relayed(buffer, meta, &*relay),
+        }
+    }
+
+    fn take_direct(&self, buffer: &[u8], meta: &mut RecvMeta, from: SocketAddr) {
+        let bytes = &buffer[..meta.len.min(buffer.len())];
         let mut has_quic = false;
         for datagram in bytes.chunks(meta.stride.max(1)) {
-            match sort(datagram, || self.shared.servers().contains(&from)) {
+            match sort(datagram, || lock(&self.shared.servers).contains(&from)) {
                 Sort::Quic => has_quic = true,
-                // Where nobody waits for it or too many wait, it is lost.
-                Sort::Aside => drop(self.aside.try_send(Aside { from, bytes: datagram.to_vec() })),
+                Sort::Aside => self.lay_aside(from.into(), datagram),
                 Sort::Junk => {}
             }
         }
         // Among packets of QUIC others may stay: QUIC drops what lacks its fixed bit.
         if !has_quic {
             meta.len = 0;
+        }
+    }
+
+    /// The same for what the relay's server sends: what stays in the buffer is what it has passed on to QUIC. Where packets of
+    /// several peers lie in one buffer, those of the first stay.
+    fn take_relayed(&self, buffer: &mut [u8], meta: &mut RecvMeta, relay: &dyn Carrier) {
+        let (mut quic, mut source, mut stride) = (Vec::new(), None, 0);
+        for packet in buffer[..meta.len.min(buffer.len())].chunks(meta.stride.max(1)) {
+            let (peer, datagram) = match relay.unwrap(packet) {
+                Unwrapped::From(peer, datagram) => (peer, datagram),
+                Unwrapped::Other
+                    if sort(packet, || lock(&self.shared.servers).contains(&relay.server())) == Sort::Aside =>
+                {
+                    self.lay_aside(relay.server().into(), packet);
+                    continue;
+                }
+                Unwrapped::Handled | Unwrapped::Other => continue,
+            };
+            match sort(&datagram, || false) {
+                Sort::Quic => {
+                    let known = lock(&self.shared.relayed).address_of(peer);
+                    let is_first = known.is_some() && source.is_none();
+                    if is_first {
+                        (source, stride) = (known, datagram.len());
+                    }
+                    // Of one length, but for a last one that is shorter.
+                    let fits = quic.len() % stride.max(1) == 0 && datagram.len() <= stride;
+                    if known.is_some() && known == source && fits {
+                        quic.extend(datagram);
+                    }
+                }
+                Sort::Aside => self.lay_aside(Route { to: peer, relayed: true }, &datagram),
+                Sort::Junk => {}
+            }
+        }
+        meta.len = 0;
+        if let Some(source) = source {
+            buffer[..quic.len()].copy_from_slice(&quic);
+            (meta.addr, meta.len) = (self.shared.written(source), quic.len());
+            (meta.stride, meta.ecn) = (stride, None);
+        }
+    }
+
+    /// Where nobody waits for it or too many wait, it is lost.
+    fn lay_aside(&self, from: Route, datagram: &[u8]) {
+        let _ = self.aside.try_send(Aside { from, bytes: datagram.to_vec() });
+    }
+
+    fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let peer = lock(&self.shared.relayed).of(canonical(transmit.destination));
+        match peer {
+            Some(peer) => self.shared.send_through(peer, transmit, true),
+            None => self.shared.inner.try_send(transmit),
         }
     }
 }
@@ -172,10 +367,10 @@ impl AsyncUdpSocket for Sorting {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        self.shared.inner.try_send(transmit)?;
+        self.send(transmit)?;
         if self.dials && transmit.contents.first().is_some_and(|first| first & LONG_HEADER != 0) {
             // Without room the first one must do.
-            let _ = self.shared.inner.try_send(transmit);
+            let _ = self.send(transmit);
         }
         Ok(())
     }
@@ -187,7 +382,7 @@ impl AsyncUdpSocket for Sorting {
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
         let count = ready!(self.shared.inner.poll_recv(cx, bufs, meta))?;
-        for (buffer, meta) in bufs.iter().zip(meta).take(count) {
+        for (buffer, meta) in bufs.iter_mut().zip(meta).take(count) {
             self.take(buffer, meta);
         }
         Poll::Ready(Ok(count))
@@ -258,7 +453,7 @@ mod tests {
         }
 
         fn local_addr(&self) -> io::Result<SocketAddr> {
-            unimplemented!()
+            Ok(([127, 0, 0, 1], 8).into())
         }
     }
 
@@ -275,5 +470,83 @@ mod tests {
         }
         let numbers: Vec<_> = sent.0.lock().unwrap().iter().map(|contents| contents[1]).collect();
         assert_eq!(numbers, [1, 1, 2, 2, 3, 4, 5]);
+    }
+
+    /// A relay that marks its packets with a byte and the peer's port.
+    #[derive(Debug)]
+    struct Marks;
+
+    impl Carrier for Marks {
+        fn server(&self) -> SocketAddr {
+            ([198, 51, 100, 9], 3478).into()
+        }
+
+        fn wrap(&self, to: SocketAddr, datagram: &[u8], _: bool, out: &mut Vec<u8>) -> bool {
+            out.extend([64, to.port() as u8]);
+            out.extend(datagram);
+            true
+        }
+
+        fn unwrap(&self, packet: &[u8]) -> Unwrapped {
+            match packet {
+                [64, port, datagram @ ..] => Unwrapped::From(peer(*port), datagram.to_vec()),
+                [0, ..] => Unwrapped::Handled,
+                _ => Unwrapped::Other,
+            }
+        }
+    }
+
+    fn peer(port: u8) -> SocketAddr {
+        ([203, 0, 113, 5], u16::from(port)).into()
+    }
+
+    #[test]
+    fn what_goes_to_a_peer_behind_the_relay_is_wrapped_each_for_itself() {
+        let sent = Arc::new(Sent::default());
+        let (socket, beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false);
+        let route = Route { to: peer(7), relayed: true };
+        let destination = beside.sending().let_in(route);
+        assert_eq!(destination, beside.sending().let_in(route), "one address for each");
+        assert_eq!(beside.sending().route_of(destination), route);
+        assert_eq!(beside.sending().route_of(peer(7)), peer(7).into());
+        let contents = [1, 1, 1, 2, 2];
+        let transmit = Transmit { destination, ecn: None, contents: &contents, segment_size: Some(3), src_ip: None };
+        socket.try_send(&transmit).unwrap();
+        assert!(sent.0.lock().unwrap().is_empty(), "there is no relay");
+        beside.sending().set_relay(Some(Arc::new(Marks)));
+        socket.try_send(&transmit).unwrap();
+        assert_eq!(*sent.0.lock().unwrap(), [vec![64, 7, 1, 1, 1, 64, 7, 2, 2]]);
+    }
+
+    #[test]
+    fn quic_hears_through_the_relay_only_who_was_let_in() {
+        let (socket, mut beside) = split(Arc::new(Sent::default()), false);
+        beside.sending().set_relay(Some(Arc::new(Marks)));
+        let take = |packets: &[&[u8]], from: SocketAddr| {
+            let mut buffer = packets.concat();
+            let stride = packets[0].len();
+            let mut meta = RecvMeta { addr: from, len: buffer.len(), stride, ecn: None, dst_ip: None };
+            socket.take(&mut buffer, &mut meta);
+            (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
+        };
+        let server = Marks.server();
+        let (one, other): (&[u8], &[u8]) = (&[64, 7, 64, 1], &[64, 8, 64, 9]);
+        assert!(take(&[one], server).0.is_empty(), "a stranger");
+        let seven = beside.sending().let_in(Route { to: peer(7), relayed: true });
+        let last: &[u8] = &[64, 7, 65];
+        assert_eq!(take(&[one, other, one, &[0, 1, 2, 3], last], server), (vec![64, 1, 64, 1, 65], 2, seven));
+        // Nobody else speaks for the relay, and nobody can bear such an address.
+        assert_eq!(take(&[one], peer(7)).2, peer(7));
+        let eight = beside.sending().let_in(Route { to: peer(8), relayed: true });
+        assert_eq!(take(&[other], server), (vec![64, 9], 2, eight));
+        let knock = [vec![64, 8], vec![KNOCK; KNOCK_BYTES]].concat();
+        assert!(take(&[&knock], server).0.is_empty());
+        let aside = Aside { from: Route { to: peer(8), relayed: true }, bytes: vec![KNOCK; KNOCK_BYTES] };
+        assert_eq!(beside.incoming.try_recv(), Ok(aside));
+        // Many peers take few places.
+        for port in 0..=255 {
+            let _ = beside.sending().let_in(Route { to: peer(port), relayed: true });
+        }
+        assert_eq!(lock(&beside.sending().0.relayed).peers.len(), RELAYED_MAX);
     }
 }

@@ -4,11 +4,11 @@
 use std::net::SocketAddr;
 
 use common::config::PublicKey;
-use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message};
+use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message, Route};
 use quinn::VarInt;
 use rustls::pki_types::CertificateDer;
 
-use super::{CONTROL_TIMEOUT, CloseCode, Endpoint, HANDSHAKE_TIMEOUT, Incoming, LEAVING, QuicError, canonical};
+use super::{CONTROL_TIMEOUT, CloseCode, Endpoint, HANDSHAKE_TIMEOUT, Incoming, LEAVING, QuicError};
 use crate::tls;
 
 /// Bytes that both ends of a connection know and nobody else does.
@@ -63,8 +63,9 @@ impl Introducing {
         self.key
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        canonical(self.inner.remote_address())
+    /// The way on which the other machine is.
+    pub(crate) fn route(&self) -> Route {
+        self.explain.route_of(self.inner.remote_address())
     }
 
     /// Bytes that belong to this connection only (RFC 5705), so that what is proved over them proves nothing elsewhere.

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::{Controller, Peer, PublicKey};
+use common::reach::Route;
 use common::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt};
@@ -26,7 +27,7 @@ use ring::hmac::HMAC_SHA256;
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
 
-pub(crate) use self::beside::{Aside, Beside, KNOCK, KNOCK_BYTES};
+pub(crate) use self::beside::{Aside, Beside, Carrier, KNOCK, KNOCK_BYTES, Sending, Unwrapped};
 use self::congestion::{Demand, INITIAL_RTT};
 pub(crate) use self::error::QuicError;
 pub(crate) use self::introducing::{Introducing, SHARED_BYTES};
@@ -83,6 +84,7 @@ pub(crate) struct EndpointOptions {
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     inner: quinn::Endpoint,
+    socket: Sending,
     own: PublicKey,
     peers: Vec<Peer>,
     verifier: Arc<PeerVerifier>,
@@ -133,7 +135,8 @@ impl Endpoint {
         let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
         client.transport_config(transport);
         inner.set_default_client_config(client);
-        Ok((Self { inner, own: options.own, peers: options.peers.clone(), verifier }, beside))
+        let sending = beside.sending().clone();
+        Ok((Self { inner, socket: sending, own: options.own, peers: options.peers.clone(), verifier }, beside))
     }
 
     /// The socket's address.
@@ -174,6 +177,10 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn open_connections(&self) -> usize {
         self.inner.open_connections()
+    }
+
+    fn route_of(&self, address: SocketAddr) -> Route {
+        self.socket.route_of(address)
     }
 
     /// Says goodbye on every connection and waits a moment for the packets to leave.
@@ -282,7 +289,7 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Who knocks.
     pub(crate) fn address(&self) -> SocketAddr {
-        canonical(self.inner.remote_address())
+        self.endpoint.route_of(self.inner.remote_address()).to
     }
 
     /// Returns true if the other side has proved that it receives at its address.
@@ -355,7 +362,12 @@ impl Connection {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        canonical(self.inner.remote_address())
+        self.route().to
+    }
+
+    /// The way on which the peer is now.
+    pub(crate) fn route(&self) -> Route {
+        self.explain.route_of(self.inner.remote_address())
     }
 
     pub(crate) fn rtt(&self) -> Duration {
@@ -502,6 +514,7 @@ impl ring::hkdf::KeyType for KeyBytes {
 }
 
 fn transport(options: &EndpointOptions) -> TransportConfig {
+    // Leaves room for a relay's header of four bytes in packets of 1500 bytes over IPv4.
     let mut mtu = MtuDiscoveryConfig::default();
     mtu.upper_bound(1452);
     let mut config = TransportConfig::default();

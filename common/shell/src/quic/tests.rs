@@ -229,12 +229,12 @@ fn what_is_not_quic_goes_beside_it_and_a_call_goes_on() {
         other.writable().await;
         // STUN of a stranger, junk, a knock that is too long, and then one that is right.
         for bytes in [&[1; 20][..], &[20; 30], &[KNOCK; KNOCK_BYTES + 1], &[], &knock] {
-            other.send(address, bytes);
+            other.sending().send(address, bytes);
         }
-        assert_eq!(beside.receive().await, Aside { from, bytes: knock.to_vec() });
+        assert_eq!(beside.receive().await, Aside { from: from.into(), bytes: knock.to_vec() });
         beside.expect_from(from);
-        other.send(address, &[1; 20]);
-        assert_eq!(beside.receive().await, Aside { from, bytes: vec![1; 20] });
+        other.sending().send(address, &[1; 20]);
+        assert_eq!(beside.receive().await, Aside { from: from.into(), bytes: vec![1; 20] });
         let accept = async { call(listening.incoming().await.unwrap().accept().await.unwrap()) };
         let dial = async {
             let mut dialled = dialling.dial(address).await.unwrap();
@@ -244,7 +244,7 @@ fn what_is_not_quic_goes_beside_it_and_a_call_goes_on() {
         };
         let (mut accepted, dialled) = tokio::join!(accept, dial);
         for _ in 0..80 {
-            other.send(address, &knock);
+            other.sending().send(address, &knock);
         }
         dialled.send_datagram(vec![7; 1000]);
         loop {

@@ -4,12 +4,13 @@
 //! ticket's secret; once, and until the ticket expires.
 
 use std::io::{BufRead, IsTerminal};
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use common::config::{Controller, Peer, PublicKey, SharedConfig};
-use common::reach::{Candidate, Introduced, Kind, Message, Outside, Purpose, Role, TICKET_LIFE_S, Ticket, merge};
+use common::config::{Controller, Peer, PublicKey, SharedConfig, Turn};
+use common::reach::{
+    Candidate, Introduced, Kind, Message, Outside, Purpose, Role, Route, TICKET_LIFE_S, Ticket, merge,
+};
 use common::units::Bitrate;
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
@@ -73,7 +74,7 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
     on_the_network(async {
         let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), false)?;
         let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun);
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun, &Turn::default());
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
@@ -143,7 +144,7 @@ impl Inviting {
         let inviting =
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
         let knocks = inviting.secret.knocks(Role::Waits);
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun);
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun, &config.turn);
         let mut answers = lines();
         let mut guests = JoinSet::new();
         let mut gate = Gate::default();
@@ -242,7 +243,7 @@ impl Inviting {
         let introduced = Introduced { mac, candidates: told };
         guest.say(&Message::Introduced(introduced)).await.map_err(said)?;
         match guest.hear().await.map_err(said)? {
-            Message::Remembered => Ok(with_observed(guest.address(), &candidates)),
+            Message::Remembered => Ok(with_observed(guest.route(), &candidates)),
             Message::Introduced(_) => Err("it introduced itself twice".to_owned()),
         }
     }
@@ -270,7 +271,7 @@ async fn join_by(
     let host = Peer { name: name.to_owned(), key: ticket.key };
     let (endpoint, beside, port) = endpoint(config, identity, vec![host], false)?;
     let knocks = secret.knocks(Role::Dials);
-    let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, &config.stun);
+    let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, &config.stun, &config.turn);
     let answer_at = tokio::time::Instant::now() + ALONE;
     let (mut gathered, mut answered) = (false, false);
     let mut dials = JoinSet::new();
@@ -348,7 +349,7 @@ async fn introduce_myself(
     if host.key() != inviting || !secret.proves(&mac, Role::Waits, &keys, &shared) {
         return Err(QuicError::Other("the machine there does not know the ticket's secret".to_owned()));
     }
-    let candidates = with_observed(host.address(), &candidates);
+    let candidates = with_observed(host.route(), &candidates);
     Ok((host, candidates))
 }
 
@@ -363,10 +364,14 @@ async fn part(mut host: Introducing) -> Result<(), Failure> {
     ))
 }
 
-/// What a machine says of itself, and where it was found.
-fn with_observed(address: SocketAddr, told: &[Candidate]) -> Vec<Candidate> {
-    let observed = Candidate::new(Kind::Seen, address);
-    merge(&[told, &observed.into_iter().collect::<Vec<_>>()])
+/// Where a machine may be in later calls: what it says of itself, and where it was found. Its place at a relay lasts as long
+/// as its program.
+fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
+    let (relays, told): (Vec<Candidate>, Vec<_>) =
+        told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
+    let is_direct = !found.relayed && relays.iter().all(|relay| relay.address != found.to);
+    let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
+    merge(&[&told, observed.as_slice()])
 }
 
 /// Lines from standard input, without an end of the program for the end of the input.

@@ -8,6 +8,7 @@ mod peers;
 mod proof;
 mod search;
 mod stun;
+mod turn;
 
 use std::net::{Ipv6Addr, SocketAddr};
 

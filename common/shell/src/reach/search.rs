@@ -3,13 +3,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::reach::{Candidate, Kind, Meeting, Outside, Role, Step, merge};
+use common::config::Turn;
+use common::reach::{Candidate, Kind, Meeting, Outside, Role, Route, Step, merge};
 use common::units::Timestamp;
 use tokio::sync::mpsc;
 
 use super::addresses;
 use super::proof::{KnockKey, random};
 use super::stun::Stun;
+use super::turn::{Place, Relaying};
 use crate::clock;
 use crate::exit::Failure;
 use crate::quic::{Aside, Beside, KNOCK};
@@ -22,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// What the caller has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Dial there, and say how it ended.
+    /// Dial there, and say how it ended. Through the relay it is an address that only this socket knows.
     Path(SocketAddr),
     /// This machine's addresses are known, as far as anybody answers in time.
     Addresses,
@@ -35,6 +37,8 @@ pub(crate) struct Search {
     meeting: Meeting,
     stun: Stun,
     servers: mpsc::Receiver<SocketAddr>,
+    turn: Turn,
+    relaying: Option<Relaying>,
     port: u16,
     ready: bool,
     gathered: bool,
@@ -43,8 +47,9 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search through the socket at `port` to which `beside` belongs. `servers` are `HOST:PORT` of STUN servers. Must be
-    /// called on a tokio runtime.
+    /// A search through the socket at `port` to which `beside` belongs. `servers` are `HOST:PORT` of STUN servers. Where
+    /// `turn` has relays, a place at one is asked for at once, and kept until the search is dropped. Must be called on a tokio
+    /// runtime.
     pub(crate) fn new(
         beside: Beside,
         port: u16,
@@ -52,6 +57,7 @@ impl Search {
         role: Role,
         candidates: &[Candidate],
         servers: &[String],
+        turn: &Turn,
     ) -> Self {
         let now = clock::now();
         let (found, receiver) = mpsc::channel(2 * SERVERS_MAX);
@@ -69,7 +75,10 @@ impl Search {
                 }
             });
         }
+        let asks = !servers.is_empty() || !turn.servers.is_empty();
         Self {
+            relaying: Relaying::start(turn, beside.sending()),
+            turn: turn.clone(),
             beside,
             knocks,
             meeting: Meeting::new(role, candidates, now),
@@ -78,21 +87,36 @@ impl Search {
             port,
             ready: false,
             gathered: false,
-            gather_until: now + if servers.is_empty() { Duration::ZERO } else { PATIENCE },
+            gather_until: now + if asks { PATIENCE } else { Duration::ZERO },
             begun: now,
         }
     }
 
     /// This machine's addresses as known now.
     pub(crate) fn addresses(&self) -> Vec<Candidate> {
-        let local = addresses::local(self.port, self.beside.reaches((std::net::Ipv6Addr::LOCALHOST, 1).into()));
-        merge(&[&local, &self.stun.seen()])
+        let relayed = match self.place() {
+            Some(Place::At(at)) => Candidate::new(Kind::Relayed, at),
+            _ => None,
+        };
+        merge(&[&self.local(), &self.stun.seen(), relayed.as_slice()])
     }
 
     /// Returns what is known now of this machine's way outside.
     pub(crate) fn outside(&self) -> Outside {
-        let local = addresses::local(self.port, self.beside.reaches((std::net::Ipv6Addr::LOCALHOST, 1).into()));
-        Outside::of(&local, &self.stun.answers())
+        Outside::of(&self.local(), &self.stun.answers())
+    }
+
+    fn local(&self) -> Vec<Candidate> {
+        addresses::local(self.port, self.reaches((std::net::Ipv6Addr::LOCALHOST, 1).into()))
+    }
+
+    fn reaches(&self, address: SocketAddr) -> bool {
+        self.beside.sending().reaches(address)
+    }
+
+    /// How things stand with the relay; none: there is no relay.
+    fn place(&self) -> Option<Place> {
+        self.relaying.as_ref().map(Relaying::place)
     }
 
     /// Where else the other machine may be.
@@ -104,6 +128,9 @@ impl Search {
     pub(crate) fn restart(&mut self) {
         self.beside.forget();
         self.meeting.restart(clock::now());
+        if let Some(relaying) = &self.relaying {
+            relaying.check();
+        }
     }
 
     /// During a call this side only answers.
@@ -113,12 +140,16 @@ impl Search {
 
     /// Dialling there has failed.
     pub(crate) fn dial_failed(&mut self, address: SocketAddr) {
-        self.meeting.on_dial_failed(address, clock::now());
+        self.meeting.on_dial_failed(self.route_of(address), clock::now());
     }
 
     /// How the address is known.
     pub(crate) fn kind_of(&self, address: SocketAddr) -> Kind {
-        self.meeting.kind_of(address).unwrap_or(Kind::Learned)
+        self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::Learned)
+    }
+
+    fn route_of(&self, address: SocketAddr) -> Route {
+        self.beside.sending().route_of(address)
     }
 
     /// Goes on until there is something for the caller to do. Nothing is lost if it is dropped.
@@ -130,18 +161,23 @@ impl Search {
         loop {
             let now = clock::now();
             while let Some((server, request)) = self.stun.poll(now) {
-                self.beside.send(server, &request);
+                self.beside.sending().send(server, &request);
             }
-            let answered = self.stun.is_complete() && self.servers.is_closed() && self.servers.is_empty();
+            let answered = self.stun.is_complete()
+                && self.servers.is_closed()
+                && self.servers.is_empty()
+                && self.place() != Some(Place::Asked);
             if !self.gathered && (now >= self.gather_until || answered && now > self.begun) {
                 self.gathered = true;
                 return Ok(Found::Addresses);
             }
             while let Some(step) = self.meeting.poll(now, u64::from_le_bytes(random()?)) {
                 match step {
-                    Step::Knock(to) if self.beside.reaches(to) => self.beside.send(to, &self.knocks.make()?),
+                    Step::Knock(route) if route.relayed || self.reaches(route.to) => {
+                        self.beside.sending().send(route, &self.knocks.make()?);
+                    }
                     Step::Knock(_) => {}
-                    Step::Dial(address) => return Ok(Found::Path(address)),
+                    Step::Dial(route) => return Ok(Found::Path(self.beside.sending().let_in(route))),
                 }
             }
             let gather = (!self.gathered).then_some(self.gather_until);
@@ -151,11 +187,15 @@ impl Search {
             tokio::select! {
                 aside = self.beside.receive() => self.on_aside(&aside),
                 Some(server) = self.servers.recv() => {
-                    if self.beside.reaches(server) {
+                    if self.beside.sending().reaches(server) {
                         self.beside.expect_from(server);
                         self.stun.add(server, clock::now());
                     }
                 }
+                () = changed(&mut self.relaying) => match self.place() {
+                    Some(Place::At(at)) => self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now()),
+                    _ => self.meeting.remove_relay(),
+                },
                 () = wait(next) => {}
             }
         }
@@ -163,10 +203,20 @@ impl Search {
 
     fn on_aside(&mut self, aside: &Aside) {
         match aside.bytes.first() {
-            Some(&KNOCK) if self.knocks.is_of_peer(&aside.bytes) => self.meeting.on_knock(aside.from, clock::now()),
+            Some(&KNOCK) if self.knocks.is_of_peer(&aside.bytes) => {
+                self.beside.sending().let_in(aside.from);
+                self.meeting.on_knock(aside.from, clock::now());
+            }
             Some(&KNOCK) => {}
-            _ => self.stun.on_message(aside.from, &aside.bytes),
+            _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
+    }
+}
+
+async fn changed(relaying: &mut Option<Relaying>) {
+    match relaying {
+        Some(relaying) => relaying.changed().await,
+        None => std::future::pending().await,
     }
 }
 

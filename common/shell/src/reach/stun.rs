@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use common::reach::{Candidate, Kind};
 use common::units::Timestamp;
-use stun_types::attribute::XorMappedAddress;
+use stun_types::attribute::{ErrorCode, XorMappedAddress};
 use stun_types::message::{BINDING, Message, MessageClass, MessageWrite, MessageWriteVec, TransactionId};
+
+use super::turn::Refusal;
 
 /// Pauses between the first questions to a server.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -15,6 +17,13 @@ const AGAIN: Duration = Duration::from_millis(250);
 const TRIES: u32 = 5;
 /// Then this often: routers forget what nothing uses, after 30 s at the soonest.
 const REFRESH: Duration = Duration::from_secs(10);
+
+/// Returns why a server has refused something, if that is what the message says.
+pub(super) fn error_of(message: &[u8]) -> Option<Refusal> {
+    let message = Message::from_bytes(message).ok().filter(|message| message.has_class(MessageClass::Error))?;
+    let error = message.attribute::<ErrorCode>().ok()?;
+    Some(Refusal { code: error.code(), reason: error.reason().to_owned() })
+}
 
 /// The servers that are asked, and their answers.
 #[derive(Debug, Default)]
@@ -28,13 +37,15 @@ struct Server {
     id: TransactionId,
     next: Timestamp,
     tries: u32,
+    /// Questions since the last answer.
+    unanswered: u32,
     seen: Option<SocketAddr>,
 }
 
 impl Stun {
     /// Asks that server, from now on.
     pub(super) fn add(&mut self, server: SocketAddr, now: Timestamp) {
-        let fresh = Server { id: TransactionId::generate(), next: now, tries: 0, seen: None };
+        let fresh = Server { id: TransactionId::generate(), next: now, tries: 0, unanswered: 0, seen: None };
         self.servers.entry(server).or_insert(fresh);
     }
 
@@ -44,8 +55,22 @@ impl Stun {
         let request = Message::builder_request(BINDING, MessageWriteVec::new()).finish();
         server.id = Message::from_bytes(&request).ok()?.transaction_id();
         server.tries += 1;
-        server.next = now + if server.tries < TRIES && server.seen.is_none() { AGAIN } else { REFRESH };
+        server.unanswered += 1;
+        server.next = now
+            + if server.tries < TRIES && (server.seen.is_none() || server.unanswered > 1) { AGAIN } else { REFRESH };
         Some((*address, request))
+    }
+
+    /// Asks all servers anew: something may have changed.
+    pub(super) fn ask_again(&mut self, now: Timestamp) {
+        for server in self.servers.values_mut() {
+            (server.next, server.tries) = (now, 0);
+        }
+    }
+
+    /// Most questions to one server since its last answer.
+    pub(super) fn unanswered(&self) -> u32 {
+        self.servers.values().map(|server| server.unanswered).max().unwrap_or(0)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Timestamp> {
@@ -64,6 +89,7 @@ impl Stun {
             // An address that reaches nobody is no answer, whoever says so.
             if let Some(candidate) = Candidate::new(Kind::Seen, address) {
                 server.seen = Some(candidate.address);
+                server.unanswered = 0;
             }
         }
     }

@@ -1,0 +1,518 @@
+//! This machine's place at a relay (TURN, RFC 8656): asked for, kept while it is needed, given back.
+//!
+//! One relay is in use at a time: the first of the list that gives a place. Packets for it share the socket with QUIC, so that
+//! whoever is met through the relay may be met directly as well.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use common::config::Turn;
+use common::units::Timestamp;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use turn_client_proto::api::{DelayedMessageOrChannelSend, TurnConfig};
+use turn_client_proto::prelude::{DelayedTransmitBuild, TurnClientApi};
+use turn_client_proto::stun::Instant;
+use turn_client_proto::stun::agent::Transmit;
+use turn_client_proto::stun::types::TransportType;
+use turn_client_proto::types::TurnCredentials;
+use turn_client_proto::udp::{TurnClientUdp, TurnEvent, TurnPollRet, TurnRecvRet};
+
+use super::stun::{Stun, error_of};
+use crate::clock;
+use crate::limited;
+use crate::quic::{Carrier, Sending, Unwrapped};
+
+/// Relays of the list that are asked.
+const SERVERS_MAX: usize = 4;
+/// Longest time to look a name up.
+const LOOK_UP: Duration = Duration::from_secs(2);
+/// A request goes again after this time, then after twice as long.
+const AGAIN: Duration = Duration::from_millis(250);
+const AGAIN_MAX: Duration = Duration::from_secs(1);
+const TRIES: u32 = 4;
+/// Pause before the list is gone through anew, at first and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Addresses that may send to this machine's place.
+const ALLOWED_MAX: usize = 32;
+/// Channels.
+const CHANNELS_MAX: usize = 16;
+/// The client wants an address of its own; it is never sent.
+const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1);
+
+/// How things stand with the relay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nobody has answered yet.
+    #[default]
+    Asked,
+    /// This machine's address there.
+    At(SocketAddr),
+    /// None of the list gives a place now.
+    Refused,
+}
+
+/// Keeps a place at a relay until it is dropped.
+#[derive(Debug)]
+pub(super) struct Relaying {
+    place: watch::Receiver<Place>,
+    task: JoinHandle<()>,
+    sending: Sending,
+    current: Arc<Mutex<Option<Arc<Relay>>>>,
+}
+
+impl Relaying {
+    /// Asks the relays of `turn` from now on, on a task of its own. None: there are none.
+    pub(super) fn start(turn: &Turn, sending: &Sending) -> Option<Self> {
+        if turn.servers.is_empty() {
+            return None;
+        }
+        let (tell, place) = watch::channel(Place::Asked);
+        let current = Arc::default();
+        let keeper = Keeper { turn: turn.clone(), sending: sending.clone(), tell, current: Arc::clone(&current) };
+        let task = tokio::spawn(keeper.keep_for_ever());
+        Some(Self { place, task, sending: sending.clone(), current })
+    }
+
+    pub(super) fn place(&self) -> Place {
+        *self.place.borrow()
+    }
+
+    /// Finds out now whether the place still is this machine's: the connection has stalled.
+    pub(super) fn check(&self) {
+        if let Some(relay) = &*lock(&self.current) {
+            lock(&relay.state).alive.ask_again(clock::now());
+            relay.woken.notify_one();
+        }
+    }
+
+    /// Waits until the place is another.
+    pub(super) async fn changed(&mut self) {
+        if self.place.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Relaying {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.sending.set_relay(None);
+        if let Some(relay) = lock(&self.current).take() {
+            relay.give_back(&self.sending);
+        }
+    }
+}
+
+/// Goes through the list of relays.
+struct Keeper {
+    turn: Turn,
+    sending: Sending,
+    tell: watch::Sender<Place>,
+    current: Arc<Mutex<Option<Arc<Relay>>>>,
+}
+
+impl Keeper {
+    async fn keep_for_ever(self) {
+        let mut pause = PAUSE;
+        loop {
+            for name in self.turn.servers.iter().take(SERVERS_MAX) {
+                for server in look_up(name).await.into_iter().filter(|server| self.sending.reaches(*server)) {
+                    if self.keep(name, server).await {
+                        pause = PAUSE;
+                    }
+                }
+            }
+            self.tell.send_replace(Place::Refused);
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(PAUSE_MAX);
+        }
+    }
+
+    /// Asks one relay for a place and keeps it as long as possible; true if there was one.
+    async fn keep(&self, name: &str, server: SocketAddr) -> bool {
+        let relay = Arc::new(Relay::new(server, &self.turn));
+        *lock(&self.current) = Some(Arc::clone(&relay));
+        self.sending.set_relay(Some(Arc::clone(&relay) as Arc<dyn Carrier>));
+        let mut had = false;
+        loop {
+            let Due { next, packets, news } = relay.due(clock::now());
+            for packet in packets {
+                self.sending.send(server, &packet);
+            }
+            match news {
+                Some(News::Place(at)) => {
+                    had = true;
+                    if !self.turn.ports.contains(&at.port()) {
+                        let (first, last) = self.turn.ports.clone().into_inner();
+                        limited!(
+                            warn,
+                            "the relay {name} passes packets on at port {}: outside of `reach.turn_ports` ({first} to {last}), \
+                             where the other machine looks in later calls",
+                            at.port()
+                        );
+                    }
+                    tracing::debug!("a place at the relay {name}: {at}");
+                    self.tell.send_replace(Place::At(at));
+                }
+                Some(News::Lost) => break,
+                None => {}
+            }
+            let until = clock::to_tokio(next.max(clock::now() + Duration::from_millis(1)));
+            tokio::select! {
+                () = relay.woken.notified() => {}
+                () = tokio::time::sleep_until(until) => {}
+            }
+        }
+        self.sending.set_relay(None);
+        lock(&self.current).take();
+        self.tell.send_replace(Place::Asked);
+        match (had, relay.refusal()) {
+            (true, _) => limited!(warn, "the place at the relay {name} is lost; asking for another"),
+            (false, Some(refusal)) => limited!(warn, "the relay {name} {}", refusal.sentence()),
+            (false, None) => limited!(warn, "the relay {name} does not answer at {server}; going on without"),
+        }
+        had
+    }
+}
+
+/// Addresses of a relay: one of each family tells all that there is to learn.
+async fn look_up(name: &str) -> Vec<SocketAddr> {
+    let found = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(name)).await;
+    let addresses: Vec<_> = match found {
+        Ok(Ok(addresses)) => addresses.collect(),
+        Ok(Err(error)) => {
+            limited!(warn, "the relay {name} is not found: {error}");
+            Vec::new()
+        }
+        Err(_) => {
+            limited!(warn, "the relay {name} is not found in {} s", LOOK_UP.as_secs());
+            Vec::new()
+        }
+    };
+    let first = |of: fn(&SocketAddr) -> bool| addresses.iter().copied().find(of);
+    [first(SocketAddr::is_ipv4), first(SocketAddr::is_ipv6)].into_iter().flatten().collect()
+}
+
+/// One relay.
+#[derive(Debug)]
+struct Relay {
+    server: SocketAddr,
+    state: Mutex<State>,
+    woken: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    client: TurnClientUdp,
+    has_place: bool,
+    /// Shows that the router still lets the server's packets in, and that it keeps the port: the place belongs to that.
+    alive: Stun,
+    seen: Option<SocketAddr>,
+    refusal: Option<Refusal>,
+    /// Who has been asked for, so that nobody is twice.
+    allowed: Vec<IpAddr>,
+    channels: Vec<SocketAddr>,
+}
+
+/// What there is to do for a relay.
+struct Due {
+    next: Timestamp,
+    packets: Vec<Vec<u8>>,
+    news: Option<News>,
+}
+
+enum News {
+    Place(SocketAddr),
+    Lost,
+}
+
+/// Why a relay gives no place: its number (RFC 8656, section 19) and words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: u16,
+    pub(super) reason: String,
+}
+
+impl Refusal {
+    fn sentence(&self) -> String {
+        let going = "; going on without";
+        match self.code {
+            UNAUTHORIZED | FORBIDDEN => {
+                format!("refuses the name or the password: see `reach.turn_user` and `reach.turn_password`{going}")
+            }
+            MISMATCH => "still holds the place of an earlier run; asking again".to_owned(),
+            QUOTA => format!("gives this name no more places: as many calls are on as its host allows{going}"),
+            FULL => format!("has no place left{going}"),
+            code => {
+                // Words of a stranger: short, and nothing that moves a cursor.
+                let reason: String = self.reason.chars().filter(|c| !c.is_control()).take(60).collect();
+                format!("refuses with {code} ({reason}){going}")
+            }
+        }
+    }
+}
+
+const UNAUTHORIZED: u16 = 401;
+const FORBIDDEN: u16 = 403;
+const MISMATCH: u16 = 437;
+const QUOTA: u16 = 486;
+const FULL: u16 = 508;
+
+impl Relay {
+    fn new(server: SocketAddr, turn: &Turn) -> Self {
+        let mut config = TurnConfig::new(TurnCredentials::new(&turn.user, &turn.password.0));
+        config.set_request_retransmits(AGAIN, AGAIN_MAX, TRIES, AGAIN_MAX);
+        let client = TurnClientUdp::allocate(HERE, server, config);
+        let state = State {
+            client,
+            has_place: false,
+            alive: Stun::default(),
+            seen: None,
+            refusal: None,
+            allowed: Vec::new(),
+            channels: Vec::new(),
+        };
+        Self { server, state: Mutex::new(state), woken: Notify::new() }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        lock(&self.state).refusal.clone()
+    }
+
+    /// Everything that is due.
+    fn due(&self, now: Timestamp) -> Due {
+        let mut state = lock(&self.state);
+        let at = instant(now);
+        let mut due = Due { next: now + AGAIN, packets: Vec::new(), news: None };
+        loop {
+            let polled = state.client.poll(at);
+            while let Some(event) = state.client.poll_event() {
+                match event {
+                    TurnEvent::AllocationCreated(_, address) => {
+                        state.has_place = true;
+                        state.alive.add(self.server, now);
+                        due.news = Some(News::Place(address));
+                    }
+                    TurnEvent::PermissionCreateFailed(_, ip) => {
+                        tracing::debug!("the relay at {} passes nothing on to {ip}", self.server);
+                    }
+                    _ => {}
+                }
+            }
+            let before = due.packets.len();
+            while let Some(packet) = state.client.poll_transmit(at) {
+                due.packets.push(packet.data.to_vec());
+            }
+            match polled {
+                TurnPollRet::Closed => {
+                    due.news = Some(News::Lost);
+                    break;
+                }
+                TurnPollRet::WaitUntil(next) => {
+                    due.next = timestamp(next);
+                    if due.packets.len() == before || due.packets.len() > PACKETS_MAX {
+                        break;
+                    }
+                }
+                // Of relays over TCP.
+                TurnPollRet::AllocateTcpSocket { .. } | TurnPollRet::TcpClose { .. } => break,
+            }
+        }
+        while let Some((_, question)) = state.alive.poll(now) {
+            due.packets.push(question);
+        }
+        due.next = state.alive.poll_timeout().map_or(due.next, |next| next.min(due.next));
+        let is_gone = state.has_place && state.client.relayed_addresses().next().is_none();
+        if is_gone || state.has_moved() || state.alive.unanswered() > SILENT_MAX {
+            due.news = Some(News::Lost);
+        }
+        due
+    }
+
+    /// Says that the place is not needed any more. Nobody waits for an answer.
+    fn give_back(&self, sending: &Sending) {
+        let mut state = lock(&self.state);
+        // Requests keep a distance from each other; the last one does not wait for it.
+        let at = instant(clock::now() + Duration::from_secs(1));
+        if state.client.delete(at).is_ok() {
+            while let Some(packet) = state.client.poll_transmit(at) {
+                sending.send(self.server, &packet.data);
+            }
+        }
+    }
+}
+
+/// Questions without an answer after which a place is lost.
+const SILENT_MAX: u32 = 8;
+/// Packets that leave at once.
+const PACKETS_MAX: usize = 16;
+
+impl State {
+    /// True if the server sees this machine at another address than before: its place belongs to the old one.
+    fn has_moved(&mut self) -> bool {
+        let seen = self.alive.seen().first().map(|candidate| candidate.address);
+        let moved = seen.is_some() && self.seen.is_some_and(|before| Some(before) != seen);
+        self.seen = self.seen.or(seen);
+        moved
+    }
+
+    /// True if packets of `ip` may come and go; else it is asked for.
+    fn is_allowed(&mut self, ip: IpAddr, at: Instant) -> bool {
+        if self.client.have_permission(TransportType::Udp, ip) {
+            return true;
+        }
+        if self.has_place && self.allowed.len() < ALLOWED_MAX && !self.allowed.contains(&ip) {
+            self.allowed.push(ip);
+            let _ = self.client.create_permission(TransportType::Udp, ip, at);
+        }
+        false
+    }
+}
+
+impl Carrier for Relay {
+    fn server(&self) -> SocketAddr {
+        self.server
+    }
+
+    fn wrap(&self, to: SocketAddr, datagram: &[u8], lasting: bool, out: &mut Vec<u8>) -> bool {
+        let mut state = lock(&self.state);
+        let at = instant(clock::now());
+        if !state.is_allowed(to.ip(), at) {
+            self.woken.notify_one();
+            return false;
+        }
+        // A channel's header is 4 bytes, a message's 36 and more.
+        if lasting && state.channels.len() < CHANNELS_MAX && !state.channels.contains(&to) {
+            state.channels.push(to);
+            if state.client.bind_channel(TransportType::Udp, to, at).is_ok() {
+                self.woken.notify_one();
+            }
+        }
+        let Ok(Some(packet)) = state.client.send_to(TransportType::Udp, to, datagram, at) else { return false };
+        let packet: DelayedMessageOrChannelSend<&[u8]> = packet.data;
+        let begin = out.len();
+        out.resize(begin + packet.len(), 0);
+        packet.write_into(&mut out[begin..]);
+        true
+    }
+
+    fn unwrap(&self, packet: &[u8]) -> Unwrapped {
+        let mut state = lock(&self.state);
+        if !state.has_place
+            && let Some(refusal) = error_of(packet)
+        {
+            state.refusal = Some(refusal);
+        }
+        state.alive.on_message(self.server, packet);
+        let packet = Transmit::new(packet, TransportType::Udp, self.server, HERE);
+        let unwrapped = match state.client.recv(packet, instant(clock::now())) {
+            TurnRecvRet::PeerData(data) => return Unwrapped::From(data.peer, data.data().to_vec()),
+            TurnRecvRet::Handled | TurnRecvRet::PeerIcmp { .. } => Unwrapped::Handled,
+            TurnRecvRet::Ignored(_) => Unwrapped::Other,
+        };
+        self.woken.notify_one();
+        unwrapped
+    }
+}
+
+fn instant(time: Timestamp) -> Instant {
+    Instant::from_nanos(i64::try_from(time.as_us().saturating_mul(1_000)).unwrap_or(i64::MAX))
+}
+
+fn timestamp(instant: Instant) -> Timestamp {
+    Timestamp::from_us(instant.as_nanos().max(0) as u64 / 1_000)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use common::config::Password;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn relay() -> Relay {
+        let turn = Turn { user: "band".to_owned(), password: Password("notes".to_owned()), ..Turn::default() };
+        Relay::new("198.51.100.9:3478".parse().unwrap(), &turn)
+    }
+
+    #[test]
+    fn nothing_goes_through_a_relay_without_a_place() {
+        let relay = relay();
+        let due = relay.due(Timestamp::from_us(1));
+        assert_eq!(due.packets.len(), 1, "the first request");
+        assert!(due.news.is_none());
+        let mut out = Vec::new();
+        assert!(!relay.wrap("203.0.113.5:1".parse().unwrap(), &[64; 100], true, &mut out));
+        assert!(out.is_empty());
+        // A channel that nobody has asked for.
+        assert_eq!(relay.unwrap(&[0x40, 0, 0, 4, 64, 0, 0, 0]), Unwrapped::Other);
+    }
+
+    #[test]
+    fn a_relay_that_never_answers_is_given_up() {
+        let relay = relay();
+        let mut requests = 0;
+        let end = (0..60_000).step_by(20).find(|ms| {
+            let due = relay.due(Timestamp::from_us(1_000 * ms));
+            requests += due.packets.len();
+            matches!(due.news, Some(News::Lost))
+        });
+        assert!(end.is_some_and(|ms| ms < 10_000), "{end:?}");
+        assert!((2..10).contains(&requests), "{requests}");
+        assert_eq!(relay.refusal(), None);
+    }
+
+    #[test]
+    fn every_refusal_has_a_sentence() {
+        for (code, words) in
+            [(401, "turn_password"), (437, "earlier run"), (486, "places"), (508, "no place"), (300, "300")]
+        {
+            let refusal = Refusal { code, reason: "go \x1b[2Jaway".to_owned() };
+            let sentence = refusal.sentence();
+            assert!(sentence.contains(words) && !sentence.contains('\x1b'), "{sentence}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_packets_of_a_server_are_nobodys(
+            mut packet in proptest::collection::vec(any::<u8>(), 0..200),
+            head in 0..5_usize,
+            flips in proptest::collection::vec((any::<u8>(), any::<u8>()), 0..4),
+        ) {
+            let relay = relay();
+            let request = relay.due(Timestamp::from_us(1)).packets.remove(0);
+            // As an answer to the request, or with the head of one, or anything.
+            if head > 0 {
+                let mut answer = request[..20].to_vec();
+                answer[0] = 1;
+                answer[1] = if head > 1 { 0x13 } else { 0x03 };
+                packet.truncate(packet.len() / 4 * 4);
+                answer[2..4].copy_from_slice(&(packet.len() as u16).to_be_bytes());
+                answer.extend(&packet);
+                packet = answer;
+            }
+            for (at, flip) in flips {
+                let at = usize::from(at) % packet.len().max(1);
+                if let Some(byte) = packet.get_mut(at) {
+                    *byte ^= flip;
+                }
+            }
+            prop_assert!(!matches!(relay.unwrap(&packet), Unwrapped::From(..)));
+            for ms in 0..50 {
+                let due = relay.due(Timestamp::from_us(1_000 * ms));
+                prop_assert!(due.packets.len() <= PACKETS_MAX + 1);
+                prop_assert!(!matches!(due.news, Some(News::Place(_))));
+            }
+        }
+    }
+}
