@@ -1,8 +1,8 @@
 //! Samples as integers, exactly: the reversible colour transform of RGB, and planes as they are.
 //!
 //! The transform is that of JPEG 2000 (ISO/IEC 15444-1, annex G.2): `Y = floor((R + 2G + B) / 4)`, `U = B - G`,
-//! `V = R - G`, and back `G = Y - floor((U + V) / 4)`, `R = V + G`, `B = U + G`. U and V take one bit more than a sample.
-//! Y is centred at 0, as are all samples of pictures that are no RGB. Samples have 8 bits or 10.
+//! `V = R - G`, and back `G = Y - floor((U + V) / 4)`, `R = V + G`, `B = U + G`. U and V take one bit more than a
+//! sample. Y is centred at 0, as are all samples of pictures that are no RGB. Samples have 8 bits or 10.
 
 use common::frame::{BitDepth, Chroma, PixelFormat};
 

@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     },
     /// As many programs as there are processors compute from now on, at normal priority.
     Busy,
-    /// The router gives who dials another port.
+    /// The router gives the dialler another port.
     Rebind,
     /// The sender's network card gets another address in place of its own.
     Move,
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
 pub(crate) enum Flood {
     /// 1200 random bytes.
     Junk,
-    /// First packets of handshakes that never go on, each from another connection.
+    /// First packets of handshakes that end there, each of another connection.
     Initials,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) route: Route,
-    /// Conditions from who dials to who listens.
+    /// Conditions from the dialler to the listener.
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
     pub(crate) faults: Vec<(Duration, Fault)>,

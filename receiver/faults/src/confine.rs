@@ -9,8 +9,8 @@ pub(crate) const MEMORY_MAX: u64 = 512 << 20;
 /// Enters the control group whose file is the first argument and becomes the program that the others name.
 const ENTER: &str = "echo $$ > \"$0\" && exec \"$@\"";
 
-/// A control group that kills who takes more than [`MEMORY_MAX`]; where none can be made, a limit on data (`prlimit`),
-/// at which an allocation fails.
+/// A control group that kills a process that takes more than [`MEMORY_MAX`]; where none can be made, a limit on data
+/// (`prlimit`), at which an allocation fails.
 #[derive(Debug)]
 pub(crate) struct Confinement {
     group: Option<PathBuf>,

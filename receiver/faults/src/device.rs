@@ -1,5 +1,5 @@
-//! OpenCL devices that fail, for the whole daemon: a layer between the daemon and its driver, made by gcc, and a folder
-//! of drivers that can be taken away.
+//! OpenCL devices that fail: a layer between the daemon and its driver, made by gcc, and a folder of drivers that can
+//! be taken away.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};

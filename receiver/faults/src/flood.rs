@@ -1,4 +1,4 @@
-//! Datagrams that nobody asked for.
+//! Floods of unwanted datagrams.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A peer whose key is allowed and who means ill: it takes the place of the sender, or of the receiver.
+//! A hostile peer with an allowed key, in the place of the sender or of the receiver.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

@@ -15,7 +15,7 @@ use crate::stalls::Stalls;
 /// A picture that was shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Picture {
-    /// When, since the scenario's begin; negative before it. Milliseconds, as all times here.
+    /// Time since the scenario's begin; negative before it. Milliseconds, as all times here.
     pub(crate) at: f64,
     pub(crate) frame: u64,
     /// Latency from capture to display, where the clocks were known.
@@ -27,7 +27,7 @@ pub(crate) struct Picture {
 /// One run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// In the order of display, those after the scenario's begin.
+    /// Pictures in the order of display, those after the scenario's begin.
     pub(crate) pictures: Vec<Picture>,
     /// The scenario's length.
     pub(crate) length: f64,
@@ -55,7 +55,7 @@ pub(crate) struct Measured {
     pub(crate) network_cpu: [f64; 2],
     /// Sum of the 99th percentiles of the sender's pacing, the wait for a frame's rest and the way to the display.
     pub(crate) queues_p99: f64,
-    /// Pictures that were looked at: when, and their PSNR-Y, dB.
+    /// Pictures that were compared: time, and PSNR-Y, dB.
     pub(crate) psnr: Vec<(f64, f64)>,
     /// Bits a second of a TCP flow, by seconds since the scenario's begin.
     pub(crate) tcp_rates: Vec<f64>,
@@ -65,7 +65,7 @@ pub(crate) struct Measured {
     pub(crate) unanswered: Vec<String>,
     /// Stalls of the machine itself, if they could be watched.
     pub(crate) stalls: Option<Stalls>,
-    /// The faults, and when they were put in.
+    /// The faults, and the times at which they were put in.
     pub(crate) spans: Vec<(f64, Fault)>,
     /// State of the daemons, each second.
     pub(crate) looks: Vec<Look>,
@@ -194,8 +194,8 @@ pub(crate) fn bytes_received(file: &Path) -> u64 {
 }
 
 /// Returns how many times a sender's path ceased to carry the larger packets, as its statistics file tells; not a
-/// number if it does not. QUIC counts one such change several times, as large packets are under way then: what follows
-/// in the next line, a second later, belongs to the same.
+/// number if it does not. QUIC counts one such change several times, as large packets are under way then: counts in the
+/// next line, a second later, belong to the same change.
 pub(crate) fn black_holes(file: &Path) -> f64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

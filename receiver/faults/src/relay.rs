@@ -1,4 +1,4 @@
-//! A UDP relay that is a bad network: both directions pass through [`common::netsim`], in real time.
+//! A UDP relay that simulates a bad network: both directions pass through [`common::netsim`], in real time.
 //!
 //! ```text
 //! who dials ──▶ front socket ──▶ network ──▶ back socket ──▶ who listens, and the same way back
@@ -21,22 +21,22 @@ use socket2::SockRef;
 
 /// Interval at which a reader checks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
-/// Room for what comes while the relay's threads wait for a processor.
+/// Bytes of a socket buffer, for datagrams that come while the relay's threads wait for a processor.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 /// Direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From who dials to who listens.
+    /// From the dialler to the listener.
     There,
-    /// To who dials.
+    /// From the listener to the dialler.
     Back,
 }
 
 enum Event {
     /// Came from `from` at the socket number `socket`.
     Datagram { way: Way, socket: usize, bytes: Vec<u8>, from: SocketAddr, at: Timestamp },
-    /// The socket towards who listens becomes this one, of this number.
+    /// The socket towards the listener becomes this one, of this number.
     Rebind(UdpSocket, usize),
     /// Begins these scenarios, there and back.
     Begin(Box<[Scenario; 2]>),
@@ -47,9 +47,9 @@ enum Event {
 pub struct Passed {
     /// Counters of the datagrams there.
     pub there: NetCounters,
-    /// And of those back.
+    /// Counters of those back.
     pub back: NetCounters,
-    /// Bytes that came from who dials in each [`SLICE`] since the start, with the headers of IP and UDP.
+    /// Bytes that came from the dialler in each [`SLICE`] since the start, with the headers of IP and UDP.
     pub bytes: Vec<u64>,
     /// Arrivals of the dialler's datagrams, with the queueing delay of each on the line.
     pub(crate) queueing: Vec<(Timestamp, Duration)>,
@@ -76,10 +76,10 @@ impl Passed {
 /// Time that one entry of [`Passed::bytes`] covers.
 pub const SLICE: Duration = Duration::from_millis(100);
 
-/// First bytes of a datagram that are seen by who taps the line.
+/// Number of first bytes of a datagram that a tap sees.
 const HEAD: usize = 32;
 
-/// Powers of somebody on the line: read, and send with both ends' addresses.
+/// A tap on the line: reads, and sends with both ends' addresses.
 #[derive(Clone, Debug)]
 pub struct Tap {
     front: Arc<UdpSocket>,
@@ -204,7 +204,7 @@ impl Relay {
         self.tell(Event::Begin(Box::new([there, back])));
     }
 
-    /// Changes the port that who listens sees, as after a router has forgotten the old one.
+    /// Changes the port that the listener sees, as after a router has forgotten the old one.
     pub fn rebind(&mut self) -> io::Result<()> {
         let socket = back_socket(self.target)?;
         self.read_back(&socket)?;
@@ -333,7 +333,7 @@ impl Forwarder {
     }
 }
 
-/// Opens a new socket towards who listens.
+/// Opens a new socket towards the listener.
 fn back_socket(target: SocketAddr) -> io::Result<UdpSocket> {
     let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
     socket((any, 0).into())

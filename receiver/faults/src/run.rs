@@ -217,7 +217,7 @@ impl Drop for Load {
     }
 }
 
-/// All that takes part in a run.
+/// Daemons, relay and others of a run.
 struct Scene {
     pair: Pair,
     relay: Relay,

@@ -84,7 +84,7 @@ struct Siege<'a> {
     _relay: Relay,
 }
 
-/// Figures of a kind in one slot.
+/// Figures of a kind of hostile peer in one slot.
 struct Slot {
     kind: usize,
     from: f64,
@@ -209,7 +209,7 @@ impl<'a> Siege<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Gap {
     whole: f64,
-    /// Of it, how long the machine itself held up what goes before everything else.
+    /// Part of it in which the machine itself stalled.
     machine: f64,
 }
 

@@ -124,7 +124,7 @@ pub(crate) struct Look {
     pub(crate) memory: [u64; 2],
     pub(crate) threads: [usize; 2],
     pub(crate) files: [usize; 2],
-    /// As the receiver tells.
+    /// Clock offset that the receiver reports.
     pub(crate) clock_offset: Option<f64>,
 }
 
@@ -182,7 +182,7 @@ struct Figures {
     looks: usize,
     /// Memory, megabytes an hour.
     slope: [f64; 2],
-    /// Most less fewest.
+    /// Largest number less the smallest.
     threads: [f64; 2],
     files: [f64; 2],
     /// Largest difference of two clock offsets of the same two processes, milliseconds.

@@ -1,5 +1,5 @@
-//! Stalls of the machine itself: on each processor a process that wants to run every millisecond and goes before
-//! everything else that runs there. When even that comes late, a hypervisor or the kernel had the processor.
+//! Stalls of the machine itself: on each processor a process that wants to run every millisecond, with the highest
+//! priority. When even that is late, a hypervisor or the kernel had the processor.
 
 use std::fs::File;
 use std::io::Write;
@@ -59,7 +59,7 @@ impl Watch {
         Ok(Some(Self((0..processors).map(watch).collect::<Result<_>>()?)))
     }
 
-    /// Ends watching: what was noted between these times since 1970.
+    /// Ends watching; returns the lateness between these times since 1970.
     pub(crate) fn end(mut self, from: Duration, to: Duration) -> Result<Stalls> {
         let mut late = Vec::new();
         for (child, file) in &mut self.0 {

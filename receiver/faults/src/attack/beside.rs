@@ -1,4 +1,4 @@
-//! Hostile peers beside a call of two others, for as long as they are let.
+//! Hostile peers beside a call of two others, until they are told to stop.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const CALLERS: u8 = 8;
 /// Addresses of handshakes that hang, and the longest time until one begins the next.
 const HANGING: u8 = 64;
 const HANG: Duration = Duration::from_secs(3);
-/// Datagrams of a handshake that hangs which get through: the first, and the first with the proof of the address.
+/// Datagrams of a hanging handshake that get through: the first, and the first with the proof of the address.
 const LET_THROUGH: u32 = 2;
 /// Calls from one port.
 const CALLS_A_PORT: u32 = 16;
@@ -36,17 +36,17 @@ const FORGED_PER_SECOND: u32 = 2_000;
 /// Bytes of the connection ids that both daemons choose.
 const ID_BYTES: usize = 8;
 
-/// Somebody who disturbs.
+/// A kind of hostile peer.
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// Description for the table.
     pub(crate) title: &'static str,
-    /// Does it until told to stop.
+    /// Function that disturbs the call until told to stop.
     act: fn(&Ground, &Arc<AtomicBool>) -> Result<u64>,
 }
 
-/// All, in the order of the table; the first does nothing, for comparison.
+/// All kinds, in the order of the table; the first does nothing, for comparison.
 pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "nobody", title: "the call alone", act: nobody },
     Kind { name: "junk", title: "10,000 junk datagrams/s to both ends, from 64 addresses", act: junk },
@@ -70,7 +70,7 @@ pub(crate) const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// Disturbs the call until `stop`, on a thread with usual priority, and returns how often it has.
+    /// Disturbs the call until `stop`, on a thread with usual priority, and returns the number of its acts.
     pub(crate) fn run(&self, ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
         usual_priority()?;
         (self.act)(ground, stop)
@@ -228,8 +228,8 @@ fn hanging(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     all(HANGING, hangs)
 }
 
-/// Begins a handshake of which only the first datagrams get through. The caller has what it needs before its last ones
-/// are due and goes; who listens waits for them.
+/// Begins a handshake of which only the first datagrams get through. The caller leaves before its last datagrams, and
+/// the listener waits for them.
 async fn half_a_handshake(from: Ipv4Addr, config: quinn::ClientConfig, target: SocketAddr) -> Result<()> {
     let (near, far) = (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?, UdpSocket::bind((from, 0)).await?);
     let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
@@ -260,7 +260,7 @@ async fn half_a_handshake(from: Ipv4Addr, config: quinn::ClientConfig, target: S
     }
 }
 
-/// Packets that only who sees the line can forge: they have the call's connection ids, but no keys.
+/// Packets forged by an observer of the line: they have the call's connection ids, but no keys.
 fn forged(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     let (mut random, began, mut sent) = (Random::new(ground.seed), Instant::now(), 0);
     while !stop.load(Ordering::Relaxed) {

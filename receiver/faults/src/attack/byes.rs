@@ -1,4 +1,4 @@
-//! Peers that say goodbye in every way there is.
+//! Peers that say goodbye in every possible way.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::hostile::Line;
 const WATCHED: Duration = Duration::from_secs(3);
 /// Calls of a dialler in that time, at most: one a second, and some that come faster first.
 const CALLS_MAX: usize = 10;
-/// Longest that a daemon may take to say what it must.
+/// Longest time until a daemon's required message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn goodbyes() -> [ByeReason; 3] {
@@ -32,7 +32,7 @@ async fn part(line: &mut Line, own: Role, reason: ByeReason) -> Result<()> {
     Ok(())
 }
 
-/// Calls a listening daemon, once for each goodbye; whether it still takes calls afterwards.
+/// Calls a listening daemon, once for each goodbye; returns true if it still takes calls afterwards.
 fn to_a_listener(
     stage: &Stage,
     victim: &mut Victim,

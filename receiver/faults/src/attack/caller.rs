@@ -1,4 +1,4 @@
-//! Somebody who calls a daemon, or is called by it.
+//! A peer that calls a daemon, or is called by it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Handshakes without end, at a listener that waits for its peer and at one in a call: whether its control stream
-//! answers.
+//! Endless handshakes, at a listener that waits for its peer and at one in a call, whose control stream must answer.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,9 +22,9 @@ const HANDSHAKES: u32 = 10_000;
 const JUNK: u32 = 104_000;
 /// Time from the flood's begin to the peer's call.
 const BEFORE: Duration = Duration::from_secs(2);
-/// The whole flood, unless the picture takes longer.
+/// Duration of the whole flood, unless the picture takes longer.
 const SPAN: Duration = Duration::from_secs(6);
-/// Each flood in a call.
+/// Duration of each flood in a call.
 const IN_CALL: Duration = Duration::from_secs(3);
 /// Time from an answer to the next question.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -112,7 +111,7 @@ pub(super) fn in_call(stage: &Stage) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Asks for the time while a flood lasts: how many answers there were, and how long the slowest took.
+/// Asks for the time while a flood lasts; returns the number of answers, and the time of the slowest.
 async fn ask(line: &mut Line, victim: &mut Victim) -> Result<(u32, Duration)> {
     let (began, mut slowest) = (Instant::now(), Duration::ZERO);
     for id in 0.. {

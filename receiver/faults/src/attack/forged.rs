@@ -1,4 +1,4 @@
-//! Somebody on the way answers a dialler in the name of the machine that it means.
+//! An attacker on the path answers a dialler in the name of the machine that it calls.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) fn key(stage: &Stage) -> Result<Outcome> {
     outcome
 }
 
-/// Does it before a call and in one, then lets go; a sender that gets through both times has not believed it.
+/// Answers before a call and in one, then stops; a sender that gets through both times has not believed it.
 fn against(stage: &Stage, deed: Deed) -> Result<Outcome> {
     let listener = stage.free_address()?;
     let wire = Wire::to(listener, deed)?;

@@ -1,5 +1,5 @@
 //! First packets of QUIC handshakes. Their keys come from a connection id that they show (RFC 9001, section 5.2), so
-//! that whoever sees one can read it and forge the answer.
+//! that anyone who sees one can read it and forge the answer.
 
 use anyhow::{Context, Result, bail};
 use common::netsim::Random;

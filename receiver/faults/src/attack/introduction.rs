@@ -35,7 +35,7 @@ const LINES_MAX: usize = 20;
 enum Says {
     /// Nothing.
     Nothing,
-    /// A proof that is none.
+    /// A wrong proof.
     WrongProof,
     /// That it has remembered this machine.
     Remembered,

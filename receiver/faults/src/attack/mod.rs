@@ -1,8 +1,8 @@
-//! Attacks: what somebody does to a running daemon, and what it costs the one who runs it.
+//! Attacks on a running daemon, and their cost.
 //!
-//! An attack lives in a file of its own, named after its door, and is listed in [`ALL`]. Its function starts the
-//! daemons it needs on a [`Stage`], does its worst, and returns an [`Outcome`]: figures for the table, and a sentence
-//! for each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
+//! An attack has a file of its own, named after what it attacks, and is listed in [`ALL`]. Its function starts the
+//! daemons it needs on a [`Stage`], attacks them, and returns an [`Outcome`]: figures for the table, and a sentence for
+//! each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
 //! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
 
 pub(crate) mod beside;
@@ -32,14 +32,14 @@ use anyhow::{Result, bail};
 
 pub use self::stage::{Stage, Victim, unix_time};
 
-/// Something that an attacker does.
+/// One attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
     /// Its name on the command line.
     pub name: &'static str,
     /// Description for the table.
     pub title: &'static str,
-    /// Does it.
+    /// Function that attacks.
     pub run: fn(&Stage) -> Result<Outcome>,
 }
 

@@ -1,4 +1,4 @@
-//! A listener that is killed and runs again: how soon who is connected knows.
+//! A listener that is killed and runs again: the time until its peer knows.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Pipes that nobody reads: what a daemon says, its statistics and a recording go into full ones.
+//! Pipes without a reader: a daemon's log, its statistics and a recording go into full ones.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;

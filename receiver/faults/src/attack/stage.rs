@@ -196,12 +196,12 @@ impl Victim {
         self.begin = Some(begin);
     }
 
-    /// Notes what the victim takes now; call it often.
+    /// Notes the victim's present memory and processor time; call it often.
     pub fn look(&mut self) {
         self.memory_most = self.memory_most.max(self.daemon.memory());
     }
 
-    /// Looks at the victim for this long.
+    /// Watches the victim for this long.
     pub fn watch(&mut self, span: Duration) {
         let end = Instant::now() + span;
         while Instant::now() < end {
@@ -210,7 +210,7 @@ impl Victim {
         }
     }
 
-    /// Looks at the victim until `holds`; an error if that takes too long or the victim ends.
+    /// Watches the victim until `holds`; an error if that takes too long or the victim ends.
     pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while !holds()? {

@@ -94,7 +94,7 @@ fn play(pipe: &Path, stalls: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// In systemd's place: gives a daemon a watchdog, and hears what it says.
+/// Stands in for systemd: gives a daemon a watchdog, and receives its messages.
 struct Manager {
     socket: UnixDatagram,
     path: std::path::PathBuf,

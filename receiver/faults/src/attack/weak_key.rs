@@ -1,4 +1,4 @@
-//! A stranger signs for the key of 32 zero bytes, which stood in the example configuration.
+//! A stranger signs for the key of 32 zero bytes, a likely placeholder in a configuration.
 //!
 //! That point A has order 4. A verifier asks whether [S]B = R + [k]A, with k from a hash; S = 0 and R = 0 are the same
 //! signature for every message, and right for the quarter of them whose k is a multiple of 4.
@@ -75,7 +75,7 @@ fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
     })
 }
 
-/// Says Hello and waits for an answer, which nobody gets who was not let in.
+/// Says Hello and waits for an answer, which only an accepted peer gets.
 async fn answer(connection: &quinn::Connection) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
     let mut hello = Vec::new();

@@ -1,4 +1,5 @@
-//! Somebody on the way between a dialler and a listener, who sees every packet and can answer in the listener's name.
+//! An attacker on the path between a dialler and a listener, who sees every packet and can answer in the listener's
+//! name.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -24,7 +25,7 @@ pub(super) enum Deed {
     Divert(SocketAddr),
 }
 
-/// A place on the way. It ends with this value.
+/// A place on the path. It ends with this value.
 pub(super) struct Wire {
     /// Address to dial.
     pub(super) address: SocketAddr,
@@ -59,7 +60,7 @@ impl Wire {
         Ok(Self { address, shared })
     }
 
-    /// Does something else from now on.
+    /// Changes the treatment from now on.
     pub(super) fn set(&self, deed: Deed) {
         self.shared.lock().deed = deed;
     }

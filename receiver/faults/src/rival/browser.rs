@@ -27,7 +27,7 @@ use crate::stalls::Watch;
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Longest time to each thing that the page says; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The page goes on for so long after what counts.
+/// Time for which the page goes on after what counts.
 const AFTER: Duration = Duration::from_millis(500);
 /// Folder of the browser's own files.
 const PROFILE: &str = "profile";

@@ -38,7 +38,7 @@ const DEMO: &str = concat!("mjpeg:", env!("CARGO_MANIFEST_DIR"), "/../examples/d
 
 /// The lines, the clip and the times asked for.
 pub(crate) struct Wanted<'a> {
-    /// Names of lines; none: all.
+    /// Names of lines; all if there is none.
     pub(crate) names: &'a [String],
     /// Part of each measurement that counts.
     pub(crate) length: Duration,
@@ -182,7 +182,7 @@ impl Figures {
     }
 }
 
-/// The table's head. Machine late: by how much at most the machine ran what goes before everything else.
+/// The table's head. Machine late: the longest stall of the machine itself.
 const HEAD: &str = "\
 | line | at most, Mbit/s | latency p50 / p95, ms: Duet | WebRTC | longest gap, ms (gaps over 100 ms): Duet | WebRTC | \
 frames shown a second: Duet | WebRTC | Mbit/s on the line: Duet | WebRTC | PSNR-Y mean / p5, dB: Duet | WebRTC | \

@@ -14,7 +14,7 @@ const CHECK_BITS: u32 = 6;
 const CHECK: u32 = 0b00_0011;
 /// White, black, number, check sum.
 const CELLS: usize = 2 + (BITS + CHECK_BITS) as usize;
-/// The strip is one of so many parts of the height.
+/// Ratio of the picture's height to the strip's.
 pub(super) const PARTS: usize = 30;
 
 const BLACK: u8 = 16;
