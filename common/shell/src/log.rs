@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::outlet::Outlet;
 
-/// What is logged unless `DUET_LOG` says it: what libraries of the relay have to say, this program says in its own words.
+/// Filter of the log unless `DUET_LOG` sets another: the relay's libraries are silent, this program reports for them.
 const FILTER: &str = "info,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
 
 static OUTLET: OnceLock<Outlet> = OnceLock::new();

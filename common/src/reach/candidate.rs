@@ -16,7 +16,7 @@ pub enum Kind {
     Mapped,
     /// A server outside has seen it.
     Seen,
-    /// Where a knock came from.
+    /// Source of a knock.
     Learned,
     /// A relay passes on what comes there, or what is sent there goes through one.
     Relayed,

@@ -1,4 +1,4 @@
-//! When to knock where, and when to dial.
+//! Decisions when to knock where, and when to dial.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -48,7 +48,7 @@ pub enum Role {
 /// A way to the other machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
-    /// Where to.
+    /// Address to knock at.
     pub to: SocketAddr,
     /// True if it goes through this machine's relay; else it begins at this machine's socket.
     pub relayed: bool,
@@ -110,7 +110,7 @@ struct Path {
     kind: Kind,
     /// True if nobody has told it.
     learned: bool,
-    /// When to knock next, and when it was done last.
+    /// Time of the next knock, and of the last.
     next: Timestamp,
     knocked: Option<Timestamp>,
     /// Times of knocks from there: the first of late, and the last.
@@ -176,7 +176,7 @@ impl Meeting {
         self.paths.retain(|path| !path.route.relayed || self.dialling == Some(path.route));
     }
 
-    /// What was told can be reached through the relay, too, unless it means something in the other's house only.
+    /// Adds the told addresses once more, through the relay, unless they mean something in the other's house only.
     fn add_relayed(&mut self, now: Timestamp) {
         let Some(relay) = &self.relay else { return };
         let is_there = |path: &&Path| {
@@ -274,7 +274,7 @@ impl Meeting {
         (!is_met).then(|| Step::Knock(relay.seek()))
     }
 
-    /// When to call [`Meeting::poll`] again.
+    /// Returns the time to call [`Meeting::poll`] again.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let knock = self.paths.iter().map(|path| path.next).min();
         let dial = |path: &Path| path.heard.map(|(first, _)| (first + path.settle()).max(path.dial_from));

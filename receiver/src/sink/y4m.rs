@@ -43,7 +43,7 @@ pub(super) struct Y4mFile {
 /// Written part of one stream.
 struct Part {
     stream: u64,
-    /// When its first picture was shown.
+    /// Time at which its first picture was shown.
     began: Timestamp,
     pictures: u64,
     last: FrameId,

@@ -5,8 +5,8 @@
 //! confirmed the handshake (RFC 9002, section 6.2.1). QUIC drops what comes twice. A listener does not do this: it may send
 //! at most three times what an unproved address has sent (RFC 9000, section 8.1).
 //!
-//! What a datagram is, its first byte and its source tell; with the fixed bit never greased, no QUIC packet looks like
-//! another kind. What is none of the three is dropped before QUIC sees it.
+//! The first byte and the source of a datagram tell its kind; with the fixed bit never greased, no QUIC packet looks
+//! like another kind. Datagrams of none of these kinds are dropped before QUIC sees them.
 //!
 //! To QUIC, whoever is reached through this machine's relay has an address of its own, which no packet from outside can bear;
 //! here it is exchanged for the relay's. Who sends through the relay without having been let in is not heard.
@@ -148,8 +148,8 @@ impl Sending {
     }
 }
 
-/// Who is reached through the relay, and the addresses that QUIC has for them: `240.0.0.N`, which nobody has (RFC 1112). The
-/// oldest makes room.
+/// Peers reached through the relay, and the addresses that QUIC has for them: `240.0.0.N`, which nobody has (RFC 1112).
+/// The oldest makes room.
 #[derive(Debug, Default)]
 struct Relayed {
     peers: Vec<SocketAddr>,
@@ -347,7 +347,7 @@ impl Sorting {
         }
     }
 
-    /// Where nobody waits for it or too many wait, it is lost.
+    /// Keeps a datagram for its reader; where there is none or too many wait, it is lost.
     fn lay_aside(&self, from: Route, datagram: &[u8]) {
         let _ = self.aside.try_send(Aside { from, bytes: datagram.to_vec() });
     }

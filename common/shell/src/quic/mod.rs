@@ -287,7 +287,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Who knocks.
+    /// Returns the address of the caller.
     pub(crate) fn address(&self) -> SocketAddr {
         self.endpoint.route_of(self.inner.remote_address()).to
     }

@@ -21,7 +21,7 @@ const SERVERS_MAX: usize = 4;
 /// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// What the caller has to do.
+/// Next act of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Dial there, and say how it ended. Through the relay it is an address that only this socket knows.
@@ -114,12 +114,12 @@ impl Search {
         self.beside.sending().reaches(address)
     }
 
-    /// How things stand with the relay; none: there is no relay.
+    /// Returns the state of the place at the relay; none: there is no relay.
     fn place(&self) -> Option<Place> {
         self.relaying.as_ref().map(Relaying::place)
     }
 
-    /// Where else the other machine may be.
+    /// Adds further addresses of the other machine.
     pub(crate) fn add(&mut self, candidates: &[Candidate]) {
         self.meeting.add(candidates, clock::now());
     }
@@ -143,7 +143,7 @@ impl Search {
         self.meeting.on_dial_failed(self.route_of(address), clock::now());
     }
 
-    /// How the address is known.
+    /// Returns the kind of the address.
     pub(crate) fn kind_of(&self, address: SocketAddr) -> Kind {
         self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::Learned)
     }

@@ -42,7 +42,7 @@ const CHANNELS_MAX: usize = 16;
 /// The client wants an address of its own; it is never sent.
 const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1);
 
-/// How things stand with the relay.
+/// State of the place at the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// Nobody has answered yet.
@@ -212,12 +212,12 @@ struct State {
     alive: Stun,
     seen: Option<SocketAddr>,
     refusal: Option<Refusal>,
-    /// Who has been asked for, so that nobody is twice.
+    /// Addresses that have been asked for, so that none is twice.
     allowed: Vec<IpAddr>,
     channels: Vec<SocketAddr>,
 }
 
-/// What there is to do for a relay.
+/// Next acts for a relay.
 struct Due {
     next: Timestamp,
     packets: Vec<Vec<u8>>,
@@ -229,7 +229,7 @@ enum News {
     Lost,
 }
 
-/// Why a relay gives no place: its number (RFC 8656, section 19) and words.
+/// Refusal of a place by a relay: its number (RFC 8656, section 19) and words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: u16,
