@@ -26,7 +26,7 @@ impl Kind {
     /// Kinds that travel; their places in this list are their numbers.
     const TOLD: [Self; 5] = [Self::Ipv6, Self::Local, Self::Mapped, Self::Seen, Self::Relayed];
 
-    /// Its name in messages.
+    /// Returns its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ipv6 => "directly over IPv6",

@@ -96,7 +96,7 @@ impl Relay {
         u32::from(self.ports.end().saturating_sub(*self.ports.start()).min(PLACES_MAX - 1)) + 1
     }
 
-    /// The next place to try.
+    /// Returns the next place to try.
     fn seek(&mut self) -> Route {
         self.turn = (self.turn + 1) % (2 * self.places());
         let port = self.ports.start().saturating_add((self.turn / 2) as u16);
@@ -125,7 +125,7 @@ impl Path {
         Self { route, kind, learned: false, next: now, knocked: None, heard: None, dial_from: now }
     }
 
-    /// Wait for a better path after this one has first worked.
+    /// Returns the wait for a better path after this one has first worked.
     fn settle(&self) -> Duration {
         if self.kind == Kind::Relayed { RELAY_SETTLE } else { SETTLE }
     }
@@ -136,14 +136,14 @@ impl Path {
 }
 
 impl Meeting {
-    /// A search that begins `now`.
+    /// Creates a search that begins `now`.
     pub fn new(role: Role, candidates: &[Candidate], now: Timestamp) -> Self {
         let mut meeting = Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false, relay: None };
         meeting.add(candidates, now);
         meeting
     }
 
-    /// More addresses are known. Those beyond a bound are ignored.
+    /// Adds further addresses. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
             let told = self.count(|path| !path.learned && !path.route.relayed);
@@ -158,7 +158,7 @@ impl Meeting {
         self.since = now;
     }
 
-    /// This machine has a relay now: packets through it leave at the address `at`. The other machine may be at one of its
+    /// Sets this machine's relay: packets through it leave at the address `at`. The other machine may be at one of its
     /// `ports`, of which [`PLACES_MAX`] are tried where no path works.
     pub fn set_relay(&mut self, at: IpAddr, ports: RangeInclusive<u16>, now: Timestamp) {
         self.relay = Some(Relay { at, ports, turn: 0, next: now.max(self.since + SEEK_AFTER) });
@@ -170,7 +170,7 @@ impl Meeting {
         self.add_relayed(now);
     }
 
-    /// This machine has no relay any more.
+    /// Removes this machine's relay.
     pub fn remove_relay(&mut self) {
         self.relay = None;
         self.paths.retain(|path| !path.route.relayed || self.dialling == Some(path.route));
@@ -208,7 +208,7 @@ impl Meeting {
         self.quiet = quiet;
     }
 
-    /// A knock of the other machine came that way.
+    /// Takes a knock of the other machine that came that way.
     pub fn on_knock(&mut self, from: Route, now: Timestamp) {
         if self.kind_of(from).is_none() {
             if !usable(from.to) {
@@ -234,7 +234,7 @@ impl Meeting {
         path.next = path.next.min(path.knocked.map_or(now, |knocked| (knocked + KNOCK_MIN).max(now)));
     }
 
-    /// Dialling that way has failed.
+    /// Notes that dialling that way has failed.
     pub fn on_dial_failed(&mut self, route: Route, now: Timestamp) {
         if self.dialling == Some(route) {
             self.dialling = None;
@@ -298,7 +298,7 @@ impl Meeting {
         self.paths.is_empty()
     }
 
-    /// True if packets from there have come through a relay: this machine's or one that the other has told.
+    /// Returns true if packets from there have come through a relay: this machine's or one that the other has told.
     fn is_relay(&self, ip: IpAddr) -> bool {
         let is_told = |path: &Path| path.kind == Kind::Relayed && !path.route.relayed && path.route.to.ip() == ip;
         self.relay.as_ref().is_some_and(|relay| relay.at == ip) || self.paths.iter().any(is_told)
@@ -312,7 +312,7 @@ impl Meeting {
         self.role == Role::Dials && self.dialling.is_none()
     }
 
-    /// The best of the paths that work, once it is clear that no better one answers as soon.
+    /// Returns the best of the paths that work, once it is clear that no better one answers as soon.
     fn to_dial(&self, now: Timestamp) -> Option<Route> {
         if !self.dials() {
             return None;

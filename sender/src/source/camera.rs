@@ -32,7 +32,7 @@ pub struct CameraDescription {
     pub problem: Option<String>,
 }
 
-/// The cameras of this machine, by number.
+/// Returns the cameras of this machine, by number.
 pub fn cameras() -> Vec<CameraDescription> {
     let mut found = Vec::new();
     for info in nokhwa::query(ApiBackend::Auto).unwrap_or_default() {
@@ -200,8 +200,8 @@ impl FrameSource for Camera {
     }
 }
 
-/// The format that serves best: the size wanted (else the one nearest to 1280x720), the rate wanted or the nearest,
-/// then the least work.
+/// Returns the format that serves best: the size wanted (else the one nearest to 1280x720), the rate wanted or the
+/// nearest, then the least work.
 fn choose(formats: &[CameraFormat], wanted: Option<FrameSize>, rate: f64) -> Option<CameraFormat> {
     let usable = formats.iter().filter_map(|format| {
         let order = FORMATS.iter().position(|f| *f == format.format())?;

@@ -22,22 +22,22 @@ pub struct MjpegReader<R> {
 }
 
 impl<R: Read> MjpegReader<R> {
-    /// A reader of `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         Self { input, buffer: Vec::new(), start: 0, at_end: false, broken: 0 }
     }
 
-    /// The input, to begin it again.
+    /// Returns the input, to begin it again.
     pub fn into_inner(self) -> R {
         self.input
     }
 
-    /// Pictures whose structure was broken so far.
+    /// Returns the pictures whose structure was broken so far.
     pub fn broken(&self) -> u64 {
         self.broken
     }
 
-    /// The bytes of the next picture that is whole by its markers; `None` at the end. Whatever stands between
+    /// Returns the bytes of the next picture that is whole by its markers; `None` at the end. Whatever stands between
     /// pictures is skipped.
     pub fn next_picture(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// The structure of a JPEG: an application segment that holds an EOI, a scan with stuffing and a restart.
+    /// Returns the structure of a JPEG: an application segment that holds an EOI, a scan with stuffing and a restart.
     fn picture(mark: u8) -> Vec<u8> {
         let mut bytes = vec![0xff, SOI, 0xff, 0xe0, 0, 5, 0xff, EOI, mark];
         bytes.extend_from_slice(&[0xff, SOS, 0, 3, 1, 9, 0xff, 0, 7, 0xff, 0xd3, mark, 0xff, 0xff, EOI]);

@@ -52,7 +52,7 @@ pub trait FrameSource {
     /// Pauses the source: a camera is switched off. The next call of [`Self::next`] switches it on.
     fn rest(&mut self) {}
 
-    /// Pictures that could not be used so far, such as broken JPEGs.
+    /// Returns the pictures that could not be used so far, such as broken JPEGs.
     fn skipped(&self) -> u64 {
         0
     }

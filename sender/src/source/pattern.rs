@@ -44,7 +44,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A test picture of `size`, `frame_rate` times a second.
+    /// Creates a test picture of `size`, `frame_rate` times a second.
     pub fn new(size: FrameSize, frame_rate: FrameRate) -> Self {
         let (width, height) = (size.width(), size.height());
         // The wave is as fine as the picture can hold where the longer side ends: phase r^2 / side, in waves / 4.
@@ -143,7 +143,7 @@ pub fn draw_number(luma: &mut [u8], size: FrameSize, number: u32) {
     }
 }
 
-/// Side of a strip's cell; 0: no strip.
+/// Returns the side of a strip's cell; 0: no strip.
 fn cell_side(size: FrameSize) -> usize {
     let cell = (size.width() / CELLS).min(CELL_SIDE_MAX);
     if size.height() < 2 * cell { 0 } else { cell }

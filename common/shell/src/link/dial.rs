@@ -49,8 +49,8 @@ impl Patience {
         self.0.store(silence.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Number of checks in a row, in which nothing came, after which the connection has stalled. Time would not do:
-    /// while this process stands still, the peer is not silent.
+    /// Returns the number of checks in a row, in which nothing came, after which the connection has stalled. Time would
+    /// not do: while this process stands still, the peer is not silent.
     fn looks(&self) -> u64 {
         self.0.load(Ordering::Relaxed).div_ceil(LOOK.as_millis() as u64)
     }

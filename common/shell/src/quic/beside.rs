@@ -1,15 +1,15 @@
-//! One UDP socket for QUIC and for what finds the way: STUN and TURN (RFC 7983, RFC 9443) and knocks.
+//! One UDP socket for QUIC and for finding the path: STUN and TURN (RFC 7983, RFC 9443) and knocks.
 //!
-//! A dialler's packets of the handshake leave it twice: of a lost one QUIC waits 90 ms for an answer, then twice as long, and of
-//! a lost last one half a second until the first control message goes again, for nothing is repeated before the peer has
-//! confirmed the handshake (RFC 9002, section 6.2.1). QUIC drops what comes twice. A listener does not do this: it may send
-//! at most three times what an unproved address has sent (RFC 9000, section 8.1).
+//! A dialler sends its handshake packets twice. If one were lost, QUIC would wait 90 ms for an answer, then twice as
+//! long; if the last one were lost, half a second until the first control message goes again, for nothing is repeated
+//! before the peer has confirmed the handshake (RFC 9002, section 6.2.1). QUIC drops duplicates. A listener does not do
+//! this: it may send at most three times what an unproved address has sent (RFC 9000, section 8.1).
 //!
 //! The first byte and the source of a datagram tell its kind; with the fixed bit never greased, no QUIC packet looks
 //! like another kind. Datagrams of none of these kinds are dropped before QUIC sees them.
 //!
-//! To QUIC, whoever is reached through this machine's relay has an address of its own, which no packet from outside can bear;
-//! here it is exchanged for the relay's. Who sends through the relay without having been let in is not heard.
+//! For QUIC, a peer that is reached through this machine's relay has an address of its own, which no packet from
+//! outside can have; here it is exchanged for the relay's. Packets of others through the relay are dropped.
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -83,7 +83,7 @@ impl Beside {
         }
     }
 
-    /// The half that sends.
+    /// Returns the half that sends.
     pub(crate) fn sending(&self) -> &Sending {
         &self.sending
     }
@@ -95,7 +95,7 @@ impl Beside {
         let _ = std::future::poll_fn(|cx| poller.as_mut().poll_writable(cx)).await;
     }
 
-    /// The next datagram that comes; for ever none once the endpoint has gone.
+    /// Returns the next datagram that comes; for ever none once the endpoint has gone.
     pub(crate) async fn receive(&mut self) -> Aside {
         match self.incoming.recv().await {
             Some(aside) => aside,
@@ -130,7 +130,7 @@ impl Sending {
         }
     }
 
-    /// From now on this is the relay; none: there is no more.
+    /// Sets the relay from now on; none: there is no more.
     pub(crate) fn set_relay(&self, relay: Option<Arc<dyn Carrier>>) {
         *lock(&self.0.relay) = relay;
     }
@@ -204,7 +204,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// The address as this socket writes it.
+    /// Returns the address as this socket writes it.
     fn written(&self, address: SocketAddr) -> SocketAddr {
         match address.ip() {
             IpAddr::V4(ip) if self.is_ipv6 => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
@@ -307,8 +307,8 @@ impl Sorting {
         }
     }
 
-    /// The same for what the relay's server sends: what stays in the buffer is what it has passed on to QUIC. Where packets of
-    /// several peers lie in one buffer, those of the first stay.
+    /// Does the same for what the relay's server sends: the buffer keeps what the server has passed on to QUIC. Where
+    /// packets of several peers lie in one buffer, those of the first stay.
     fn take_relayed(&self, buffer: &mut [u8], meta: &mut RecvMeta, relay: &dyn Carrier) {
         let (mut quic, mut source, mut stride) = (Vec::new(), None, 0);
         for packet in buffer[..meta.len.min(buffer.len())].chunks(meta.stride.max(1)) {

@@ -63,12 +63,12 @@ impl Introducing {
         self.key
     }
 
-    /// The way on which the other machine is.
+    /// Returns the way on which the other machine is.
     pub(crate) fn route(&self) -> Route {
         self.explain.route_of(self.inner.remote_address())
     }
 
-    /// Bytes that belong to this connection only (RFC 5705), so that what is proved over them proves nothing elsewhere.
+    /// Returns bytes that belong to this connection only (RFC 5705), so that proofs over them are void elsewhere.
     pub(crate) fn shared(&self) -> Result<[u8; SHARED_BYTES], QuicError> {
         let mut bytes = [0; SHARED_BYTES];
         let exported = self.inner.export_keying_material(&mut bytes, b"duet introduction", b"");

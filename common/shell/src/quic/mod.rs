@@ -139,7 +139,7 @@ impl Endpoint {
         Ok((Self { inner, socket: sending, own: options.own, peers: options.peers.clone(), verifier }, beside))
     }
 
-    /// The socket's address.
+    /// Returns the socket's address.
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.inner.local_addr()
     }
@@ -365,7 +365,7 @@ impl Connection {
         self.route().to
     }
 
-    /// The way on which the peer is now.
+    /// Returns the way on which the peer is now.
     pub(crate) fn route(&self) -> Route {
         self.explain.route_of(self.inner.remote_address())
     }

@@ -92,7 +92,7 @@ impl Search {
         }
     }
 
-    /// This machine's addresses as known now.
+    /// Returns this machine's addresses as known now.
     pub(crate) fn addresses(&self) -> Vec<Candidate> {
         let relayed = match self.place() {
             Some(Place::At(at)) => Candidate::new(Kind::Relayed, at),
@@ -133,12 +133,12 @@ impl Search {
         }
     }
 
-    /// During a call this side only answers.
+    /// Sets whether this side only answers, as during a call.
     pub(crate) fn set_quiet(&mut self, quiet: bool) {
         self.meeting.set_quiet(quiet);
     }
 
-    /// Dialling there has failed.
+    /// Notes that dialling there has failed.
     pub(crate) fn dial_failed(&mut self, address: SocketAddr) {
         self.meeting.on_dial_failed(self.route_of(address), clock::now());
     }

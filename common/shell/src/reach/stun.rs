@@ -68,7 +68,7 @@ impl Stun {
         }
     }
 
-    /// Most questions to one server since its last answer.
+    /// Returns the most questions to one server since its last answer.
     pub(super) fn unanswered(&self) -> u32 {
         self.servers.values().map(|server| server.unanswered).max().unwrap_or(0)
     }

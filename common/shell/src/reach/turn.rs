@@ -282,7 +282,7 @@ impl Relay {
         lock(&self.state).refusal.clone()
     }
 
-    /// Everything that is due.
+    /// Returns everything that is due.
     fn due(&self, now: Timestamp) -> Due {
         let mut state = lock(&self.state);
         let at = instant(now);
@@ -351,7 +351,7 @@ const SILENT_MAX: u32 = 8;
 const PACKETS_MAX: usize = 16;
 
 impl State {
-    /// True if the server sees this machine at another address than before: its place belongs to the old one.
+    /// Returns true if the server sees this machine at another address than before: its place belongs to the old one.
     fn has_moved(&mut self) -> bool {
         let seen = self.alive.seen().first().map(|candidate| candidate.address);
         let moved = seen.is_some() && self.seen.is_some_and(|before| Some(before) != seen);
@@ -359,7 +359,7 @@ impl State {
         moved
     }
 
-    /// True if packets of `ip` may come and go; else it is asked for.
+    /// Returns true if packets of `ip` may come and go; else asks for it.
     fn is_allowed(&mut self, ip: IpAddr, at: Instant) -> bool {
         if self.client.have_permission(TransportType::Udp, ip) {
             return true;
