@@ -78,7 +78,7 @@ impl Quantised {
         peaks.into_iter().fold(0, u8::max)
     }
 
-    /// Returns the number of raw bits of the first `rows` rows of quads.
+    /// Returns the number of raw bits of the first `rows` rows of quads; if all magnitudes are 1, their number.
     #[inline(always)]
     pub(super) fn raw_bits(&self, rows: usize) -> usize {
         self.bit_counts.iter().take(rows).flatten().map(|&count| usize::from(count)).sum()

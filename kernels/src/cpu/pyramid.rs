@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// Returns a distance of rows at which they start on cache lines and are not a power of two apart, values.
+/// Returns the pitch of rows, values, so that they start on cache lines and are not a power of two apart.
 pub(super) fn padded_pitch(columns: usize) -> usize {
     columns.next_multiple_of(16) + 16
 }

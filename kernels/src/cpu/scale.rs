@@ -185,7 +185,7 @@ fn blend_body(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) {
     }
 }
 
-/// Returns the mean of `a` and `b`, of which `b` has `weight` of [`ONE`].
+/// Returns the weighted mean of `a` and `b`, of which `b` has `weight` of [`ONE`].
 #[inline(always)]
 fn mixed(a: u32, b: u32, weight: u32) -> u32 {
     // Both channels of a pair in one multiplication: a borrow of the lower one is paid back by the sum.

@@ -48,12 +48,12 @@ impl<T: Element> CpuTransform<T> {
         Self { params: params.clone(), pyramids, channels, backend: backend(reason) }
     }
 
-    /// Returns one value for every coefficient.
+    /// Returns memory for every coefficient, by channel.
     fn empty_squares(&self) -> Vec<Vec<T>> {
         self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.side() * pyramid.side()]).collect()
     }
 
-    /// Returns one value for every sample.
+    /// Returns memory for every sample, by channel.
     fn empty_planes(&self) -> Vec<Vec<T>> {
         self.pyramids.iter().map(|pyramid| vec![T::default(); pyramid.plane().pixels()]).collect()
     }

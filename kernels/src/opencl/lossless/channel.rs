@@ -66,7 +66,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Returns the memory of all channels of a stream whose planes are these `pyramids`.
+    /// Returns the plans of all channels of a stream whose planes are these `pyramids`.
     pub(crate) fn all(
         device: &Arc<Device>,
         params: &StreamParams,

@@ -45,7 +45,7 @@ impl Reader {
         Self::capacities(params).for_each(|capacity| Staged::<u8>::memory(capacity, memory));
     }
 
-    /// Creates the start for pictures of a stream.
+    /// Creates the kernels for pictures of a stream.
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let reader = |(channel, capacity): (&&IntegerChannel, _)| {
             let program = program(channel.queue.device(), params.codec.depth)?;
@@ -135,7 +135,7 @@ impl Writer {
         Self::bytes(params, pyramids).into_iter().for_each(|bytes| Staged::<u8>::memory(bytes, memory));
     }
 
-    /// Creates the end for the planes of a stream's `channels`, which are `pyramids`.
+    /// Creates the kernels for the planes of a stream's `channels`, which are `pyramids`.
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams, pyramids: &[Pyramid]) -> Result<Self> {
         let bytes = Self::bytes(params, pyramids);
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);

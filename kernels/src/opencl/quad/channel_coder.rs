@@ -120,7 +120,7 @@ impl ChannelCoder {
         Ok(event)
     }
 
-    /// Starts both; notes the commands.
+    /// Launches the passes and fetches their sizes; notes the commands.
     pub(super) fn start(
         &mut self,
         pipeline: &ChannelPipeline,

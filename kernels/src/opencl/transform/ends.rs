@@ -44,7 +44,7 @@ pub(crate) struct Progress {
 }
 
 impl First {
-    /// Creates the start of `pipeline`, whose samples `convert` finds in `bytes` of pictures of `size`.
+    /// Creates the kernels for `pipeline`, whose samples `convert` finds in `bytes` of pictures of `size`.
     pub(crate) fn new(
         pipeline: &ChannelPipeline,
         convert: Convert,
@@ -151,7 +151,7 @@ pub(crate) enum Last {
 }
 
 impl Last {
-    /// Creates the end of `pipeline`.
+    /// Creates the kernels for `pipeline`.
     pub(crate) fn new(pipeline: &ChannelPipeline, samples: &Samples<'_>) -> Result<Self> {
         let (device, transform) = (pipeline.queue.device(), &pipeline.transform);
         if let Some(level) = transform.finest()

@@ -89,7 +89,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(planes)
     }
 
-    /// Waits after a failed call until nothing uses the staging memory, which the next one fills.
+    /// Passes on the result. After a failure, waits until nothing uses the staging memory, which the next call fills.
     fn settle(&self, result: Result<Vec<Vec<T>>>) -> Result<Values> {
         if result.is_err() {
             for channel in &self.channels {

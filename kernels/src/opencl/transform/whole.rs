@@ -148,7 +148,7 @@ impl OpenClTransform {
         Ok(planes)
     }
 
-    /// Waits after a failed call until nothing uses the staging memory, which the next one fills.
+    /// Passes on the result. After a failure, waits until nothing uses the staging memory, which the next call fills.
     fn settle<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
             for pipeline in &self.pipelines {
