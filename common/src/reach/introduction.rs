@@ -1,7 +1,8 @@
 //! Messages of two machines on the control stream when they are introduced.
 //!
-//! Whoever joins speaks first and proves that it knows the ticket's secret; then whoever invites proves the same; then
-//! the one that joins says that it has remembered the other. Each message is two bytes of length and so many of body.
+//! The joining side speaks first and proves that it knows the ticket's secret; then the inviting side proves the same;
+//! then the one that joins says that it has remembered the other. Each message is two bytes of length and so many of
+//! body.
 
 use super::candidate::{Candidate, take};
 

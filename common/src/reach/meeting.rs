@@ -10,7 +10,7 @@ use crate::units::Timestamp;
 /// Time between two knocks at one address, while the other is expected at any moment.
 const KNOCK_MIN: Duration = Duration::from_millis(10);
 const KNOCK_MAX: Duration = Duration::from_millis(200);
-/// The same after [`EXPECTED`]: often enough that no router forgets, and that whoever comes is heard at once.
+/// Time likewise after [`EXPECTED`]: short enough that no router forgets, and that the other side is heard at once.
 const KNOCK_LATER: Duration = Duration::from_secs(1);
 /// Time for which the other is expected at any moment.
 const EXPECTED: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 const FRESH: Duration = Duration::from_secs(2);
 /// Wait for a better path after the first that works.
 const SETTLE: Duration = Duration::from_millis(40);
-/// The same where the first that works goes through a relay: long enough for a direct one to be found.
+/// Time likewise where the first path that works goes through a relay: long enough to find a direct one.
 const RELAY_SETTLE: Duration = Duration::from_secs(1);
 /// Time before the other's place at a relay is searched for.
 const SEEK_AFTER: Duration = Duration::from_millis(500);

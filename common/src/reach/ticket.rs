@@ -74,7 +74,7 @@ pub enum TicketError {
     /// Made by a newer program.
     #[error("the ticket was made by another version of Duet: update the older side")]
     Version,
-    /// Too late.
+    /// The ticket has expired.
     #[error(
         "the ticket has expired: it is good for ten minutes; ask for a new one with `invite`, or, if it is new, set \
          this machine's clock right"

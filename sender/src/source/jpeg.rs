@@ -9,7 +9,7 @@ use zune_jpeg::JpegDecoder;
 const EOI: [u8; 2] = [0xff, 0xd9];
 /// Marker and length of a segment that sets a restart interval.
 const DRI: [u8; 4] = [0xff, 0xdd, 0, 4];
-/// More than the decoder reads ahead.
+/// Bytes after the end, more than the decoder reads ahead.
 const TAIL: [u8; 16] = [0; 16];
 
 /// Decodes a JPEG into `data`: full-resolution Y Cb Cr, or grey. With `strict`, a picture with damaged data is an

@@ -67,8 +67,8 @@ pub(crate) enum QuicError {
 impl QuicError {
     /// Returns true if trying again cannot help: a person must change something first.
     ///
-    /// Nothing of that kind is believed before the other side has proved its key: until then, whoever sees the packets
-    /// of a handshake can answer them, and would end the daemon with one forged packet.
+    /// No such error counts before the other side has proved its key: until then, anyone who sees the packets of a
+    /// handshake can answer them, and would end the daemon with one forged packet.
     pub(crate) fn is_final(&self) -> bool {
         match self {
             Self::AddressInUse(_)

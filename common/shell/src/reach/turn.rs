@@ -45,7 +45,7 @@ const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1);
 /// State of the place at the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nobody has answered yet.
+    /// No relay has answered yet.
     #[default]
     Asked,
     /// This machine's address there.
