@@ -85,7 +85,7 @@ fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<
     }
 }
 
-/// Of 8-bit samples against as many of `decoded`, decibels.
+/// Returns the PSNR of 8-bit samples against as many of `decoded`, decibels.
 fn psnr(samples: &[u8], decoded: &[u8]) -> f64 {
     let squares = samples.iter().zip(decoded).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
     10.0 * (255.0_f64.powi(2) * samples.len() as f64 / squares.sum::<f64>()).log10()

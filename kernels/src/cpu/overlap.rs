@@ -137,7 +137,7 @@ fn difference_from_sums_body(source: &[u8], source_pitch: usize, sums: &[u16], p
 }
 
 multiversion! {
-    /// Sum of absolute differences of a source from a window, over a rectangle of its size.
+    /// Returns the sum of absolute differences of a source from a window, over a rectangle of its size.
     pub(crate) fn difference(source: &[u8], source_pitch: usize, samples: &[u8], pitch: usize, rect: Rect) -> u32 = difference_body;
 }
 

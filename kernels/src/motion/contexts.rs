@@ -92,13 +92,13 @@ impl Learnt {
     }
 }
 
-/// Blocks beside and above block (x, y) that are split; its slice begins with row `first`.
+/// Returns the number of blocks beside and above block (x, y) that are split; its slice begins with row `first`.
 pub(super) fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && !field.is_whole(x - 1, y);
     usize::from(left) + usize::from(y > first && !field.is_whole(x, y - 1))
 }
 
-/// The same of units that are quartered.
+/// Returns the number of units likewise that are quartered.
 pub(super) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && field.is_quartered(x - 1, y);
     usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))

@@ -58,14 +58,14 @@ impl Costs {
         self.bits[SPLIT + split_near(field, x, y, first)][usize::from(split)].into()
     }
 
-    /// Of whether a unit is quartered.
+    /// Returns the cost of whether a unit is quartered.
     pub(crate) fn quarter(&self, field: &Field, x: usize, y: usize, quartered: bool) -> u32 {
         let first = 2 * field.layout().rows_of(field.layout().slice_of(y / 2)).start;
         self.bits[QUARTER + quartered_near(field, x, y, first)][usize::from(quartered)].into()
     }
 }
 
-/// `-log2(of_4096 / 4096)` in sixteenths of a bit, rounded up.
+/// Returns `-log2(of_4096 / 4096)` in sixteenths of a bit, rounded up.
 fn cost(of_4096: u32) -> u16 {
     // log2(v) in sixteenths is that of v^16 rounded down.
     let power = u64::from(of_4096.max(1));

@@ -42,7 +42,7 @@ impl Motion {
         Self::Vector { x: cut(x), y: cut(y) }
     }
 
-    /// Samples rounded to those that are coded: luma to the middle of 4 values, chroma to that of 8.
+    /// Returns samples rounded to those that are coded: luma to the middle of 4 values, chroma to that of 8.
     pub fn flat([y, cb, cr]: [u8; 3]) -> Self {
         Self::Flat([y & !3 | 2, cb & !7 | 4, cr & !7 | 4])
     }

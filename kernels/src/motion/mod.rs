@@ -34,7 +34,7 @@ mod tests {
     use crate::cpu::motion::CpuPredictor;
     use crate::reference::compensate::ReferencePredictor;
 
-    /// A picture of noise and slopes.
+    /// Returns a picture of noise and slopes.
     fn picture(chroma: Chroma, size: FrameSize) -> Picture {
         let mut picture = Picture::for_stream(chroma, size);
         for (at, sample) in picture.data_mut().iter_mut().enumerate() {

@@ -10,7 +10,8 @@ pub(crate) type Window = [u8; WINDOW * WINDOW];
 /// The weights of the units that meet anywhere along an axis add up to this.
 pub const WEIGHT: u16 = 16;
 
-/// Weight of a unit's window at its sample `at`, where a unit has `side` samples and its window `2 * side`; 8 or 16.
+/// Returns the weight of a unit's window at its sample `at`, where a unit has `side` samples and its window `2 * side`;
+/// 8 or 16.
 pub const fn rising(at: usize, side: usize) -> u16 {
     let steps = if side == UNIT {
         // Sixteen steps from 0 to 16 that leave out the middle one.
@@ -21,7 +22,7 @@ pub const fn rising(at: usize, side: usize) -> u16 {
     steps as u16
 }
 
-/// Weight of a unit's second half where it meets the first, at sample `at` of `side / 2` about the middle.
+/// Returns the weight of a unit's second half where it meets the first, at sample `at` of `side / 2` about the middle.
 pub const fn rising_cell(at: usize, side: usize) -> u8 {
     let steps = if side == UNIT { if at < UNIT / 4 { at } else { at + 1 } } else { 2 * at + 1 };
     steps as u8

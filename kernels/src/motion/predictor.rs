@@ -30,7 +30,7 @@ pub(crate) trait Predictor: Send + Sync {
 
 /// Codes what a prediction leaves of a picture.
 pub(crate) trait ResidualEncoder: Send {
-    /// As [`crate::Encoder::encode`]; `prediction` is planar and of the stream's size.
+    /// Encodes as [`crate::Encoder::encode`] does; `prediction` is planar and of the stream's size.
     fn encode_residual(
         &mut self,
         picture: PictureRef<'_>,
@@ -44,11 +44,11 @@ pub(crate) trait ResidualDecoder: Send {
     /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
 
-    /// As [`crate::Decoder::damaged_blocks`].
+    /// Counts as [`crate::Decoder::damaged_blocks`] does.
     fn damaged_residuals(&self) -> u64;
 }
 
-/// Size of the plane of a channel and the side of its units.
+/// Returns the size of the plane of a channel and the side of its units.
 pub(crate) fn plane_size(chroma: Chroma, size: FrameSize, channel: usize) -> (FrameSize, usize) {
     if channel > 0 && chroma == Chroma::C420 { (size.halved(), UNIT / 2) } else { (size, UNIT) }
 }

@@ -15,14 +15,14 @@ use crate::tables::PROBABILITY_BITS;
 
 /// The coder or the decoder of a slice's decisions.
 trait Bits {
-    /// A bit in a context: `bit` for an encoder, what was coded for a decoder.
+    /// Codes a bit in a context: `bit` for an encoder, what was coded for a decoder.
     fn bit(&mut self, context: usize, bit: bool) -> bool;
 
-    /// The same of `count` bits, at most 12, that have no context.
+    /// Codes `count` bits, at most 12, that have no context, likewise.
     fn plain(&mut self, count: u32, value: u32) -> u32;
 }
 
-/// Start and frequency, of 2^12, of a bit.
+/// Returns start and frequency, of 2^12, of a bit.
 fn range(of_one: u32, bit: bool) -> (u32, u32) {
     if bit { (0, of_one) } else { (of_one, (1 << PROBABILITY_BITS) - of_one) }
 }
@@ -70,7 +70,7 @@ impl Bits for Reader<'_> {
     }
 }
 
-/// The bytes of a slice of `field`, none if nothing in it moves or is split, and what its bits taught.
+/// Returns the bytes of a slice of `field`, none if nothing in it moves or is split, and what its bits taught.
 pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, Option<Learnt>) {
     let rows = field.layout().rows_of(slice);
     let cells = BLOCK_CELLS * rows.start..BLOCK_CELLS * rows.end;
@@ -120,7 +120,7 @@ pub(crate) fn clear(field: &mut Field, slice: usize) {
     }
 }
 
-/// The units of block (x, y).
+/// Returns the units of block (x, y).
 pub(crate) fn units(x: usize, y: usize) -> [(usize, usize); 4] {
     [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(dx, dy)| (2 * x + dx, 2 * y + dy))
 }
@@ -193,7 +193,7 @@ fn part(
     Ok(())
 }
 
-/// A component of a difference; `may_be_zero` unless the other one was 0.
+/// Codes a component of a difference; `may_be_zero` unless the other one was 0.
 fn component(bits: &mut impl Bits, axis: usize, value: i32, may_be_zero: bool) -> Result<i32, Damaged> {
     if may_be_zero && bits.bit(ZERO + axis, value == 0) {
         return Ok(0);
@@ -230,7 +230,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A field of any shape, and vectors that are like their neighbours or not.
+    /// Returns a field of any shape, and vectors that are like their neighbours or not.
     pub(crate) fn fields() -> impl Strategy<Value = (Field, usize)> {
         let size = prop_oneof![Just((1, 1)), Just((47, 33)), Just((200, 120)), Just((33, 1)), Just((2000, 70))];
         (size, 0..4_u32, any::<u64>(), prop_oneof![Just(1), Just(3)]).prop_map(
