@@ -98,7 +98,7 @@ pub(super) fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usi
     usize::from(left) + usize::from(y > first && !field.is_whole(x, y - 1))
 }
 
-/// Returns the number of units likewise that are quartered.
+/// Returns the number of quartered units beside and above unit (x, y), likewise.
 pub(super) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && field.is_quartered(x - 1, y);
     usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
