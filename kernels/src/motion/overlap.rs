@@ -10,8 +10,7 @@ pub(crate) type Window = [u8; WINDOW * WINDOW];
 /// The weights of the units that meet anywhere along an axis add up to this.
 pub const WEIGHT: u16 = 16;
 
-/// Returns the weight of a unit's window at its sample `at`, where a unit has `side` samples, 8 or 16, and its window
-/// twice.
+/// Returns the weight of a unit's window at its sample `at`; a unit has `side` samples, 8 or 16, its window twice.
 pub const fn rising(at: usize, side: usize) -> u16 {
     let steps = if side == UNIT {
         // Sixteen steps from 0 to 16 that leave out the middle one.
