@@ -1,6 +1,6 @@
 //! Routers that translate addresses, in virtual time, for tests of how machines find each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -36,7 +36,16 @@ pub struct Router {
     outside: IpAddr,
     kind: RouterKind,
     mappings: Vec<Mapping>,
+    opened: BTreeMap<u16, Opened>,
     next_port: u16,
+}
+
+/// A port that was opened on request.
+#[derive(Clone, Debug)]
+struct Opened {
+    inside: SocketAddr,
+    /// Who has sent something there: answers leave from that port.
+    heard: BTreeSet<SocketAddr>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +61,7 @@ struct Mapping {
 impl Router {
     /// Creates a router without mappings.
     pub fn new(outside: IpAddr, kind: RouterKind) -> Self {
-        Self { outside, kind, mappings: Vec::new(), next_port: 40_000 }
+        Self { outside, kind, mappings: Vec::new(), opened: BTreeMap::new(), next_port: 40_000 }
     }
 
     /// Returns its address outside.
@@ -68,10 +77,21 @@ impl Router {
     /// Forgets all mappings, as a router does that starts anew.
     pub fn forget(&mut self) {
         self.mappings.clear();
+        self.opened.clear();
+    }
+
+    /// Opens a port for a machine inside, as routers with UPnP or PCP do on request; returns its address outside.
+    pub fn open(&mut self, inside: SocketAddr) -> Option<SocketAddr> {
+        let opened = self.opened.entry(inside.port()).or_insert(Opened { inside, heard: BTreeSet::new() });
+        (opened.inside == inside).then(|| SocketAddr::new(self.outside, inside.port()))
     }
 
     /// Sends a packet out; returns its source as seen outside.
     pub fn out(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> SocketAddr {
+        let answers = |opened: &Opened| opened.inside == from && opened.heard.contains(&to);
+        if let Some((port, _)) = self.opened.iter().find(|(_, opened)| answers(opened)) {
+            return SocketAddr::new(self.outside, *port);
+        }
         self.mappings.retain(|mapping| now.since(mapping.used) < self.kind.lasts);
         let destination = self.kind.per_destination.then_some(to);
         let known = |mapping: &Mapping| mapping.inside == from && mapping.destination == destination;
@@ -88,6 +108,10 @@ impl Router {
 
     /// Takes a packet to the outer address; returns the machine inside that gets it.
     pub fn back(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> Option<SocketAddr> {
+        if let Some(opened) = self.opened.get_mut(&to.port()) {
+            opened.heard.insert(from);
+            return Some(opened.inside);
+        }
         let RouterKind { filter, lasts, .. } = self.kind;
         let lives = |since: Timestamp| now.since(since) < lasts;
         let mapping = self.mappings.iter().find(|mapping| mapping.port == to.port() && lives(mapping.used))?;
@@ -102,7 +126,8 @@ impl Router {
 
     /// Returns the port that was asked for, or another if the router is symmetric or another machine has it.
     fn free_port(&mut self, wanted: u16) -> u16 {
-        let is_free = |port: u16| self.mappings.iter().all(|mapping| mapping.port != port);
+        let is_free =
+            |port: u16| self.mappings.iter().all(|mapping| mapping.port != port) && !self.opened.contains_key(&port);
         if !self.kind.per_destination && is_free(wanted) {
             return wanted;
         }
@@ -165,6 +190,20 @@ mod tests {
         assert_eq!(router.back(other, seen, Timestamp::default()), None);
         router.forget();
         assert_eq!(router.back(one, seen, Timestamp::default()), None);
+    }
+
+    #[test]
+    fn an_opened_port_lets_everybody_in_and_answers_leave_from_it() {
+        let mut router = router(true, Filter::AddressAndPort);
+        let (inside, stranger) = (address("192.168.1.2:500"), address("198.51.100.1:7"));
+        let open = router.open(inside).unwrap();
+        assert_eq!(open, address("203.0.113.1:500"));
+        assert_eq!(router.open(address("192.168.1.3:500")), None, "another machine has it");
+        assert_ne!(router.out(inside, stranger, Timestamp::default()), open);
+        assert_eq!(router.back(stranger, open, Timestamp::default()), Some(inside));
+        assert_eq!(router.out(inside, stranger, Timestamp::default()), open);
+        router.forget();
+        assert_eq!(router.back(stranger, open, Timestamp::default()), None);
     }
 
     #[test]
