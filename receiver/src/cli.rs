@@ -1,5 +1,7 @@
 //! Flags to a checked configuration.
 
+use std::path::Path;
+
 use clap::Parser;
 use common::config::raw::ReceiverFile;
 use common::config::{ReceiverConfig, parse_receiver, resolve_receiver};
@@ -34,7 +36,8 @@ pub struct Resolved {
 
 /// Reads the configuration file, lays the flags over it and checks everything.
 pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
-    let path = cli.common.config.as_deref();
+    let path = cli.common.config_file("receiver.toml");
+    let path = path.as_deref();
     let text = read_config(path)?;
     let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| in_file(path, &error))?;
     let ReceiverFile { compute, network, identity, peers, stats, .. } = &mut file;
@@ -42,12 +45,16 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if cli.command.as_ref().is_some_and(Command::introduces) {
         network.mode = None;
     }
+    resolve_file(file, &cli.sink, path)
+}
+
+/// Checks a configuration, from `path` if it is a file's; `sinks` given win over its own.
+pub fn resolve_file(file: ReceiverFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
     let config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
-    let texts =
-        if cli.sink.is_empty() { &[file.display.sink.unwrap_or_else(|| "window".to_owned())] } else { &cli.sink[..] };
+    let texts = if sinks.is_empty() { &[file.display.sink.unwrap_or_else(|| "window".to_owned())] } else { sinks };
     let mut sinks =
         texts.iter().map(|text| text.parse()).collect::<Result<Vec<SinkSpec>, _>>().map_err(Failure::usage)?;
     sinks.sort_by_key(|spec| !matches!(spec, SinkSpec::Window { .. }));

@@ -12,7 +12,7 @@ use shell::reach::{self, PeersFile};
 use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
-                        start `sender --also-receive FILE` with this file instead, or set it to false";
+                        use `sender call`, or `sender --also-receive FILE` with this file, or set it to false";
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());

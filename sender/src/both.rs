@@ -1,14 +1,16 @@
-//! `--also-receive`: this machine's both directions in one process, over one connection.
+//! This machine's both directions in one process, over one connection: `call`, `share_port` and `--also-receive`.
+
+use std::path::{Path, PathBuf};
 
 use common::config::SenderConfig;
+use common::config::raw::{Network, ReceiverFile, SenderFile, Stats};
 use receiver::cli::Resolved;
-use receiver::{Network, run_over};
+use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
 use shell::exit::Failure;
 use shell::link::{BothWays, HangUp, Waker};
 use shell::tls::Protocol;
 
-use crate::cli::Cli;
 use crate::run::Sending;
 use crate::source::SourceSpec;
 
@@ -27,7 +29,7 @@ pub fn run(
     let sending = Sending::start(config, spec, frames_max, &waker)?;
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
-    let network = Network { waker: waker.clone(), hang_up: Some(hang_up.clone()), pulses: vec![sending.pulse.clone()] };
+    let network = Loop { waker: waker.clone(), hang_up: Some(hang_up.clone()), pulses: vec![sending.pulse.clone()] };
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {
         let mut both = BothWays::new(link, receiver_link, hang_up);
@@ -38,17 +40,61 @@ pub fn run(
     run_over(network, &receiving.config, &receiving.sinks, frames_max, turn).map(drop)
 }
 
-/// The receiver's configuration that `--also-receive` names, with the connection of `config`.
-pub fn resolve(cli: &Cli, config: &SenderConfig) -> Result<Option<Resolved>, Failure> {
-    let Some(path) = &cli.also_receive else { return Ok(None) };
+/// The receiver's part of the sender's configuration `file`, which is from `path` if it is a file's. What is received has
+/// statistics in a file of its own, beside those of what is sent.
+pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
+    let stats = file.stats.file.as_deref().filter(|file| !file.is_empty() && *file != "-");
+    let receiving = ReceiverFile {
+        display: file.display.clone(),
+        compute: file.compute.clone(),
+        network: Network { rate_max: None, fec: None, controller: None, ..file.network.clone() },
+        reach: file.reach.clone(),
+        identity: file.identity.clone(),
+        peers: file.peers.clone(),
+        stats: Stats { file: stats.map(|file| beside(file).to_string_lossy().into_owned()), ..Stats::default() },
+    };
+    receiver::cli::resolve_file(receiving, sinks, path)
+}
+
+/// The file of what is received beside that of what is sent.
+fn beside(file: &str) -> PathBuf {
+    let path = Path::new(file);
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-received");
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// The receiver's configuration in the file `path`, with the connection of `config`.
+pub(crate) fn of_other_file(
+    path: &Path,
+    sinks: &[String],
+    flags: &CommonFlags,
+    config: &SenderConfig,
+) -> Result<Resolved, Failure> {
     let common = CommonFlags {
-        config: Some(path.clone()),
-        backend: cli.common.backend.clone(),
-        device: cli.common.device.clone(),
+        config: Some(path.to_owned()),
+        backend: flags.backend.clone(),
+        device: flags.device.clone(),
         ..CommonFlags::default()
     };
-    let mut resolved = receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: Vec::new(), common })?;
+    let mut resolved = receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: sinks.to_vec(), common })?;
     resolved.config.shared.mode = config.shared.mode.clone();
     resolved.config.shared.peers.clone_from(&config.shared.peers);
-    Ok(Some(resolved))
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_received_is_counted_in_a_file_beside() {
+        for (sent, received) in [("call.jsonl", "call-received.jsonl"), ("/tmp/a.b/call", "/tmp/a.b/call-received")] {
+            assert_eq!(beside(sent), Path::new(received));
+        }
+    }
 }

@@ -2,21 +2,23 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use common::config::raw::SenderFile;
 use common::config::{SenderConfig, parse_sender, resolve_sender};
-use shell::cli::{Command, CommonFlags, in_file, read_config, replace};
+use receiver::cli::Resolved as Receiving;
+use shell::cli::{Command, CommonFlags, call, in_file, read_config, replace};
 use shell::exit::Failure;
 
+use crate::both;
 use crate::source::{FORMS, SourceSpec};
 
-/// Duet's sender: streams video to a receiver.
+/// Duet's sender: streams video to a receiver, or both ways in a call.
 #[derive(Debug, Parser)]
 #[command(name = "sender", version, after_help = format!("Sources: {FORMS}"))]
 pub struct Cli {
     /// What to do
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<Task>,
     /// Where pictures come from; the forms are below
     #[arg(long, global = true, value_name = "SPEC")]
     pub source: Option<String>,
@@ -29,31 +31,74 @@ pub struct Cli {
     /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
     pub link_test: Option<String>,
-    /// Receive as well, over the same connection and UDP port; the file says where the pictures go. The other side
-    /// must do the same
-    #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
+    /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The other
+    /// side must do the same, or `call`
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "link_test")]
     pub also_receive: Option<PathBuf>,
     /// Flags of both daemons.
     #[command(flatten)]
     pub common: CommonFlags,
 }
 
+/// What a sender can do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Task {
+    /// What both daemons can do.
+    #[command(flatten)]
+    Common(Command),
+    /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The other
+    /// side types the same
+    #[command(after_help = format!("Sources: {FORMS}\n{}", receiver::sink::HELP))]
+    Call {
+        /// Whom: the name from `invite` or `join`. Unless there are several, it may be left out
+        name: Option<String>,
+        /// Where the other's pictures go; may be repeated. See below
+        #[arg(long, value_name = "SPEC")]
+        sink: Vec<String>,
+    },
+}
+
+/// A configuration with what it names.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// File and flags together.
+    pub config: SenderConfig,
+    /// Where pictures come from.
+    pub source: SourceSpec,
+    /// What is received over the same connection, if anything is.
+    pub receiving: Option<Receiving>,
+}
+
 /// Reads the configuration file, lays the flags over it and checks everything.
-pub fn resolve(cli: &Cli) -> Result<(SenderConfig, SourceSpec), Failure> {
-    let path = cli.common.config.as_deref();
+pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
+    let called = match &cli.command {
+        Some(Task::Call { name, sink }) => Some((name.as_deref(), sink)),
+        _ => None,
+    };
+    let path = cli.common.config_file("sender.toml");
+    let path = path.as_deref();
     let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| in_file(path, &error))?;
     let SenderFile { video, codec, compute, network, identity, peers, stats, .. } = &mut file;
     replace(&mut video.source, cli.source.clone());
     replace(&mut codec.rate, cli.rate.clone());
     replace(&mut codec.prediction, cli.prediction.clone());
     cli.common.apply(compute, network, identity, peers, stats)?;
-    if cli.command.as_ref().is_some_and(Command::introduces) {
+    if let Some((name, _)) = called {
+        call(&cli.common, name, network, peers)?;
+    }
+    if matches!(&cli.command, Some(Task::Common(command)) if command.introduces()) {
         network.mode = None;
     }
     let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
-    let spec = SourceSpec::parse(file.video.source.as_deref().unwrap_or("camera"))?;
-    Ok((config, spec))
+    let source = SourceSpec::parse(file.video.source.as_deref().unwrap_or("camera"))?;
+    let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
+    let receiving = match &cli.also_receive {
+        Some(path) => Some(both::of_other_file(path, sinks, &cli.common, &config)?),
+        None if config.shared.share_port => Some(both::of_one_file(&file, sinks, path)?),
+        None => None,
+    };
+    Ok(Resolved { config, source, receiving })
 }

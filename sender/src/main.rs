@@ -4,17 +4,12 @@
 
 use std::process::ExitCode;
 
-use common::config::SenderConfig;
-use receiver::cli::Resolved;
-use sender::cli::{Cli, resolve};
+use sender::cli::{Cli, Resolved, Task, resolve};
 use sender::devices;
 use shell::cli::Command;
 use shell::exit::{Failure, report};
 use shell::reach::{self, PeersFile};
 use shell::signals;
-
-const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
-                        start `sender --also-receive FILE` with the receiver's configuration, or set it to false";
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
@@ -22,18 +17,22 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
-    let (config, spec) = resolve(cli)?;
-    match cli.command.clone().unwrap_or_default() {
+    let Resolved { config, source, receiving } = resolve(cli)?;
+    let command = match cli.command.clone() {
+        Some(Task::Common(command)) => command,
+        Some(Task::Call { .. }) | None => Command::Run,
+    };
+    match command {
         Command::Run => {
             shell::log::init();
             shell::hang::watch("sender", &config.shared);
             if let Some(target) = &cli.link_test {
-                return sender::linktest::run(&config, &spec, target);
+                return sender::linktest::run(&config, &source, target);
             }
             signals::serve();
-            match receiving(cli, &config)? {
-                Some(receiving) => sender::both::run(&config, &spec, &receiving, cli.common.frames),
-                None => sender::run(&config, &spec, cli.common.frames),
+            match receiving {
+                Some(receiving) => sender::both::run(&config, &source, &receiving, cli.common.frames),
+                None => sender::run(&config, &source, cli.common.frames),
             }
         }
         Command::Identity => shell::cli::print_identity(&config.shared),
@@ -52,26 +51,18 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             Ok(())
         }
         Command::Doctor { json } => {
-            if let Some(receiving) = receiving(cli, &config)? {
+            if let Some(receiving) = receiving {
                 receiver::doctor::files(&receiving.config, &receiving.sinks)?;
             }
-            devices::examine(&config, &spec, json)
+            devices::examine(&config, &source, json)
         }
         Command::Check => {
-            devices::configured(&config, &spec)?;
-            if let Some(receiving) = receiving(cli, &config)? {
+            devices::configured(&config, &source)?;
+            if let Some(receiving) = receiving {
                 receiver::doctor::files(&receiving.config, &receiving.sinks)?;
             }
             println!("the configuration is right");
             Ok(())
         }
-    }
-}
-
-/// What is received over the same connection, if anything is.
-fn receiving(cli: &Cli, config: &SenderConfig) -> Result<Option<Resolved>, Failure> {
-    match sender::both::resolve(cli, config)? {
-        None if config.shared.share_port => Err(Failure::usage(ONE_PORT)),
-        receiving => Ok(receiving),
     }
 }

@@ -134,7 +134,8 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
     let home = Home::new();
     let own = String::from_utf8(home.run(&["identity"]).stdout).unwrap();
     let own = own.trim();
-    let shared = home.write("shared.toml", b"[network]\nshare_port = true\n");
+    let shared =
+        home.write("shared.toml", b"[network]\nshare_port = true\n[display]\nsink = \"y4m:/nowhere/out.y4m\"\n");
     for command in ["check", "doctor"] {
         home.check(&[command, "--to", "127.0.0.1", "--source", "pattern"], 2, "no machine may");
         home.check(&[command, "--to", "127.0.0.1", "--source", "pattern", "--peer", own], 2, "this machine's own");
@@ -148,7 +149,7 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
         };
         fails(with("y4m:/nowhere.y4m", &[]), 2, "/nowhere.y4m: No such file");
         fails(with("pattern", &["--stats", "/nowhere/stats"]), 2, "/nowhere/stats");
-        fails(with("pattern", &["--config", &shared]), 2, "--also-receive");
+        fails(with("pattern", &["--config", &shared]), 2, "/nowhere/out.y4m");
     }
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

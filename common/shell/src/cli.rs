@@ -9,11 +9,12 @@ use common::config::{ConfigError, SharedConfig};
 
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::quoted::Quoted;
 
 /// Flags of both daemons; they win over the file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CommonFlags {
-    /// Configuration file (TOML)
+    /// Configuration file (TOML); without it, the one in ~/.config/duet, if there is one
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Dial this address; without a port, 4820
@@ -119,6 +120,15 @@ pub fn in_file(path: Option<&Path>, error: &ConfigError) -> Failure {
 }
 
 impl CommonFlags {
+    /// The configuration file that is named or else, in the folder for `duet` among the user's configurations, the one called
+    /// `usual`; none: there is none.
+    pub fn config_file(&self, usual: &str) -> Option<PathBuf> {
+        let folder = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let configurations = || folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+        let in_usual_place = || Some(configurations()?.join("duet").join(usual)).filter(|path| path.exists());
+        self.config.clone().or_else(in_usual_place)
+    }
+
     /// Lays the flags over the sections that both files have.
     pub fn apply(
         &self,
@@ -140,7 +150,11 @@ impl CommonFlags {
             }
         }
         if self.config.is_none() {
-            *peers = crate::reach::known_peers(identity)?;
+            // What was learned last counts.
+            let mut known = crate::reach::known_peers(identity)?;
+            peers.retain(|peer| known.iter().all(|other| other.public_key != peer.public_key));
+            known.append(peers);
+            *peers = known;
         }
         if !self.peer.is_empty() {
             let named = |text: &String| peers.iter().find(|peer| peer.name.as_ref() == Some(text)).cloned();
@@ -154,6 +168,36 @@ impl CommonFlags {
         Ok(())
     }
 }
+
+/// Leaves of `peers` the one of that name or key, or the only one, for both directions over one connection: found wherever
+/// it is, unless `network` or a flag says how to connect with a peer that was not introduced.
+pub fn call(
+    flags: &CommonFlags,
+    name: Option<&str>,
+    network: &mut raw::Network,
+    peers: &mut Vec<raw::Peer>,
+) -> Result<(), Failure> {
+    let is_named = |peer: &raw::Peer, name: &str| [&peer.name, &peer.public_key].contains(&&Some(name.to_owned()));
+    let names = || peers.iter().filter_map(|peer| peer.name.as_deref()).collect::<Vec<_>>().join(", ");
+    let peer = match (name, peers.as_slice()) {
+        (_, []) => return Err(Failure::usage(NOBODY_KNOWN)),
+        (None, [peer]) => peer,
+        (None, _) => return Err(Failure::usage(format!("say whom to call, such as `call NAME`: {}", names()))),
+        (Some(name), _) => peers.iter().find(|peer| is_named(peer, name)).ok_or_else(|| {
+            Failure::usage(format!("nobody called {} is known here, only: {}", Quoted(name), names()))
+        })?,
+    };
+    let peer = peer.clone();
+    network.share_port = Some(true);
+    if flags.to.is_none() && flags.listen.is_none() && (peer.addresses.is_some() || network.mode.is_none()) {
+        network.mode = Some("meet".to_owned());
+    }
+    *peers = vec![peer];
+    Ok(())
+}
+
+const NOBODY_KNOWN: &str = "there is nobody to call yet: `sender invite NAME` prints a ticket for the other musician, who types \
+                            `sender join TICKET NAME`; then `sender call` does";
 
 /// Puts `value` in `target` if there is one.
 pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {
@@ -172,4 +216,54 @@ pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
     let identity = Identity::load_or_create(&identity_path(shared)?)?;
     println!("{}", identity.public_key());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn peer(name: &str, more: raw::Peer) -> raw::Peer {
+        raw::Peer { name: Some(name.to_owned()), public_key: Some(format!("key of {name}")), ..more }
+    }
+
+    fn introduced(name: &str) -> raw::Peer {
+        peer(name, raw::Peer { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..raw::Peer::default() })
+    }
+
+    /// Who is called, and how.
+    fn called(
+        name: Option<&str>,
+        peers: &[raw::Peer],
+        mode: Option<&str>,
+    ) -> Result<(Vec<String>, Option<String>), Failure> {
+        let mut network = raw::Network { mode: mode.map(str::to_owned), ..raw::Network::default() };
+        let mut peers = peers.to_vec();
+        call(&CommonFlags::default(), name, &mut network, &mut peers)?;
+        assert_eq!(network.share_port, Some(true));
+        Ok((peers.into_iter().filter_map(|peer| peer.name).collect(), network.mode))
+    }
+
+    #[test]
+    fn whoever_is_named_is_called_and_the_only_one_without_a_name() {
+        let (ana, bob) = (introduced("ana"), peer("bob", raw::Peer::default()));
+        let meets = |name: &str| Ok((vec![name.to_owned()], Some("meet".to_owned())));
+        assert_eq!(called(None, std::slice::from_ref(&ana), None), meets("ana"));
+        let both = [ana, bob.clone()];
+        assert_eq!(called(Some("bob"), &both, None), meets("bob"));
+        assert_eq!(called(Some("key of bob"), &both, None), meets("bob"));
+        // A fixed place counts for whoever was not introduced.
+        assert_eq!(called(Some("ana"), &both, Some("listen")), meets("ana"));
+        assert_eq!(called(Some("bob"), &both, Some("listen")), Ok((vec!["bob".to_owned()], Some("listen".to_owned()))));
+        for (name, peers, words) in [
+            (None, &[][..], ["`sender invite NAME`", "`sender join TICKET NAME`"]),
+            (Some("ana"), &[][..], ["`sender invite NAME`", "`sender join TICKET NAME`"]),
+            (None, &both[..], ["`call NAME`", "ana, bob"]),
+            (Some("clara"), &both[..], ["called \"clara\"", "ana, bob"]),
+        ] {
+            let message = called(name, peers, None).unwrap_err().message;
+            assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        }
+    }
 }

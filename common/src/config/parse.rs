@@ -53,8 +53,8 @@ mod tests {
         assert_eq!(error.to_string(), "line 4: there is no key `rait` here; did you mean `rate`?");
         let error = parse_receiver("[dispaly]\n").unwrap_err();
         assert_eq!(error.to_string(), "line 1: there is no key `dispaly` here; did you mean `display`?");
-        let error = parse_sender("[display]\n").unwrap_err();
-        assert!(error.to_string().starts_with("line 1: there is no key `display` here"), "{error}");
+        let error = parse_receiver("[video]\n").unwrap_err();
+        assert!(error.to_string().starts_with("line 1: there is no key `video` here"), "{error}");
         let error = parse_sender("[[peer]]\npublickey = \"\"\n").unwrap_err();
         assert!(error.to_string().ends_with("did you mean `public_key`?"), "{error}");
     }

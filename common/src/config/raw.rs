@@ -25,6 +25,8 @@ pub struct SenderFile {
     pub peers: Vec<Peer>,
     /// `[stats]`
     pub stats: Stats,
+    /// `[display]`: of a call in both directions.
+    pub display: Display,
 }
 
 /// `receiver.toml`.
@@ -121,7 +123,8 @@ pub struct Compute {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Network {
-    /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced).
+    /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced, or the
+    /// first one, wherever it is).
     /// Default: the sender dials, the receiver listens.
     pub mode: Option<String>,
     /// `HOST[:PORT]` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling; `[::]:4820`, which
@@ -135,7 +138,7 @@ pub struct Network {
     /// Bytes asked for the socket's receive and send buffers, 65536 to 67108864. Default 8388608; the system may
     /// give less, which is logged.
     pub socket_buffer: Option<u64>,
-    /// Both directions of this machine over one connection and UDP port, with `sender --also-receive`. Default false.
+    /// Both directions of this machine over one connection and UDP port, as with `sender call`. Default false.
     pub share_port: Option<bool>,
     /// Congestion controller (sender only): `duet`, or `cubic`, which is QUIC's usual one and there for comparison.
     /// Default `duet`.
@@ -181,13 +184,13 @@ pub struct Peer {
     pub public_key: Option<String>,
     /// Its `HOST[:PORT]`, dialled in `dial` mode unless `[network] address` is set.
     pub address: Option<String>,
-    /// `IP:PORT` where it may be, as `invite` and `join` have written: for `--peer NAME` and the mode `meet`.
+    /// `IP:PORT` where it may be, as `invite` and `join` have written: for calls by name and the mode `meet`.
     pub addresses: Option<Vec<String>>,
-    /// This machine's UDP port for such calls, likewise.
+    /// This machine's UDP port for such calls, likewise. Default for a peer that was not introduced: 4820.
     pub port: Option<u16>,
 }
 
-/// `[display]`: where pictures go (receiver).
+/// `[display]`: where pictures go (receiver, and sender in a call in both directions).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Display {

@@ -161,6 +161,8 @@ pub struct Meet {
     pub peer: Peer,
     /// Addresses to try.
     pub candidates: Vec<Candidate>,
+    /// The same as a `HOST:PORT` that a name server knows.
+    pub host: Option<String>,
     /// This machine's UDP port, which the other side knows.
     pub port: u16,
     /// Relays, for where there is no direct way.
@@ -301,7 +303,7 @@ fn link_mode(
     let modes = if dials_by_default { [dial, listen, meet] } else { [listen, dial, meet] };
     let mode = choice("network.mode", &network.mode, &modes)?;
     if mode == Mode::Meet {
-        let introduced = peers.iter().find(|peer| peer.addresses.is_some());
+        let introduced = peers.iter().find(|peer| peer.addresses.is_some()).or(peers.first());
         let introduced = introduced.ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
         return meeting(introduced, turn(reach)?).map(LinkMode::Meet);
     }
@@ -341,8 +343,7 @@ pub fn with_port(address: &str) -> Option<String> {
     }
 }
 
-const NOBODY_TO_MEET: &str =
-    "`meet` needs a peer that was introduced: type `invite` on one side and `join` on the other";
+const NOBODY_TO_MEET: &str = "`meet` needs a peer: type `invite` on one side and `join` on the other";
 
 /// Values of `mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,28 +353,42 @@ enum Mode {
     Meet,
 }
 
-/// Returns the way to find an introduced peer.
+/// Returns the address as one where a machine may be; none if it reaches no single machine. How it was found shows.
+pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
+    let kind = match address.ip().to_canonical() {
+        IpAddr::V6(_) => Kind::Ipv6,
+        IpAddr::V4(ip) if ip.is_private() || ip.is_loopback() => Kind::Local,
+        IpAddr::V4(_) => Kind::Seen,
+    };
+    Candidate::new(kind, address)
+}
+
+/// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call from
+/// anywhere.
 fn meeting(raw: &raw::Peer, turn: Turn) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {
-        let address = text.parse().ok();
-        // How each was found is not written down, but shows.
-        let kind = |address: &SocketAddr| match address.ip() {
-            IpAddr::V6(_) => Kind::Ipv6,
-            IpAddr::V4(ip) if ip.is_private() => Kind::Local,
-            IpAddr::V4(_) => Kind::Seen,
-        };
-        address.and_then(|address: SocketAddr| Candidate::new(kind(&address), address)).ok_or_else(|| {
+        text.parse().ok().and_then(candidate_of).ok_or_else(|| {
             value("peer.addresses", format!("`{text}` is not an address: write IP:PORT, such as 203.0.113.5:20000"))
         })
     };
-    if texts.is_empty() || texts.len() > ADDRESSES_MAX {
+    let introduced = raw.addresses.is_some();
+    if introduced && texts.is_empty() || texts.len() > ADDRESSES_MAX {
         return Err(value("peer.addresses", format!("{} addresses: it takes 1 to {ADDRESSES_MAX}", texts.len())));
     }
-    let port = raw.port.filter(|port| *port > 0);
+    let port = raw.port.or((!introduced).then_some(DEFAULT_PORT)).filter(|port| *port > 0);
+    let host = raw.address.as_ref().filter(|_| !introduced).map(|address| {
+        with_port(address).ok_or_else(|| {
+            value(
+                "peer.address",
+                format!("`{address}` is not an address: write HOST or HOST:PORT, such as home.example:4820"),
+            )
+        })
+    });
     Ok(Meet {
         peer: peer(raw)?,
         candidates: texts.iter().map(candidate).collect::<Result<_, _>>()?,
+        host: host.transpose()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
         turn,

@@ -132,7 +132,6 @@ fn a_peer_that_was_introduced_is_met() {
     assert_eq!((meet.peer.name.as_str(), meet.port, meet.candidates.len()), ("ana", 20_000, 2));
     assert_eq!(meet.candidates.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::Seen, Kind::Ipv6]);
     for (wrong, words) in [
-        ("", "`invite` on one side"),
         ("addresses = []\nport = 1", "takes 1 to 8"),
         ("addresses = [\"home.example:1\"]\nport = 1", "write IP:PORT"),
         ("addresses = [\"224.0.0.1:1\"]\nport = 1", "write IP:PORT"),
@@ -142,6 +141,14 @@ fn a_peer_that_was_introduced_is_met() {
         let error = peer(wrong).unwrap_err().to_string();
         assert!(error.contains(words), "{wrong}: {error}");
     }
+    // One whose address somebody has typed, and one that calls from wherever it is.
+    let LinkMode::Meet(meet) = peer("address = \"home.example\"").unwrap() else { panic!("another mode") };
+    assert_eq!((meet.host.as_deref(), meet.port), (Some("home.example:4820"), 4820));
+    let LinkMode::Meet(meet) = peer("port = 7").unwrap() else { panic!("another mode") };
+    assert!(meet.host.is_none() && meet.candidates.is_empty() && meet.port == 7);
+    assert!(peer("address = \"my home\"").unwrap_err().to_string().contains("HOST:PORT"));
+    let nobody = sender("[network]\nmode = \"meet\"").unwrap_err().to_string();
+    assert!(nobody.contains("`invite` on one side"), "{nobody}");
     for wrong in ["stun.example", ":1", "stun.example:0", "a b:1"] {
         let file = parse_sender(&format!("[reach]\nstun = [\"{wrong}\"]")).unwrap();
         assert!(resolve_sender(&file).unwrap_err().to_string().contains("HOST:PORT"), "{wrong}");

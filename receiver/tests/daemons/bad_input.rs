@@ -69,7 +69,7 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
         run(command().args(["--sink", "headless"])).check(0, &[]);
         run(command().args(["--sink", "y4m:/nonexistent/out.y4m"])).check(2, &["/nonexistent/out.y4m"]);
         run(command().args(["--sink", "headless", "--peer", &own])).check(2, &["this machine's own"]);
-        run(command().args(["--sink", "headless", "--config"]).arg(&shared)).check(2, &["--also-receive"]);
+        run(command().args(["--sink", "headless", "--config"]).arg(&shared)).check(2, &["sender call"]);
         let mut alone = receiver();
         alone.args(["--listen", &pair.address, "--identity", &identity, "--sink", "headless", "check"]);
         run(&mut alone).check(2, &["--peer KEY"]);

@@ -1,4 +1,4 @@
-//! Two machines that send and receive over one connection each: `sender --also-receive`.
+//! Two machines that send and receive over one connection each: `sender --also-receive`, `share_port`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -118,7 +118,7 @@ fn both_must_do_it() {
     let mut listening = Daemon::start("listener", command.args(["--listen", &pair.address]));
     let mut command = dialler.command(&pair.receiver_key);
     let sending = Daemon::start("sender", command.args(["--to", &pair.address]));
-    sending.says(&["WARN", "--also-receive", "alike", "trying again"]);
+    sending.says(&["WARN", "sender call", "alike", "trying again"]);
     assert!(listening.is_running());
     sending.terminate();
     sending.wait().check(0, &[]);
@@ -147,13 +147,25 @@ fn closing_the_window_hangs_up() {
 }
 
 #[test]
-fn the_key_alone_is_refused_with_the_flag_that_it_takes() {
+fn the_key_in_one_file_is_enough_for_a_sender_and_refused_by_a_receiver() {
     let pair = Pair::new();
-    let end = End::new(&pair, "receiver");
-    let file = end.receiver_file();
+    let (dialler, listener) = (End::new(&pair, "sender"), End::new(&pair, "receiver"));
+    let file = listener.receiver_file();
     let mut command = pair.receiver();
-    Daemon::start("receiver", command.arg("--config").arg(&file)).wait().check(2, &["--also-receive"]);
-    std::fs::write(&file, "[network]\nshare_port = true\n").unwrap();
-    let mut command = end.command(&pair.sender_key);
-    Daemon::start("sender", command.arg("--config").arg(&file)).wait().check(2, &["--also-receive"]);
+    Daemon::start("receiver", command.arg("--config").arg(&file)).wait().check(2, &["`sender call`"]);
+    let frames = FRAMES.to_string();
+    let both = |end: &End<'_>, peer: &str, mode: [&str; 2]| {
+        let file = pair.folder.join(&format!("{}-both.toml", end.name));
+        std::fs::write(&file, "[network]\nshare_port = true\n[display]\nsink = \"headless\"\n").unwrap();
+        let mut command = end.command(peer);
+        command.args(mode).args(["--frames", &frames]).arg("--config").arg(file);
+        Daemon::start(end.name, &mut command)
+    };
+    let listening = both(&listener, &pair.sender_key, ["--listen", &pair.address]);
+    both(&dialler, &pair.receiver_key, ["--to", &pair.address]).wait().check(0, &[]);
+    listening.wait().check(0, &[]);
+    for name in ["sender", "receiver"] {
+        let received = pair.folder.stats(&format!("{name}-sent-received.jsonl")).pop().unwrap();
+        assert!(received["frames_shown"].as_u64() > Some(0), "{received}");
+    }
 }

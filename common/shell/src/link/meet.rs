@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::config::{Meet, PublicKey};
-use common::reach::Role;
+use common::config::{Meet, PublicKey, candidate_of};
+use common::reach::{ADDRESSES_MAX, Candidate, Role};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -20,6 +21,8 @@ use crate::reach::{Found, KnockKey, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often a name server is asked for the other machine.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// After this time without the other machine, this one says so.
 const SAY_AFTER: Duration = Duration::from_secs(20);
 
@@ -29,6 +32,8 @@ pub(super) struct Meeting {
     pub(super) role: Role,
     endpoint: Endpoint,
     search: Search,
+    /// Where a name server says that the other machine is, whenever that changes.
+    named: mpsc::Receiver<Vec<Candidate>>,
 }
 
 impl Meeting {
@@ -42,7 +47,11 @@ impl Meeting {
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
         let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, &[], &meet.turn);
         tracing::info!("looking for {}", meet.peer.name);
-        Ok(Self { name: meet.peer.name.clone(), role, endpoint, search })
+        let (found, named) = mpsc::channel(1);
+        if let Some(host) = meet.host.clone() {
+            tokio::spawn(look_up(host, found));
+        }
+        Ok(Self { name: meet.peer.name.clone(), role, endpoint, search, named })
     }
 
     pub(super) fn endpoint(&self) -> Endpoint {
@@ -56,6 +65,9 @@ impl Meeting {
             // Time runs out so that a call that has begun or ended is noticed.
             if let Ok(Err(failure)) = tokio::time::timeout(LOOK, self.search.next()).await {
                 return tracing::error!("{failure}");
+            }
+            while let Ok(candidates) = self.named.try_recv() {
+                self.search.add(&candidates);
             }
             let busy = busy.load(Ordering::Relaxed);
             if busy != quiet {
@@ -111,12 +123,31 @@ impl Find for Meeting {
                     let endpoint = self.endpoint.clone();
                     dials.spawn(async move { (address, endpoint.dial(address).await) });
                 },
+                Some(candidates) = self.named.recv() => self.search.add(&candidates),
                 () = &mut say, if !said => {
                     said = true;
                     not_found(&self.name);
                 }
             }
         }
+    }
+}
+
+/// Asks for the addresses of a name again and again: those of homes change.
+async fn look_up(host: String, found: mpsc::Sender<Vec<Candidate>>) {
+    let mut last = Vec::new();
+    loop {
+        match tokio::net::lookup_host(&host).await {
+            Ok(addresses) => {
+                let candidates: Vec<_> = addresses.filter_map(candidate_of).take(ADDRESSES_MAX).collect();
+                if candidates != last && found.send(candidates.clone()).await.is_err() {
+                    return;
+                }
+                last = candidates;
+            }
+            Err(error) => limited!(warn, "the address of {host} cannot be found: {error}; asking again"),
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum QuicError {
     AddressInUse(SocketAddr),
     #[error(
         "UDP port {0}, where {1} expects this machine, is in use here: end the program that has it, perhaps another sender \
-         or receiver; for both directions at once use `sender --also-receive`"
+         or receiver; for both directions at once use `sender call {1}`"
     )]
     MeetingPlaceInUse(u16, String),
     #[error("cannot open a socket at {address}: {message}")]
@@ -38,7 +38,7 @@ pub(crate) enum QuicError {
     )]
     SignatureInvalid,
     #[error(
-        "the other machine speaks no protocol known here: start both alike, with `sender --also-receive` or both without, and update the older side"
+        "the other machine speaks no protocol known here: start both alike, with `sender call` or both without, and update the older side"
     )]
     NoCommonProtocol,
     #[error(

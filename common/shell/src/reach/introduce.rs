@@ -417,7 +417,7 @@ fn show_answer(answer: &Ticket) {
 
 fn show_result(name: &str, file: &PeersFile) {
     let path = file.path().display();
-    eprintln!("{name} is remembered in {path}; `sender --peer {name}` or `receiver --peer {name}` calls");
+    eprintln!("{name} is remembered in {path}; `sender call {name}` calls");
 }
 
 #[cfg(test)]
