@@ -48,7 +48,7 @@ impl Page {
     }
 
     /// Writes the state of the call: whether a peer is connected, and which state it is of all there are.
-    fn standing(&mut self, program: &str, Standing { unix_ms: _, state, connected }: &Standing) {
+    fn standing(&mut self, program: &str, Standing { state, connected, .. }: &Standing) {
         let name = format!("duet_{program}_connected");
         self.gauge(&name, "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));
         let name = format!("duet_{program}_state");
@@ -323,7 +323,7 @@ mod tests {
             freeze_ms_max: 40.0,
             latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000, count: 4, sum: 180_000 },
             clock_offset_us: Some(-5),
-            standing: Standing { unix_ms: 7, state: CallState::Silent, connected: true },
+            standing: Standing { unix_ms: 7, state: CallState::Silent, connected: true, ..Standing::default() },
             ..ReceiverReport::default()
         };
         let samples = check_format(&Page::of(&report));

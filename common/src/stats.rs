@@ -197,6 +197,10 @@ pub struct Standing {
     pub state: CallState,
     /// True if a peer is connected and has been heard of a moment ago.
     pub connected: bool,
+    /// How packets go to the peer, in words, as far as that is known; null without one.
+    pub path: Option<&'static str>,
+    /// Times that this has changed since the program's start.
+    pub path_changes: u64,
 }
 
 /// A line of the sender's statistics file.

@@ -77,7 +77,8 @@ impl Absence {
 
     /// Returns how the call stands at `now`, which is `unix_ms` on the wall clock.
     pub fn standing(&self, link: &LinkSnapshot, unix_ms: u64, now: Timestamp) -> Standing {
-        Standing { unix_ms, state: self.state(link, now), connected: is_heard(link, now) }
+        let (path, path_changes) = (link.path.name(), link.path.changes());
+        Standing { unix_ms, state: self.state(link, now), connected: is_heard(link, now), path, path_changes }
     }
 
     fn state(&self, link: &LinkSnapshot, now: Timestamp) -> CallState {

@@ -11,7 +11,7 @@ use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::states::StatesReport;
 use shell::exit::Failure;
 use shell::limited;
-use shell::link::{Action, IDLE_SILENCE, Link, LinkState, streaming_silence};
+use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
 use shell::quoted::Quoted;
 use shell::sd::Pulse;
 use shell::slot::Slot;
@@ -52,6 +52,7 @@ pub struct ReceiverLink {
     peer: Option<PublicKey>,
     heard: Timestamp,
     goodbye: u64,
+    path: PathInUse,
 }
 
 impl ReceiverLink {
@@ -82,6 +83,7 @@ impl ReceiverLink {
             peer: None,
             heard: Timestamp::default(),
             goodbye: 0,
+            path: PathInUse::default(),
         }
     }
 
@@ -147,6 +149,7 @@ impl ReceiverLink {
         view.snapshot.peer = self.peer;
         view.snapshot.heard = self.heard;
         view.snapshot.goodbye = self.goodbye;
+        view.snapshot.path = self.path;
     }
 }
 
@@ -197,7 +200,8 @@ impl Link for ReceiverLink {
         }
     }
 
-    fn on_tick(&mut self, _state: Option<LinkState>, _now: Timestamp) {
+    fn on_tick(&mut self, state: Option<LinkState>, _now: Timestamp) {
+        self.path.look(state);
         self.pulse.beat();
     }
 

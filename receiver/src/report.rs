@@ -6,6 +6,7 @@ use common::config::PublicKey;
 use common::session::ReceiverCounters;
 use common::stats::{ReceiverReport, Stage, StageHistograms, Standing, TimeHistogram};
 use common::units::Timestamp;
+use shell::link::PathInUse;
 
 use crate::decode::{Passed, Stream};
 
@@ -31,6 +32,8 @@ pub struct LinkSnapshot {
     pub heard: Timestamp,
     /// Serial number of the last stream that has ended on purpose; 0: none has.
     pub goodbye: u64,
+    /// The way that packets take.
+    pub path: PathInUse,
 }
 
 /// Figures of the stream that a window can show.
@@ -40,6 +43,8 @@ pub struct Status {
     pub line: String,
     /// Figures, for who wants to know.
     pub details: Vec<String>,
+    /// How packets come, in words.
+    pub path: Option<&'static str>,
 }
 
 /// Times and counts of the pictures shown.
@@ -280,10 +285,18 @@ impl Presentation {
             self.lost.max(counters.frames_lost)
         ));
         details.push(format!("packets: {} mended, {} late", counters.fec_recovered, counters.datagrams_late));
+        if let Some(path) = link.path.name() {
+            let changes = match link.path.changes() {
+                0 => String::new(),
+                1 => "; the way has changed once".to_owned(),
+                times => format!("; the way has changed {times} times"),
+            };
+            details.push(format!("packets come {path}{changes}"));
+        }
         let ms = self.freeze_max.as_secs_f64() * 1e3;
         details.push(format!("longest time without a new picture {ms:.0} ms"));
         self.recent = Recent { began: now, before: counters, ..Recent::default() };
-        Status { line, details }
+        Status { line, details, path: link.path.name() }
     }
 
     fn line_in_words(&self, damaged: f64) -> String {

@@ -33,7 +33,7 @@ pub struct Cli {
     pub link_test: Option<String>,
     /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The other
     /// side must do the same, or `call`
-    #[arg(long, global = true, value_name = "FILE", conflicts_with = "link_test")]
+    #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
     pub also_receive: Option<PathBuf>,
     /// Flags of both daemons.
     #[command(flatten)]

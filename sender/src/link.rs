@@ -13,7 +13,7 @@ use kernels::BackendInfo;
 use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
-use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
+use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, PathInUse, streaming_silence};
 use shell::quoted::Quoted;
 use shell::sd::Watchdog;
 use shell::slot::Slot;
@@ -53,6 +53,7 @@ pub(crate) struct SenderLink {
     /// Of the connections that have ended, and of this one.
     black_holes: [u64; 2],
     ticks: u32,
+    path: PathInUse,
     /// When something came last, while somebody is connected.
     heard: Option<Timestamp>,
     action: Option<Action>,
@@ -70,6 +71,7 @@ impl SenderLink {
             rtt_us: None,
             black_holes: [0; 2],
             ticks: 0,
+            path: PathInUse::default(),
             heard: None,
             action: None,
             watchdog: None,
@@ -184,7 +186,8 @@ impl SenderLink {
             Some(_) if connected => CallState::Streaming,
             Some(_) => CallState::Silent,
         };
-        Standing { unix_ms: clock::unix_ms(), state, connected }
+        let (path, path_changes) = (self.path.name(), self.path.changes());
+        Standing { unix_ms: clock::unix_ms(), state, connected, path, path_changes }
     }
 
     fn report(&self, is_final: bool) -> SenderReport {
@@ -253,6 +256,7 @@ impl Link for SenderLink {
     }
 
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
+        self.path.look(state);
         if let Some(state) = state {
             self.parts.session.set_max_datagram(state.max_datagram);
             self.rtt_us = Some(state.rtt.as_micros() as u64);

@@ -31,6 +31,8 @@ pub(super) struct Overlay {
     /// What there is to say while no picture comes.
     notice: Option<String>,
     message: Option<(String, Timestamp)>,
+    /// The last way that packets have come.
+    path: Option<&'static str>,
 }
 
 impl Overlay {
@@ -39,8 +41,14 @@ impl Overlay {
         Self { line_shown, ..Self::default() }
     }
 
-    /// What is known of the stream.
-    pub(super) fn set_status(&mut self, status: &Status) {
+    /// Takes what is known of the stream, and says for a moment when its packets come another way than before.
+    pub(super) fn set_status(&mut self, status: &Status, now: Timestamp) {
+        if let (Some(before), Some(path)) = (self.path, status.path)
+            && before != path
+        {
+            self.say(format!("The connection has changed: packets now come {path}"), now);
+        }
+        self.path = status.path.or(self.path);
         self.status.clone_from(status);
     }
 
@@ -106,6 +114,20 @@ mod tests {
     const HEIGHT: usize = 360;
     const GREY: u32 = 0x0080_8080;
 
+    const START: Timestamp = Timestamp::from_us(1_000_000);
+
+    #[test]
+    fn another_way_is_told_for_a_moment() {
+        let mut overlay = Overlay::new(false);
+        let on = |path| Status { path, ..Status::default() };
+        for path in [Some("through the routers"), None, Some("through the routers")] {
+            overlay.set_status(&on(path), START);
+            assert!(overlay.message.is_none());
+        }
+        overlay.set_status(&on(Some("directly")), START);
+        assert!(overlay.message.as_ref().is_some_and(|(text, _)| text.ends_with("packets now come directly")));
+    }
+
     fn drawn(overlay: &Overlay) -> Vec<u32> {
         let mut pixels = vec![GREY; WIDTH * HEIGHT];
         overlay.draw(&mut Canvas { pixels: &mut pixels, width: WIDTH });
@@ -119,7 +141,7 @@ mod tests {
     #[test]
     fn a_notice_dims_the_picture_and_stands_in_its_middle_until_it_is_taken_back() {
         let mut overlay = Overlay::new(true);
-        overlay.set_status(&Status { line: "Picture 43 ms behind, line good".to_owned(), details: Vec::new() });
+        overlay.set_status(&Status { line: "Picture 43 ms behind, line good".to_owned(), ..Status::default() }, START);
         let before = drawn(&overlay);
         assert!(before[..WIDTH * 300].iter().all(|&pixel| pixel == GREY), "the picture is as it was");
 
@@ -150,7 +172,7 @@ mod tests {
     #[test]
     fn pages_of_keys_and_figures_stand_at_the_top() {
         let mut overlay = Overlay::new(false);
-        overlay.set_status(&Status { line: String::new(), details: vec!["line    12.0 ms".to_owned(); 3] });
+        overlay.set_status(&Status { details: vec!["line    12.0 ms".to_owned(); 3], ..Status::default() }, START);
         overlay.details_shown = true;
         let details = white(&drawn(&overlay));
         overlay.keys_shown = true;

@@ -234,7 +234,7 @@ impl Sink for Window {
     }
 
     fn status(&mut self, status: &Status) {
-        self.overlay.set_status(status);
+        self.overlay.set_status(status, clock::now());
     }
 
     fn notice(&mut self, notice: Option<&str>) {

@@ -78,8 +78,12 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
 
     let robert_calls = robert.call(&["clara"]);
     let clara_calls = clara.call(&[]);
-    robert.sees_the_other();
-    clara.sees_the_other();
+    for home in [&robert, &clara] {
+        home.sees_the_other();
+        for line in [home.received(), last_line(&home.folder.join("call.jsonl"))] {
+            assert!(line["path"].as_str().is_some_and(|path| path.starts_with("directly")), "{line}");
+        }
+    }
     clara_calls.kill();
     until("the end of the call", || (robert.received()["state"] != "streaming").then_some(()));
     let clara_calls = clara.call(&["robert"]);

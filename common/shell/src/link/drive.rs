@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
+use super::path::kind_of;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
@@ -61,6 +62,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
     let busy = Arc::new(AtomicBool::new(false));
     let patience = Arc::new(Patience::new(link.silence_max()));
     let mut listener = None;
+    let meets = matches!(options.mode, LinkMode::Meet(_));
     match options.mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
@@ -150,7 +152,7 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                     link.on_disconnected(now);
                 }
                 link.on_connected(connection.peer(), connection.max_datagram(), now);
-                active = Some(Active::new(connection));
+                active = Some(Active::new(connection, meets));
             }
             Event::Input(input) => {
                 let Some(mut current) = active.take() else { continue };
@@ -199,11 +201,13 @@ struct Active {
     reader: ControlReader,
     pending: Vec<u8>,
     heard: bool,
+    /// True if both sides have looked for each other.
+    found: bool,
 }
 
 impl Active {
-    fn new(connection: Connection) -> Self {
-        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false }
+    fn new(connection: Connection, found: bool) -> Self {
+        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, found }
     }
 
     fn state(&self) -> LinkState {
@@ -212,6 +216,7 @@ impl Active {
             rtt: connection.rtt(),
             max_datagram: connection.max_datagram(),
             black_holes: connection.black_holes(),
+            path: kind_of(connection.address(), self.found),
         }
     }
 
@@ -248,7 +253,8 @@ impl Active {
                 self.reader.push(&buffer[..count]);
                 while let Some((speaker, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
-                        limited!(info, "connected to {} at {}", self.connection.peer().name, self.connection.address());
+                        let (name, address) = (&self.connection.peer().name, self.connection.address());
+                        limited!(info, "connected to {name} at {address}, {}", kind_of(address, self.found).name());
                     }
                     link.on_control(speaker, message, now).map_err(|violation| violation.to_string())?;
                 }

@@ -8,12 +8,14 @@ mod dial;
 mod drive;
 pub(crate) mod gate;
 mod meet;
+mod path;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::config::{Controller, LinkMode, Peer};
+use common::reach::Kind;
 use common::session::ProtocolViolation;
 use common::units::{Bitrate, Timestamp};
 use common::wire::control::{ControlMessage, Role};
@@ -24,6 +26,7 @@ use crate::identity::Identity;
 use crate::tls::Protocol;
 
 pub use self::both::{BothWays, HangUp};
+pub use self::path::PathInUse;
 
 /// A daemon as the loop sees it: its session, and what becomes of what comes out.
 pub trait Link {
@@ -86,6 +89,8 @@ pub struct LinkState {
     pub max_datagram: usize,
     /// Times that this connection's path ceased to carry packets as large as before.
     pub black_holes: u64,
+    /// The way that packets take.
+    pub path: Kind,
 }
 
 /// Time between two calls of [`Link::on_tick`].
