@@ -5,6 +5,7 @@ use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
 use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
+use common::reach::Finding;
 use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
@@ -70,7 +71,8 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
         let bound = TcpListener::bind(metrics).map(|_| format!("{metrics} is free"));
         checks.push(Check::of("metrics", bound.map_err(|error| Failure::network(format!("{metrics}: {error}")))));
     }
-    checks.extend([router(config), backend(config), tuning(config)]);
+    checks.extend(outside(config));
+    checks.extend([backend(config), tuning(config)]);
     checks
 }
 
@@ -110,18 +112,19 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
     opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Checks the router between this machine and the outside. Never a failure: within the house, and from a forwarded
+/// Returns what the way outside is like, and what follows for a call. Never a failure: within the house, and from a forwarded
 /// port, calls work whatever it is.
-fn router(config: &SharedConfig) -> Check {
-    let name = "router";
+fn outside(config: &SharedConfig) -> Vec<Check> {
     match reach::outside(config) {
-        Ok(Some(outside)) => {
-            let status = if outside.is_bad() { Status::Warn } else { Status::Ok };
-            Check::new(name, status, outside.sentence(), outside.advice().map(str::to_owned))
-        }
-        Ok(None) => Check::new(name, Status::Ok, "not looked at: `[reach] stun` names no server", None),
-        Err(failure) => Check::new(name, Status::Warn, failure.message, None),
+        Ok(Some(outside)) => outside.findings().into_iter().map(finding).collect(),
+        Ok(None) => vec![Check::new("router", Status::Ok, "not looked at: `[reach] stun` names no server", None)],
+        Err(failure) => vec![Check::new("router", Status::Warn, failure.message, None)],
     }
+}
+
+fn finding(finding: Finding) -> Check {
+    let status = if finding.is_bad { Status::Warn } else { Status::Ok };
+    Check::new(finding.name, status, finding.sentence, finding.advice.map(str::to_owned))
 }
 
 /// Checks that the name to dial has an address, or that the address to listen at is free.

@@ -1,76 +1,148 @@
-//! Kind of this machine's way to the outside, as servers outside have seen it, and the consequences for a call.
+//! What this machine's way to the outside is like, from what servers outside have seen, and what follows from it for a call.
 
 use std::net::{IpAddr, SocketAddr};
 
 use super::candidate::Candidate;
 
-/// The way outside, over IPv4 unless there is IPv6 only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outside {
-    /// No server has answered.
+/// The way outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// What stands between this machine and the outside, over IPv4 unless there is IPv6 only.
+    pub router: Router,
+    /// How far IPv6 goes.
+    pub ipv6: Ipv6,
+}
+
+/// What stands between a machine and the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Router {
+    /// Not known: no server has answered.
     Silent,
-    /// No router translates: this is the machine's own address.
+    /// None that translates: this is the machine's own address.
     Open(IpAddr),
-    /// The router shows all destinations one port.
+    /// One that shows all destinations one port.
     OnePort(IpAddr),
-    /// The router shows each destination another port.
+    /// One that shows each destination another port.
     PortPerDestination(IpAddr),
-    /// A router translates; one server alone has answered, so that no more is known.
+    /// One of which no more is known: one server alone has answered.
     Translated(IpAddr),
 }
 
+/// How far IPv6 goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ipv6 {
+    /// This machine has no such address.
+    Absent,
+    /// It has one, but no server has answered over it.
+    Unanswered,
+    /// A server has answered over it.
+    Works,
+}
+
+/// One line of what is found: as a musician would say it, and what a person can do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is about.
+    pub name: &'static str,
+    /// True if calls by name find fewer homes than they could.
+    pub is_bad: bool,
+    /// The finding.
+    pub sentence: String,
+    /// What to do.
+    pub advice: Option<&'static str>,
+}
+
 impl Outside {
-    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen
-    /// it.
+    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen it.
     pub fn of(own: &[Candidate], seen: &[SocketAddr]) -> Self {
-        let v4: Vec<_> = seen.iter().filter(|address| address.is_ipv4()).collect();
+        let v6 = |address: &SocketAddr| address.is_ipv6();
+        let ipv6 = match (seen.iter().any(v6), own.iter().any(|candidate| is_global(candidate.address.ip()))) {
+            (true, _) => Ipv6::Works,
+            (false, true) => Ipv6::Unanswered,
+            (false, false) => Ipv6::Absent,
+        };
+        let v4: Vec<_> = seen.iter().filter(|address| !v6(address)).collect();
         let seen = if v4.is_empty() { seen.iter().collect() } else { v4 };
-        let Some(&&first) = seen.first() else { return Self::Silent };
-        if own.iter().any(|candidate| candidate.address.ip() == first.ip()) {
-            return Self::Open(first.ip());
-        }
-        match seen.as_slice() {
-            [_] => Self::Translated(first.ip()),
-            all if all.iter().all(|&&address| address == first) => Self::OnePort(first.ip()),
-            _ => Self::PortPerDestination(first.ip()),
-        }
+        let is_own = |ip: IpAddr| own.iter().any(|candidate| candidate.address.ip() == ip);
+        let router = match seen.as_slice() {
+            [] => Router::Silent,
+            [first, ..] if is_own(first.ip()) => Router::Open(first.ip()),
+            [only] => Router::Translated(only.ip()),
+            [first, rest @ ..] if rest.iter().all(|address| address == first) => Router::OnePort(first.ip()),
+            [first, ..] => Router::PortPerDestination(first.ip()),
+        };
+        Self { router, ipv6 }
     }
 
-    /// Returns true if calls by name find fewer homes than they could.
-    pub fn is_bad(&self) -> bool {
-        matches!(self, Self::Silent | Self::PortPerDestination(_))
+    /// Returns what there is to say, the most important last.
+    pub fn findings(&self) -> [Finding; 4] {
+        [self.udp(), self.between(), self.over_ipv6(), self.calls()]
     }
 
-    /// Returns the finding and what follows, as a musician would say it.
-    pub fn sentence(&self) -> String {
-        match self {
-            Self::Silent => {
-                "no STUN server answers: UDP may not leave this house, or the servers are down; within the house \
-                             calls work all the same"
-                    .to_owned()
+    fn udp(&self) -> Finding {
+        let (is_bad, sentence) = match self.router {
+            Router::Silent => {
+                (true, "no server outside answers: UDP may not leave this house, or the servers are down")
             }
-            Self::Open(ip) => format!("no router stands before this machine ({ip}): every home finds it"),
-            Self::OnePort(ip) => format!("a router that keeps its ports ({ip}): a way to most homes is found"),
-            Self::PortPerDestination(ip) => format!(
-                "a router that gives each destination another port ({ip}): a way is found only to homes with a more open \
-                 router, or over IPv6"
-            ),
-            Self::Translated(ip) => {
-                format!("a router ({ip}); only one STUN server answers, so what kind it is cannot be told")
-            }
-        }
+            _ => (false, "leaves this house: servers outside answer"),
+        };
+        let advice = is_bad.then_some("allow UDP in the firewall, or name other servers in `[reach] stun`");
+        Finding { name: "udp", is_bad, sentence: sentence.to_owned(), advice }
     }
 
-    /// Returns what a person can do about it.
-    pub fn advice(&self) -> Option<&'static str> {
-        match self {
-            Self::Silent => Some("allow UDP in the firewall, or name other servers in `[reach] stun`"),
-            Self::PortPerDestination(_) => Some(
-                "look in the router for `full cone` or `endpoint independent` NAT, or forward a UDP port to this machine",
-            ),
-            Self::Open(_) | Self::OnePort(_) | Self::Translated(_) => None,
-        }
+    fn between(&self) -> Finding {
+        let sentence = match self.router {
+            Router::Silent => "what stands between this machine and the outside cannot be told".to_owned(),
+            Router::Open(ip) => format!("none that translates: {ip} is this machine's own address"),
+            Router::OnePort(ip) => format!("it shows everybody outside one port ({ip}), as routers at home do"),
+            Router::PortPerDestination(ip) => {
+                format!("it shows everybody outside another port ({ip}), as mobile networks and some companies do")
+            }
+            Router::Translated(ip) => {
+                format!("there is one ({ip}); one server alone answers, so its kind cannot be told")
+            }
+        };
+        let is_bad = matches!(self.router, Router::PortPerDestination(_));
+        let advice = is_bad.then_some(
+            "look in the router for `full cone` or `endpoint independent` NAT, or forward a UDP port to this machine",
+        );
+        Finding { name: "router", is_bad, sentence, advice }
     }
+
+    fn over_ipv6(&self) -> Finding {
+        let sentence = match self.ipv6 {
+            Ipv6::Works => "works: two homes that have it need nothing of their routers but to let answers in",
+            Ipv6::Unanswered => "this machine has an address, but nobody outside answers over it",
+            Ipv6::Absent => "none here: calls go over IPv4",
+        };
+        Finding { name: "ipv6", is_bad: false, sentence: sentence.to_owned(), advice: None }
+    }
+
+    fn calls(&self) -> Finding {
+        let (is_bad, sentence) = match (self.router, self.ipv6) {
+            (Router::Silent, _) => (true, "within the house they work; outside nobody will be found"),
+            (Router::Open(_), _) => (false, "every home that can send UDP finds this machine"),
+            (Router::OnePort(_), _) => (
+                false,
+                "a direct way is found to every home but those whose router shows each destination another port",
+            ),
+            (Router::PortPerDestination(_), Ipv6::Works) => {
+                (false, "a direct way is found to homes that have IPv6, or a router that lets everybody in")
+            }
+            (Router::PortPerDestination(_), _) => {
+                (true, "a direct way is found only to homes with a router that lets everybody in, or with none")
+            }
+            (Router::Translated(_), _) => {
+                (false, "a direct way is found to most homes, if the router is of the usual kind")
+            }
+        };
+        Finding { name: "calls", is_bad, sentence: sentence.to_owned(), advice: None }
+    }
+}
+
+/// True for an IPv6 address that is known outside the house.
+fn is_global(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if !ip.is_loopback() && !ip.is_unique_local() && !ip.is_unicast_link_local())
 }
 
 #[cfg(test)]
@@ -83,21 +155,42 @@ mod tests {
     #[test]
     fn the_kind_of_router_follows_from_what_two_servers_see() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let home = [Candidate::new(Kind::Local, address("192.168.1.2:7")).unwrap()];
+        let candidate = |kind, text: &str| Candidate::new(kind, address(text)).unwrap();
+        let home = [candidate(Kind::Local, "192.168.1.2:7"), candidate(Kind::Ipv6, "[fd00::2]:7")];
+        let with_ipv6 = [home[0], candidate(Kind::Ipv6, "[2001:db8::1]:7")];
         let (one, other, six) = (address("203.0.113.5:7"), address("203.0.113.5:8"), address("[2001:db8::1]:7"));
         let ip = one.ip();
-        for (seen, outside) in [
-            (&[][..], Outside::Silent),
-            (&[one], Outside::Translated(ip)),
-            (&[one, one], Outside::OnePort(ip)),
-            (&[six, one, one], Outside::OnePort(ip)),
-            (&[one, other], Outside::PortPerDestination(ip)),
-            (&[address("192.168.1.2:9")], Outside::Open(home[0].address.ip())),
+        for (own, seen, router, ipv6, bad, says) in [
+            (home, &[][..], Router::Silent, Ipv6::Absent, "udp calls", "outside nobody"),
+            (home, &[one], Router::Translated(ip), Ipv6::Absent, "", "most homes"),
+            (home, &[one, one], Router::OnePort(ip), Ipv6::Absent, "", "every home but"),
+            (with_ipv6, &[one, one], Router::OnePort(ip), Ipv6::Unanswered, "", "every home but"),
+            (with_ipv6, &[six, one, one], Router::OnePort(ip), Ipv6::Works, "", "every home but"),
+            (with_ipv6, &[six], Router::Open(six.ip()), Ipv6::Works, "", "every home that"),
+            (
+                home,
+                &[one, other],
+                Router::PortPerDestination(ip),
+                Ipv6::Absent,
+                "router calls",
+                "lets everybody in, or with none",
+            ),
+            (with_ipv6, &[one, six, other], Router::PortPerDestination(ip), Ipv6::Works, "router", "have IPv6"),
+            (
+                home,
+                &[address("192.168.1.2:9")],
+                Router::Open(home[0].address.ip()),
+                Ipv6::Absent,
+                "",
+                "every home that",
+            ),
         ] {
-            let found = Outside::of(&home, seen);
-            assert_eq!(found, outside);
-            assert_eq!(found.is_bad(), found.advice().is_some());
-            assert!(found.sentence().len() > 20);
+            let found = Outside::of(&own, seen);
+            assert_eq!(found, Outside { router, ipv6 });
+            let findings = found.findings();
+            let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
+            assert_eq!(names.join(" "), bad, "{findings:?}");
+            assert!(findings[3].sentence.contains(says), "{findings:?}");
         }
     }
 }
