@@ -61,7 +61,7 @@ fn sinks_open(sinks: &[SinkSpec]) -> Result<String, Failure> {
     for spec in sinks {
         match spec.file() {
             Some(path) => doctor::writable(path)?,
-            None => drop(sink::open(spec, false, true).map_err(Failure::device)?),
+            None => drop(sink::open(spec, false, true, None).map_err(Failure::device)?),
         }
     }
     Ok(format!("{} in use", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))

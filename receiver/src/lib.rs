@@ -18,6 +18,7 @@ pub mod cli;
 pub mod decode;
 pub mod doctor;
 pub mod link;
+pub mod own;
 pub mod picture_log;
 pub mod predicted;
 pub mod present;
@@ -44,6 +45,7 @@ use shell::tls::Protocol;
 use crate::absence::Absence;
 use crate::decode::DecodeStage;
 use crate::link::{Command, ReceiverLink};
+use crate::own::OwnSide;
 use crate::picture_log::PictureLog;
 use crate::present::{LinkView, Presenter};
 use crate::sink::{SinkError, SinkSpec};
@@ -80,7 +82,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         protocol: Protocol::Call,
     };
     let waker = Waker::default();
-    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new() };
+    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None };
     run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
 }
 
@@ -92,6 +94,8 @@ pub struct Network {
     pub hang_up: Option<HangUp>,
     /// Threads besides the receiver's that must turn.
     pub pulses: Vec<Pulse>,
+    /// The other direction, where this machine sends as well.
+    pub own: Option<OwnSide>,
 }
 
 /// Runs as [`run`] does, but the link is turned by `turn`, on a thread of its own; the connection is its matter.
@@ -103,14 +107,17 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses } = network;
+    let Network { waker, hang_up, mut pulses, own } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     decode::probe(shared.backend, shared.device.as_deref())?;
     let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
-    let opened = sinks.iter().map(|spec| sink::open(spec, config.status_line, records)).collect::<Result<Vec<_>, _>>();
+    let opened = sinks
+        .iter()
+        .map(|spec| sink::open(spec, config.status_line, records, own.as_ref()))
+        .collect::<Result<Vec<_>, _>>();
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
         SinkError::File { .. } => Failure::usage(error),

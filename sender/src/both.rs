@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use common::config::SenderConfig;
 use common::config::raw::{Network, ReceiverFile, SenderFile, Stats};
 use receiver::cli::Resolved;
+use receiver::own::OwnSide;
 use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
 use shell::exit::Failure;
@@ -26,10 +27,16 @@ pub fn run(
     frames_max: Option<u64>,
 ) -> Result<(), Failure> {
     let waker = Waker::default();
-    let sending = Sending::start(config, spec, frames_max, &waker)?;
+    let own = OwnSide::new(config.rate, config.rate_most);
+    let sending = Sending::start(config, spec, frames_max, &waker, Some(&own))?;
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
-    let network = Loop { waker: waker.clone(), hang_up: Some(hang_up.clone()), pulses: vec![sending.pulse.clone()] };
+    let network = Loop {
+        waker: waker.clone(),
+        hang_up: Some(hang_up.clone()),
+        pulses: vec![sending.pulse.clone()],
+        own: Some(own),
+    };
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {
         let mut both = BothWays::new(link, receiver_link, hang_up);

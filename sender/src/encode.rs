@@ -12,6 +12,7 @@ use common::session::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
+use receiver::own::OwnSide;
 use shell::apart::{Patience, Place};
 use shell::clock;
 use shell::exit::Failure;
@@ -64,6 +65,8 @@ pub(crate) struct Encode {
     pub(crate) frames_max: Option<u64>,
     /// Shows that the thread turns.
     pub(crate) pulse: Pulse,
+    /// Who may want to see what is sent.
+    pub(crate) own: Option<OwnSide>,
 }
 
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
@@ -125,6 +128,9 @@ impl Encode {
             }
             let began = clock::now();
             let capture = picture.capture;
+            if let Some(own) = &self.own {
+                own.on_picture(picture.format, self.info.size, self.info.colour, &picture.data);
+            }
             // The picture that a driver keeps is lost with it.
             let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };

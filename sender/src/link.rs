@@ -7,9 +7,10 @@ use std::time::Duration;
 use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
-use common::units::Timestamp;
+use common::units::{Bitrate, Timestamp};
 use common::wire::control::{ControlMessage, Role};
 use kernels::BackendInfo;
+use receiver::own::OwnSide;
 use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
@@ -40,6 +41,8 @@ pub(crate) struct Parts {
     pub(crate) dials: bool,
     /// See [`Link::is_for_one_stream`].
     pub(crate) one_stream: bool,
+    /// Who may ask for another rate.
+    pub(crate) own: Option<OwnSide>,
 }
 
 /// A sending session between the encode thread and the network.
@@ -54,6 +57,8 @@ pub(crate) struct SenderLink {
     black_holes: [u64; 2],
     ticks: u32,
     path: PathInUse,
+    /// As it was asked for last during the call.
+    rate_max: Bitrate,
     /// When something came last, while somebody is connected.
     heard: Option<Timestamp>,
     action: Option<Action>,
@@ -63,6 +68,7 @@ pub(crate) struct SenderLink {
 impl SenderLink {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
+            rate_max: parts.own.as_ref().map_or(Bitrate::from_bps(0), OwnSide::rate),
             parts,
             stages: StageHistograms::default(),
             given: 0,
@@ -257,6 +263,14 @@ impl Link for SenderLink {
 
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
         self.path.look(state);
+        if let Some(own) = &self.parts.own {
+            let rate = own.rate();
+            if std::mem::replace(&mut self.rate_max, rate) != rate {
+                tracing::info!("sending {:.1} Mbit/s at most", rate.as_bps() as f64 / 1e6);
+                self.parts.session.set_rate_max(rate);
+                self.follow_target();
+            }
+        }
         if let Some(state) = state {
             self.parts.session.set_max_datagram(state.max_datagram);
             self.rtt_us = Some(state.rtt.as_micros() as u64);

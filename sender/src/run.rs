@@ -10,6 +10,7 @@ use common::params::{CodecParams, Profile, StreamParams};
 use common::prediction::states_of;
 use common::session::SenderSession;
 use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
+use receiver::own::OwnSide;
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -36,7 +37,7 @@ pub(crate) const NO_PEER: &str =
 /// the receiver is done.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
-    let mut sending = Sending::start(config, spec, frames_max, &waker)?;
+    let mut sending = Sending::start(config, spec, frames_max, &waker, None)?;
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     let linked = shell::link::run(options, &waker, &mut sending.link);
@@ -65,12 +66,14 @@ pub(crate) struct Threads {
 }
 
 impl Sending {
-    /// Opens the source and the encoder; they wait until the link has a receiver.
+    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what the window of the other direction
+    /// shows and asks for.
     pub(crate) fn start(
         config: &SenderConfig,
         spec: &SourceSpec,
         frames_max: Option<u64>,
         waker: &Waker,
+        own: Option<&OwnSide>,
     ) -> Result<Self, Failure> {
         let shared = &config.shared;
         if shared.peers.is_empty() {
@@ -131,6 +134,7 @@ impl Sending {
             waker: waker.clone(),
             frames_max,
             pulse: pulse.clone(),
+            own: own.cloned(),
         };
         let encode = spawn("encode", move || encode.run())?;
         let rate = LiveRate::new(session.rate_target());
@@ -145,7 +149,13 @@ impl Sending {
             stats,
             dials: shared.mode.dials(),
             one_stream: frames_max.is_some() || spec.is_finite(),
+            own: own.cloned(),
         });
+        // Room for what the rate may be raised to.
+        let frame_bytes = match own {
+            Some(_) => config.rate_most.bytes_per_frame(params.frame_rate).max(frame_bytes),
+            None => frame_bytes,
+        };
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 

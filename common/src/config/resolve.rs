@@ -33,6 +33,8 @@ pub struct SenderConfig {
     pub codec: CodecParams,
     /// True if frames are coded from what the receiver holds.
     pub prediction: bool,
+    /// What the rate may be raised to during a call: `rate_max`, or twice the rate.
+    pub rate_most: Bitrate,
     /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,
     /// True if frames are protected against loss.
@@ -210,6 +212,7 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
         )?,
         codec: codec(&file.codec)?,
         prediction,
+        rate_most: rate_max.unwrap_or(Bitrate::from_bps(rate.as_bps().saturating_mul(2))),
         rate: rate_max.map_or(rate, |max| rate.min(max)),
         protection: choice("network.fec", &file.network.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
         controller: choice(

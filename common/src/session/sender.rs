@@ -269,6 +269,15 @@ impl SenderSession {
         Ok(FeedbackOutcome::Accepted)
     }
 
+    /// Changes the highest video bit rate, also in the middle of a stream.
+    pub fn set_rate_max(&mut self, rate_max: Bitrate) {
+        self.rate_max = rate_max;
+        if let Some(rate) = &mut self.rate {
+            rate.set_max(rate_max);
+        }
+        self.budget.set_rate(self.rate_target());
+    }
+
     /// Returns what the next frames with all that is around them may take, bits a second.
     pub fn rate_target(&self) -> Bitrate {
         self.rate.as_ref().map_or(RateControl::start(self.rate_max), RateControl::target)

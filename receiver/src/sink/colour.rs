@@ -8,7 +8,7 @@ const FRACTION_BITS: i32 = 14;
 
 /// Integer coefficients of one colour space, scaled by 2^14.
 #[derive(Clone, Copy, Debug)]
-struct Coefficients {
+pub(crate) struct Coefficients {
     luma_offset: i32,
     luma: i32,
     red_cr: i32,
@@ -18,7 +18,8 @@ struct Coefficients {
 }
 
 impl Coefficients {
-    fn new(colour: ColourSpace) -> Self {
+    /// Those of `colour`.
+    pub(crate) fn new(colour: ColourSpace) -> Self {
         let (red, blue) = match colour.matrix {
             Matrix::Bt601 => (0.299, 0.114),
             Matrix::Bt709 => (0.2126, 0.0722),
@@ -41,7 +42,7 @@ impl Coefficients {
 
     /// Returns one pixel as 0x00RRGGBB.
     #[inline(always)]
-    fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
+    pub(crate) fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
         let half = 1 << (FRACTION_BITS - 1);
         let y = (i32::from(y) - self.luma_offset) * self.luma + half;
         let (cb, cr) = (i32::from(cb) - 128, i32::from(cr) - 128);

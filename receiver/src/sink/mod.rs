@@ -7,6 +7,7 @@ mod headless;
 mod keys;
 mod overlay;
 mod recorder;
+mod self_view;
 mod snapshot;
 mod text;
 mod window;
@@ -20,6 +21,7 @@ use common::params::StreamParams;
 use common::units::FrameId;
 use kernels::Picture;
 
+use crate::own::OwnSide;
 use crate::report::Status;
 
 pub use self::headless::Headless;
@@ -153,10 +155,16 @@ pub trait Sink {
     }
 }
 
-/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
-pub fn open(spec: &SinkSpec, status_line: bool, records: bool) -> Result<Box<dyn Sink>, SinkError> {
+/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files. `own`: what a window
+/// shows of the other direction.
+pub fn open(
+    spec: &SinkSpec,
+    status_line: bool,
+    records: bool,
+    own: Option<&OwnSide>,
+) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match spec {
-        SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line)?),
+        SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line, own.cloned())?),
         SinkSpec::Headless => Box::new(Headless),
         SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
     })

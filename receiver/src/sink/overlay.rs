@@ -10,7 +10,7 @@ use crate::report::Status;
 /// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// The keys, as `H` lists them.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 7] = [
     "H    this list",
     "I    the line at the bottom",
     "D    figures: where the time goes",
@@ -18,8 +18,10 @@ const KEYS: [&str; 8] = [
     "M    mirror the picture",
     "S    save the picture as a PNG file",
     "Esc  end; press it twice",
-    "",
 ];
+/// The keys of a call in both directions.
+const CALL_KEYS: [&str; 2] =
+    ["V    what the other side sees of you", "Up, Down   send at a higher or lower rate at most"];
 
 /// The texts, and which of them are shown.
 #[derive(Debug, Default)]
@@ -27,6 +29,8 @@ pub(super) struct Overlay {
     pub(super) line_shown: bool,
     pub(super) details_shown: bool,
     pub(super) keys_shown: bool,
+    /// True if this machine sends as well.
+    pub(super) sends: bool,
     status: Status,
     /// What there is to say while no picture comes.
     notice: Option<String>,
@@ -86,6 +90,10 @@ impl Overlay {
         let mut page: Vec<String> = Vec::new();
         if self.keys_shown {
             page.extend(KEYS.map(str::to_owned));
+            if self.sends {
+                page.extend(CALL_KEYS.map(str::to_owned));
+            }
+            page.push(String::new());
         }
         if self.details_shown {
             page.extend(self.status.details.iter().cloned());

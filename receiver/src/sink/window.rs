@@ -12,9 +12,11 @@ use shell::clock;
 use super::colour::Converter;
 use super::keys::{Escape, Pointer};
 use super::overlay::Overlay;
+use super::self_view::SelfView;
 use super::text::Canvas;
 use super::x11::{self, Display, Surface};
 use super::{Sink, SinkError, Wish, display_loss, snapshot};
+use crate::own::OwnSide;
 use crate::report::Status;
 
 /// Size until the stream's is known, pixels.
@@ -48,11 +50,13 @@ pub struct Window {
     pointer: Pointer,
     ends: bool,
     saved: (Sender<String>, Receiver<String>),
+    /// The picture that this machine sends, in a corner.
+    own: Option<SelfView>,
 }
 
 impl Window {
     /// Opens the window. `status_line`: whether it has a line about the stream from the start.
-    pub fn open(fullscreen: bool, status_line: bool) -> Result<Self, SinkError> {
+    pub fn open(fullscreen: bool, status_line: bool, own: Option<OwnSide>) -> Result<Self, SinkError> {
         // minifb needs libX11 and a display; asking for the display first gives the better sentence.
         let display = Display::connect().map_err(|e| SinkError::NoDisplay(e.to_string()))?;
         let size = fit(WAITING_SIZE, display.size());
@@ -87,7 +91,9 @@ impl Window {
             pointer: Pointer::default(),
             ends: false,
             saved: channel(),
+            own: own.map(SelfView::new),
         };
+        opened.overlay.sends = opened.own.is_some();
         if fullscreen {
             opened.toggle_fullscreen()?;
         }
@@ -133,6 +139,9 @@ impl Window {
             }
         }
         self.scaler.scale(&self.picture, frame, width, (left, top));
+        if let Some(own) = &mut self.own {
+            own.draw(frame, width);
+        }
         self.overlay.draw(&mut Canvas { pixels: frame, width });
         self.is_stale = false;
         Ok(())
@@ -188,6 +197,13 @@ impl Window {
                     mirror(&mut self.picture, self.size.0);
                 }
                 Key::S => snapshot::save(self.picture.clone(), self.size.0, self.saved.0.clone()),
+                Key::V => self.own.iter_mut().for_each(SelfView::toggle),
+                Key::Up | Key::Down => {
+                    if let Some(own) = &self.own {
+                        let rate = own.side.step_rate(key == Key::Up).as_bps() as f64 / 1e6;
+                        self.overlay.say(format!("Sending {rate:.1} Mbit/s at most"), now);
+                    }
+                }
                 Key::Escape if self.escape.press(now) => self.ends = true,
                 Key::Escape => self.overlay.say("Press Esc again to end", now),
                 _ => continue,
@@ -243,7 +259,7 @@ impl Sink for Window {
 
     fn poll(&mut self) -> Result<Wish, SinkError> {
         let now = clock::now();
-        self.is_stale |= self.overlay.expire(now);
+        self.is_stale |= self.overlay.expire(now) | self.own.as_mut().is_some_and(SelfView::renew);
         while let Ok(said) = self.saved.1.try_recv() {
             self.overlay.say(said, now);
             self.is_stale = true;

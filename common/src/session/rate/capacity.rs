@@ -87,6 +87,11 @@ impl Capacity {
         }
     }
 
+    /// Changes what is worth knowing.
+    pub(super) fn set_most(&mut self, most: f64) {
+        self.most = most;
+    }
+
     /// Takes an arrival; they come in the order of sending.
     pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait) {
         if wait.is_held {

@@ -229,6 +229,14 @@ impl RateControl {
         }
     }
 
+    /// Changes the most to send.
+    pub(super) fn set_max(&mut self, max: Bitrate) {
+        self.max_bps = max.as_bps() as f64;
+        self.least_bps = LEAST_BPS.min(self.max_bps);
+        self.target_bps = self.target_bps.min(self.max_bps);
+        self.capacity.set_most(SHOWN_MAX * self.max_bps);
+    }
+
     /// Returns the first target of a stream of at most `max`.
     pub(super) fn start(max: Bitrate) -> Bitrate {
         max.min(Bitrate::from_bps(START_BPS))

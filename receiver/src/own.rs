@@ -1,0 +1,193 @@
+//! The other direction of a call, as the window shows and steers it: the picture that this machine sends, and its rate.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use common::frame::{ColourSpace, FrameSize, PixelFormat};
+use common::units::Bitrate;
+
+use crate::sink::colour::Coefficients;
+
+/// Width of the small picture at most, pixels.
+const WIDTH_MAX: usize = 320;
+/// The least rate that can be asked for, bits a second.
+const RATE_LEAST: u64 = 500_000;
+/// One step of the rate, up or down.
+const STEP: f64 = 1.25;
+
+/// A small picture of what is sent: 0x00RRGGBB row by row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnPicture {
+    /// Width and height.
+    pub size: (usize, usize),
+    /// Its pixels.
+    pub pixels: Vec<u32>,
+}
+
+/// Shared by the window and the sending half.
+#[derive(Clone, Debug)]
+pub struct OwnSide(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    is_watched: AtomicBool,
+    picture: Mutex<Option<OwnPicture>>,
+    rate_bps: AtomicU64,
+    most_bps: u64,
+}
+
+impl OwnSide {
+    /// A sending half that sends at most `rate` now and may be asked for up to `most`.
+    pub fn new(rate: Bitrate, most: Bitrate) -> Self {
+        let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
+        Self(Arc::new(Shared { is_watched: AtomicBool::new(false), picture: Mutex::default(), rate_bps, most_bps }))
+    }
+
+    /// Begins or ends to show what is sent.
+    pub fn watch(&self, on: bool) {
+        self.0.is_watched.store(on, Ordering::Relaxed);
+        *self.picture() = None;
+    }
+
+    /// Makes a small picture of one that is about to be coded, if it is watched.
+    pub fn on_picture(&self, format: PixelFormat, size: FrameSize, colour: ColourSpace, data: &[u8]) {
+        if self.0.is_watched.load(Ordering::Relaxed) {
+            let small = shrunk(format, size, colour, data);
+            *self.picture() = small;
+        }
+    }
+
+    /// Takes the newest small picture, if there is one since the last call.
+    pub fn take(&self) -> Option<OwnPicture> {
+        self.picture().take()
+    }
+
+    /// Asks for a higher or lower rate; returns what is asked for now.
+    pub fn step_rate(&self, up: bool) -> Bitrate {
+        let now = self.0.rate_bps.load(Ordering::Relaxed) as f64;
+        let wanted = if up { now * STEP } else { now / STEP };
+        // Nobody wants 9765 kbit/s.
+        let wanted = (wanted / 1e5).round() as u64 * 100_000;
+        let wanted = wanted.clamp(RATE_LEAST.min(self.0.most_bps), self.0.most_bps);
+        self.0.rate_bps.store(wanted, Ordering::Relaxed);
+        Bitrate::from_bps(wanted)
+    }
+
+    /// Returns the highest rate to send at.
+    pub fn rate(&self) -> Bitrate {
+        Bitrate::from_bps(self.0.rate_bps.load(Ordering::Relaxed))
+    }
+
+    fn picture(&self) -> std::sync::MutexGuard<'_, Option<OwnPicture>> {
+        self.0.picture.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The picture at a fraction of its size, of a few samples for each pixel; none if it is too short.
+fn shrunk(format: PixelFormat, size: FrameSize, colour: ColourSpace, data: &[u8]) -> Option<OwnPicture> {
+    if data.len() < format.bytes(size) {
+        return None;
+    }
+    let (width, height) = (size.width(), size.height());
+    let step = width.div_ceil(WIDTH_MAX).max(1);
+    let small = (width.div_ceil(step), height.div_ceil(step));
+    let coefficients = Coefficients::new(colour);
+    let mut pixels = Vec::with_capacity(small.0 * small.1);
+    for y in 0..small.1 {
+        for x in 0..small.0 {
+            let mut sums = [0u32; 3];
+            // Four samples of the square that the pixel stands for.
+            for (right, down) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                let at = |place: usize, more: usize, end: usize| (place * step + more * step / 2).min(end - 1);
+                let pixel = sample(format, size, &coefficients, data, (at(x, right, width), at(y, down, height)));
+                for (sum, shift) in sums.iter_mut().zip([16, 8, 0]) {
+                    *sum += (pixel >> shift) & 0xff;
+                }
+            }
+            let [red, green, blue] = sums.map(|sum| sum / 4);
+            pixels.push((red << 16) | (green << 8) | blue);
+        }
+    }
+    Some(OwnPicture { size: small, pixels })
+}
+
+/// One pixel as 0x00RRGGBB.
+fn sample(format: PixelFormat, size: FrameSize, of: &Coefficients, data: &[u8], (x, y): (usize, usize)) -> u32 {
+    let (width, area) = (size.width(), size.pixels());
+    let at = y * width + x;
+    let half = size.halved();
+    let halved = y / 2 * half.width() + x / 2;
+    match format {
+        PixelFormat::Rgb8 => {
+            u32::from(data[3 * at]) << 16 | u32::from(data[3 * at + 1]) << 8 | u32::from(data[3 * at + 2])
+        }
+        PixelFormat::YCbCr8 => of.pixel(data[3 * at], data[3 * at + 1], data[3 * at + 2]),
+        PixelFormat::Yuyv => {
+            let pair = 4 * (y * width.div_ceil(2) + x / 2);
+            of.pixel(data[pair + 2 * (x % 2)], data[pair + 1], data[pair + 3])
+        }
+        PixelFormat::Nv12 => of.pixel(data[at], data[area + 2 * halved], data[area + 2 * halved + 1]),
+        PixelFormat::I420 => of.pixel(data[at], data[area + halved], data[area + half.pixels() + halved]),
+        PixelFormat::I444 => of.pixel(data[at], data[area + at], data[2 * area + at]),
+        PixelFormat::Grey8 => of.pixel(data[at], 128, 128),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_small_picture_has_the_colours_of_the_large_one_in_every_format() {
+        let size = FrameSize::new(643, 35).unwrap();
+        let half = size.halved().pixels();
+        let (area, [luma, cb, cr]) = (size.pixels(), [150, 90, 160]);
+        let planes = |chroma: usize| [vec![luma; area], vec![cb; chroma], vec![cr; chroma]].concat();
+        let wanted = Coefficients::new(ColourSpace::JPEG).pixel(luma, cb, cr);
+        for (format, data) in [
+            (PixelFormat::YCbCr8, [luma, cb, cr].repeat(area)),
+            (PixelFormat::Yuyv, [luma, cb, luma, cr].repeat(322 * 35)),
+            (PixelFormat::Nv12, [vec![luma; area], [cb, cr].repeat(half)].concat()),
+            (PixelFormat::I420, planes(half)),
+            (PixelFormat::I444, planes(area)),
+        ] {
+            let small = shrunk(format, size, ColourSpace::JPEG, &data).unwrap();
+            assert_eq!(small.size, (215, 12), "{format:?}");
+            assert!(small.pixels.len() == 215 * 12 && small.pixels.iter().all(|&pixel| pixel == wanted), "{format:?}");
+            assert_eq!(shrunk(format, size, ColourSpace::JPEG, &data[..area]), None, "too short");
+        }
+        let red = shrunk(PixelFormat::Rgb8, size, ColourSpace::JPEG, &[200, 10, 20].repeat(area)).unwrap();
+        assert!(red.pixels.iter().all(|&pixel| pixel == 0x00c8_0a14));
+        let grey = shrunk(PixelFormat::Grey8, size, ColourSpace::JPEG, &vec![7; area]).unwrap();
+        assert!(grey.pixels.iter().all(|&pixel| pixel == 0x0007_0707));
+    }
+
+    #[test]
+    fn pictures_are_made_while_they_are_watched_and_taken_once() {
+        let own = OwnSide::new(Bitrate::from_bps(10_000_000), Bitrate::from_bps(20_000_000));
+        let show = || own.on_picture(PixelFormat::Grey8, FrameSize::new(1, 1).unwrap(), ColourSpace::JPEG, &[9]);
+        show();
+        assert_eq!(own.take(), None);
+        own.watch(true);
+        show();
+        assert_eq!(own.take().unwrap().pixels, [0x0009_0909]);
+        assert_eq!(own.take(), None);
+        show();
+        own.watch(false);
+        assert_eq!(own.take(), None);
+    }
+
+    #[test]
+    fn the_rate_goes_by_steps_between_its_ends() {
+        let own = OwnSide::new(Bitrate::from_bps(10_000_000), Bitrate::from_bps(20_000_000));
+        let steps = |up: bool| std::array::from_fn::<u64, 4, _>(|_| own.step_rate(up).as_bps());
+        assert_eq!(steps(true), [12_500_000, 15_600_000, 19_500_000, 20_000_000]);
+        assert_eq!(own.step_rate(false).as_bps(), 16_000_000);
+        for _ in 0..100 {
+            own.step_rate(false);
+        }
+        assert_eq!(own.rate().as_bps(), RATE_LEAST);
+    }
+}
