@@ -50,7 +50,8 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
 
 /// Checks a configuration, from `path` if it is a file's; `sinks` given win over its own.
 pub fn resolve_file(file: ReceiverFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
-    let config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
+    let mut config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
+    config.shared.file = path.map(Path::to_owned);
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }

@@ -36,6 +36,7 @@ use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
+use shell::reach::Learning;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -80,6 +81,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         rate: LiveRate::new(Bitrate::from_bps(0)),
         frame_bytes: 0,
         protocol: Protocol::Call,
+        learning: Learning::of(shared),
     };
     let waker = Waker::default();
     let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None };

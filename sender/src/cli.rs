@@ -1,6 +1,6 @@
 //! Flags to a checked configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use common::config::raw::SenderFile;
@@ -89,7 +89,8 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if matches!(&cli.command, Some(Task::Common(command)) if command.introduces()) {
         network.mode = None;
     }
-    let config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
+    let mut config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
+    config.shared.file = path.map(Path::to_owned);
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }

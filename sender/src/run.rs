@@ -15,6 +15,7 @@ use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use shell::reach::Learning;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -172,6 +173,7 @@ impl Sending {
             rate: self.rate.clone(),
             frame_bytes: self.frame_bytes,
             protocol,
+            learning: Learning::of(shared),
         })
     }
 }

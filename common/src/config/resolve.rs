@@ -91,6 +91,8 @@ pub struct SharedConfig {
     pub turn: Turn,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
+    /// The file that this is from, where the caller says so.
+    pub file: Option<PathBuf>,
     /// Machines that may connect; a daemon does not run without one.
     pub peers: Vec<Peer>,
     /// Statistics file.
@@ -285,6 +287,7 @@ fn shared(
         stun: stun(reach)?,
         turn: turn(reach)?,
         identity_file: path(&identity.file),
+        file: None,
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: path(&stats.file),
         metrics: stats.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,

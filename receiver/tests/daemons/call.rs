@@ -86,10 +86,21 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
     }
     clara_calls.kill();
     until("the end of the call", || (robert.received()["state"] != "streaming").then_some(()));
+    std::fs::remove_file(clara.folder.join("call-received.jsonl")).unwrap();
+    // Clara's home has another address, and she does not know Robert's any more.
+    let peers = clara.folder.join(".local/state/duet/peers.toml");
+    let lines = std::fs::read_to_string(&peers).unwrap();
+    let lines = lines
+        .lines()
+        .map(|line| if line.starts_with("addresses") { "addresses = [\"192.0.2.1:9\"] # old" } else { line });
+    std::fs::write(&peers, lines.collect::<Vec<_>>().join("\n")).unwrap();
     let clara_calls = clara.call(&["robert"]);
-    until("a new start", || (clara.received()["state"] != "streaming").then_some(()));
     robert.sees_the_other();
     clara.sees_the_other();
+    let learned = || {
+        std::fs::read_to_string(&peers).unwrap().lines().any(|line| line.starts_with("addresses") && line.contains(','))
+    };
+    until("the new address in her file", || learned().then_some(()));
     Daemon::start("sender", robert.sender().args(["call", "ana"])).wait().check(2, &["called \"ana\"", "only: clara"]);
     for calling in [robert_calls, clara_calls] {
         calling.terminate();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::LinkMode;
-use common::reach::Role as Meets;
+use common::reach::{Kind, Role as Meets};
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
-use super::path::kind_of;
+use super::path::Ways;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
@@ -61,8 +61,9 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
     };
     let busy = Arc::new(AtomicBool::new(false));
     let patience = Arc::new(Patience::new(link.silence_max()));
+    let mut learning = options.learning;
     let mut listener = None;
-    let meets = matches!(options.mode, LinkMode::Meet(_));
+    let ways = Ways::of(&options.mode);
     match options.mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
@@ -151,8 +152,14 @@ pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl L
                     tokio::spawn(old.replaced());
                     link.on_disconnected(now);
                 }
+                // A place at a relay lasts as long as the program there.
+                if let Some(learning) = &mut learning
+                    && ways.kind_of(connection.route()) != Kind::Relayed
+                {
+                    learning.found(connection.peer(), connection.address());
+                }
                 link.on_connected(connection.peer(), connection.max_datagram(), now);
-                active = Some(Active::new(connection, meets));
+                active = Some(Active::new(connection, ways.clone()));
             }
             Event::Input(input) => {
                 let Some(mut current) = active.take() else { continue };
@@ -201,13 +208,12 @@ struct Active {
     reader: ControlReader,
     pending: Vec<u8>,
     heard: bool,
-    /// True if both sides have looked for each other.
-    found: bool,
+    ways: Ways,
 }
 
 impl Active {
-    fn new(connection: Connection, found: bool) -> Self {
-        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, found }
+    fn new(connection: Connection, ways: Ways) -> Self {
+        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, ways }
     }
 
     fn state(&self) -> LinkState {
@@ -216,7 +222,7 @@ impl Active {
             rtt: connection.rtt(),
             max_datagram: connection.max_datagram(),
             black_holes: connection.black_holes(),
-            path: kind_of(connection.address(), self.found),
+            path: self.ways.kind_of(connection.route()),
         }
     }
 
@@ -254,7 +260,8 @@ impl Active {
                 while let Some((speaker, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
                         let (name, address) = (&self.connection.peer().name, self.connection.address());
-                        limited!(info, "connected to {name} at {address}, {}", kind_of(address, self.found).name());
+                        let kind = self.ways.kind_of(self.connection.route());
+                        limited!(info, "connected to {name} at {address}, {}", kind.name());
                     }
                     link.on_control(speaker, message, now).map_err(|violation| violation.to_string())?;
                 }

@@ -23,6 +23,7 @@ use tokio::sync::Notify;
 
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::reach::Learning;
 use crate::tls::Protocol;
 
 pub use self::both::{BothWays, HangUp};
@@ -162,6 +163,8 @@ pub struct LinkOptions {
     pub frame_bytes: usize,
     /// One way or both; the peer must do the same.
     pub protocol: Protocol,
+    /// Where it is written down that the peer was found elsewhere than before.
+    pub learning: Option<Learning>,
 }
 
 /// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.

@@ -1,19 +1,40 @@
 //! The way that packets take to the other side, and its changes.
 
-use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
-use common::config::candidate_of;
-use common::reach::Kind;
+use common::config::{LinkMode, candidate_of};
+use common::reach::{Kind, Route};
 
 use super::LinkState;
 
-/// Returns how packets get to `address`. Where both sides have looked for each other, an address outside is a router's; one
-/// that somebody has typed or that has called is as direct as anybody knows.
-pub(super) fn kind_of(address: SocketAddr, found: bool) -> Kind {
-    match candidate_of(address).map(|candidate| candidate.kind) {
-        Some(Kind::Seen) if !found => Kind::Local,
-        Some(kind) => kind,
-        None => Kind::Learned,
+/// How the ends of ways are told apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ways {
+    /// True if both sides have looked for each other.
+    found: bool,
+    /// Ports of relays, if there are any.
+    relay_ports: Option<RangeInclusive<u16>>,
+}
+
+impl Ways {
+    /// Those of connections that are made so.
+    pub(super) fn of(mode: &LinkMode) -> Self {
+        let LinkMode::Meet(meet) = mode else { return Self::default() };
+        let relay_ports = (!meet.turn.servers.is_empty()).then(|| meet.turn.ports.clone());
+        Self { found: true, relay_ports }
+    }
+
+    /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside is a
+    /// router's; one that somebody has typed or that has called is as direct as anybody knows.
+    pub(super) fn kind_of(&self, route: Route) -> Kind {
+        let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
+        match candidate_of(route.to).map(|candidate| candidate.kind) {
+            _ if route.relayed => Kind::Relayed,
+            Some(Kind::Seen) if self.relay_ports.as_ref().is_some_and(is_place) => Kind::Relayed,
+            Some(Kind::Seen) if !self.found => Kind::Local,
+            Some(kind) => kind,
+            None => Kind::Learned,
+        }
     }
 }
 
@@ -49,20 +70,27 @@ impl PathInUse {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use std::net::SocketAddr;
     use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn the_way_is_told_by_the_address_and_by_how_it_was_found() {
-        for (address, found, called) in [
-            ("203.0.113.5:4820", true, "through the routers"),
-            ("203.0.113.5:4820", false, "directly"),
-            ("192.168.1.7:4820", true, "directly"),
-            ("[2001:db8::1]:4820", true, "directly over IPv6"),
-            ("[::ffff:192.168.1.7]:4820", true, "directly"),
+        let (met, relays) = (Ways { found: true, relay_ports: None }, Some(49_152..=49_215));
+        let relayed = Ways { relay_ports: relays, ..met.clone() };
+        for (address, ways, called) in [
+            ("203.0.113.5:4820", &met, "through the routers"),
+            ("203.0.113.5:4820", &Ways::default(), "directly"),
+            ("192.168.1.7:4820", &met, "directly"),
+            ("[2001:db8::1]:4820", &met, "directly over IPv6"),
+            ("[::ffff:192.168.1.7]:4820", &met, "directly"),
+            ("203.0.113.5:49160", &met, "through the routers"),
+            ("203.0.113.5:49160", &relayed, "through a relay"),
         ] {
-            assert_eq!(kind_of(address.parse().unwrap(), found).name(), called, "{address}");
+            let to: SocketAddr = address.parse().unwrap();
+            assert_eq!(ways.kind_of(Route { to, relayed: false }).name(), called, "{address}");
+            assert_eq!(ways.kind_of(Route { to, relayed: true }), Kind::Relayed);
         }
     }
 

@@ -15,7 +15,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
 
 pub use self::introduce::{invite, join, outside};
-pub use self::peers::{PeersFile, known_peers};
+pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub(crate) use self::search::{Found, Search};
 

@@ -2,16 +2,18 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use common::config::{PublicKey, SharedConfig, raw};
-use common::reach::Candidate;
+use common::config::{LinkMode, Peer, PublicKey, SharedConfig, raw};
+use common::reach::{ADDRESSES_MAX, Candidate};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::cli::CommonFlags;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::limited;
 
 /// Name of the file without which no configuration is named.
 const FILE_NAME: &str = "peers.toml";
@@ -83,6 +85,26 @@ impl PeersFile {
         Ok(name)
     }
 
+    /// Puts `address` before those at which the peer was found before, if it is listed here as one that was introduced; false if
+    /// it is not. Comments stay.
+    fn learn(&self, key: &PublicKey, address: SocketAddr) -> Result<bool, Failure> {
+        let mut document = self.read()?;
+        let (key, address) = (key.to_string(), address.to_string());
+        let tables = document.get_mut("peer").and_then(Item::as_array_of_tables_mut);
+        let is_peer = |table: &&mut Table| text(table, "public_key").is_some_and(|text| text.trim() == key);
+        let table = tables.and_then(|tables| tables.iter_mut().find(is_peer));
+        let Some(known) = table.and_then(|table| table.get_mut("addresses")?.as_array_mut()) else { return Ok(false) };
+        if known.iter().any(|known| known.as_str() == Some(address.as_str())) {
+            return Ok(true);
+        }
+        known.insert(0, address);
+        while known.len() > ADDRESSES_MAX {
+            known.remove(ADDRESSES_MAX);
+        }
+        self.write(&document.to_string())?;
+        Ok(true)
+    }
+
     fn read(&self) -> Result<DocumentMut, Failure> {
         let text = match fs::read_to_string(&self.path) {
             Ok(text) => text,
@@ -114,6 +136,42 @@ impl PeersFile {
 
     fn failed(&self, what: &str, error: &std::io::Error) -> Failure {
         Failure::usage(format!("{} cannot be {what}: {error}", self.path.display()))
+    }
+}
+
+/// Where an introduced peer was found, for the next call.
+#[derive(Clone, Debug)]
+pub struct Learning {
+    files: Vec<PeersFile>,
+    known: Vec<SocketAddr>,
+}
+
+impl Learning {
+    /// Of the peer that `config` looks for; none if it looks for none that was introduced. It is listed beside this machine's key
+    /// or in the configuration.
+    pub fn of(config: &SharedConfig) -> Option<Self> {
+        let LinkMode::Meet(meet) = &config.mode else { return None };
+        let beside = crate::cli::identity_path(config).ok().map(|key| key.with_file_name(FILE_NAME));
+        let files = beside.into_iter().chain(config.file.clone()).map(|path| PeersFile { path }).collect();
+        Some(Self { files, known: meet.candidates.iter().map(|known| known.address).collect() })
+    }
+
+    /// The peer is at `address`, as its key proves. What is new is written down, on another thread.
+    pub(crate) fn found(&mut self, peer: &Peer, address: SocketAddr) {
+        if self.known.contains(&address) {
+            return;
+        }
+        self.known.push(address);
+        let (files, peer) = (self.files.clone(), peer.clone());
+        tokio::task::spawn_blocking(move || {
+            for file in files {
+                match file.learn(&peer.key, address) {
+                    Ok(true) => return tracing::info!("{} is remembered at {address}", peer.name),
+                    Ok(false) => {}
+                    Err(failure) => limited!(warn, "the new address of {}, {address}: {failure}", peer.name),
+                }
+            }
+        });
     }
 }
 
@@ -192,6 +250,33 @@ mod tests {
         for wrong in ["", "a b", "a\nb", KEY, &"x".repeat(33)] {
             assert!(name(Some(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_new_address_is_learned_of_whoever_was_introduced_and_comments_stay() {
+        let file = file("learn");
+        let (key, address) = (KEY.parse().unwrap(), |n: usize| format!("203.0.113.{n}:1").parse().unwrap());
+        assert_eq!(file.learn(&key, address(1)), Ok(false), "there is no file");
+        file.remember("clara", &peer("198.51.100.1:1")).unwrap();
+        let text = fs::read_to_string(&file.path).unwrap().replace("addresses", "# where\naddresses");
+        fs::write(&file.path, format!("# mine\n{text}\n[[peer]]\npublic_key = \"x\" # by hand\n")).unwrap();
+        assert_eq!(file.learn(&Identity::generate().unwrap().public_key(), address(1)), Ok(false));
+        for n in [1, 2, 2] {
+            assert_eq!(file.learn(&key, address(n)), Ok(true));
+        }
+        let after = fs::read_to_string(&file.path).unwrap();
+        for kept in ["# mine\n", "# where\n", "# by hand\n"] {
+            assert!(after.contains(kept), "{after}");
+        }
+        let addresses = || {
+            common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers[0]
+                .addresses
+                .clone()
+                .unwrap()
+        };
+        assert_eq!(addresses(), ["203.0.113.2:1", "203.0.113.1:1", "198.51.100.1:1"]);
+        (3..20).for_each(|n| assert_eq!(file.learn(&key, address(n)), Ok(true)));
+        assert_eq!((addresses().len(), addresses()[0].as_str()), (ADDRESSES_MAX, "203.0.113.19:1"));
     }
 
     #[test]
