@@ -47,8 +47,8 @@ pub fn run(
     run_over(network, &receiving.config, &receiving.sinks, frames_max, turn).map(drop)
 }
 
-/// The receiver's part of the sender's configuration `file`, which is from `path` if it is a file's. What is received has
-/// statistics in a file of its own, beside those of what is sent.
+/// The receiver's part of the sender's configuration `file`, which is from `path` if it is a file's. What is received
+/// has statistics in a file of its own, beside those of what is sent.
 pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
     let stats = file.stats.file.as_deref().filter(|file| !file.is_empty() && *file != "-");
     let receiving = ReceiverFile {

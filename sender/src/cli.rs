@@ -31,8 +31,8 @@ pub struct Cli {
     /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
     pub link_test: Option<String>,
-    /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The other
-    /// side must do the same, or `call`
+    /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The
+    /// other side must do the same, or `call`
     #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
     pub also_receive: Option<PathBuf>,
     /// Flags of both daemons.
@@ -46,8 +46,8 @@ pub enum Task {
     /// What both daemons can do.
     #[command(flatten)]
     Common(Command),
-    /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The other
-    /// side types the same
+    /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The
+    /// other side types the same
     #[command(after_help = format!("Sources: {FORMS}\n{}", receiver::sink::HELP))]
     Call {
         /// Whom: the name from `invite` or `join`. Unless there are several, it may be left out

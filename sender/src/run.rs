@@ -67,8 +67,8 @@ pub(crate) struct Threads {
 }
 
 impl Sending {
-    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what the window of the other direction
-    /// shows and asks for.
+    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what the window of the other
+    /// direction shows and asks for.
     pub(crate) fn start(
         config: &SenderConfig,
         spec: &SourceSpec,

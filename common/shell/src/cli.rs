@@ -120,7 +120,8 @@ pub fn in_file(path: Option<&Path>, error: &ConfigError) -> Failure {
 }
 
 impl CommonFlags {
-    /// The configuration file that is named or else, in the folder for `duet` among the user's configurations, the one called
+    /// The configuration file that is named or else, in the folder for `duet` among the user's configurations, the one
+    /// called
     /// `usual`; none: there is none.
     pub fn config_file(&self, usual: &str) -> Option<PathBuf> {
         let folder = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -169,8 +170,8 @@ impl CommonFlags {
     }
 }
 
-/// Leaves of `peers` the one of that name or key, or the only one, for both directions over one connection: found wherever
-/// it is, unless `network` or a flag says how to connect with a peer that was not introduced.
+/// Leaves of `peers` the one of that name or key, or the only one, for both directions over one connection: found
+/// wherever it is, unless `network` or a flag says how to connect with a peer that was not introduced.
 pub fn call(
     flags: &CommonFlags,
     name: Option<&str>,

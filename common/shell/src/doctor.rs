@@ -112,8 +112,8 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
     opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
 }
 
-/// Returns what the way outside is like, and what follows for a call. Never a failure: within the house, and from a forwarded
-/// port, calls work whatever it is.
+/// Returns what the way outside is like, and what follows for a call. Never a failure: within the house, and from a
+/// forwarded port, calls work whatever it is.
 fn outside(config: &SharedConfig) -> Vec<Check> {
     match reach::outside(config) {
         Ok(Some(outside)) => outside.findings().into_iter().map(finding).collect(),

@@ -123,9 +123,8 @@ pub struct Compute {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Network {
-    /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced, or the
-    /// first one, wherever it is).
-    /// Default: the sender dials, the receiver listens.
+    /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced,
+    /// or the first one, wherever it is). Default: the sender dials, the receiver listens.
     pub mode: Option<String>,
     /// `HOST[:PORT]` to dial or `IP:PORT` to listen at. Default: the first peer's address when dialling; `[::]:4820`, which
     /// hears IPv4 and IPv6, when listening.

@@ -369,8 +369,8 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
     Candidate::new(kind, address)
 }
 
-/// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call from
-/// anywhere.
+/// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
+/// from anywhere.
 fn meeting(raw: &raw::Peer, turn: Turn) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {

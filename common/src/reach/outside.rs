@@ -1,4 +1,5 @@
-//! What this machine's way to the outside is like, from what servers outside have seen, and what follows from it for a call.
+//! What this machine's way to the outside is like, from what servers outside have seen, and what follows from it for a
+//! call.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -53,7 +54,8 @@ pub struct Finding {
 }
 
 impl Outside {
-    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen it.
+    /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen
+    /// it.
     pub fn of(own: &[Candidate], seen: &[SocketAddr]) -> Self {
         let v6 = |address: &SocketAddr| address.is_ipv6();
         let ipv6 = match (seen.iter().any(v6), own.iter().any(|candidate| is_global(candidate.address.ip()))) {

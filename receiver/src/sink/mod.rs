@@ -155,8 +155,8 @@ pub trait Sink {
     }
 }
 
-/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files. `own`: what a window
-/// shows of the other direction.
+/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
+/// `own`: what a window shows of the other direction.
 pub fn open(
     spec: &SinkSpec,
     status_line: bool,

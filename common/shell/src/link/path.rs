@@ -24,8 +24,8 @@ impl Ways {
         Self { found: true, relay_ports }
     }
 
-    /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside is a
-    /// router's; one that somebody has typed or that has called is as direct as anybody knows.
+    /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside
+    /// is a router's; one that somebody has typed or that has called is as direct as anybody knows.
     pub(super) fn kind_of(&self, route: Route) -> Kind {
         let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
         match candidate_of(route.to).map(|candidate| candidate.kind) {

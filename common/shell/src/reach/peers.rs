@@ -85,8 +85,8 @@ impl PeersFile {
         Ok(name)
     }
 
-    /// Puts `address` before those at which the peer was found before, if it is listed here as one that was introduced; false if
-    /// it is not. Comments stay.
+    /// Puts `address` before those at which the peer was found before, if it is listed here as one that was introduced;
+    /// false if it is not. Comments stay.
     fn learn(&self, key: &PublicKey, address: SocketAddr) -> Result<bool, Failure> {
         let mut document = self.read()?;
         let (key, address) = (key.to_string(), address.to_string());
@@ -147,8 +147,8 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Of the peer that `config` looks for; none if it looks for none that was introduced. It is listed beside this machine's key
-    /// or in the configuration.
+    /// Of the peer that `config` looks for; none if it looks for none that was introduced. It is listed beside this
+    /// machine's key or in the configuration.
     pub fn of(config: &SharedConfig) -> Option<Self> {
         let LinkMode::Meet(meet) = &config.mode else { return None };
         let beside = crate::cli::identity_path(config).ok().map(|key| key.with_file_name(FILE_NAME));
