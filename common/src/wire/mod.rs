@@ -138,9 +138,13 @@ pub enum DecodeError {
     /// A control message is longer than [`control::MESSAGE_BYTES_MAX`].
     #[error("a control message of {0} bytes: at most {max} are allowed", max = control::MESSAGE_BYTES_MAX)]
     MessageTooLong(usize),
+    /// The head of a file does not agree with its check.
+    #[error("the head of the file is damaged, so nothing in it can be decoded")]
+    FileHead,
     /// A file of another version.
     #[error(
-        "this is a .duet file of version {found}, and this program reads version {known}: make it anew with this program, or read it with the one that made it",
+        "this is a .duet file of version {found}, and this program reads versions {old} and {known}: make it anew with this program, or read it with the one that made it",
+        old = crate::container::UNCHECKED_VERSION,
         known = crate::container::FILE_VERSION
     )]
     FileVersion {

@@ -1,4 +1,4 @@
-//! A run of consecutive blocks as bytes: in every datagram and in `.duet` files.
+//! A run of consecutive blocks as bytes: in every datagram and, with checks in between, in `.duet` files.
 //!
 //! ```text
 //! map      ceil(n / 8) bytes   bit i mod 8 of byte i div 8 is 1 if block i is not all zero; spare bits are 0
@@ -48,11 +48,7 @@ pub fn write_run(frame: &CodedFrame, range: Range<usize>, out: &mut Vec<u8>) {
     for (bit, index) in range.clone().enumerate() {
         if fits(index) {
             out[map_at + bit / 8] |= 1 << (bit % 8);
-            let len = frame.range(index).len() as u16;
-            match u8::try_from(len) {
-                Ok(len @ 1..=127) => out.push(len),
-                _ => out.extend((len | 0x8000).to_be_bytes()),
-            }
+            push_length(frame.range(index).len(), out);
         }
     }
     for index in range {
@@ -60,6 +56,36 @@ pub fn write_run(frame: &CodedFrame, range: Range<usize>, out: &mut Vec<u8>) {
             out.extend_from_slice(frame.block(index));
         }
     }
+}
+
+/// Appends the length of a block of at most [`BLOCK_BYTES_MAX`] bytes; of one without bytes, nothing.
+pub(crate) fn push_length(len: usize, out: &mut Vec<u8>) {
+    match directory_bytes(len) {
+        0 => {}
+        1 => out.push(len as u8),
+        _ => out.extend((len as u16 | 0x8000).to_be_bytes()),
+    }
+}
+
+/// Splits the map and the lengths of a run of `count` blocks from `bytes`: the lengths, and what follows them.
+pub(crate) fn split_directory(bytes: &[u8], count: usize) -> Result<(Vec<usize>, &[u8]), PacketError> {
+    let (map, mut rest) = split_map(bytes, count)?;
+    let mut lengths = vec![0; count];
+    for (index, length) in lengths.iter_mut().enumerate() {
+        if map[index / 8] >> (index % 8) & 1 == 1 {
+            (*length, rest) = split_length(rest)?;
+        }
+    }
+    Ok((lengths, rest))
+}
+
+/// Splits a map of `count` blocks from `bytes`.
+pub(crate) fn split_map(bytes: &[u8], count: usize) -> Result<(&[u8], &[u8]), PacketError> {
+    let (map, rest) = bytes.split_at_checked(map_bytes(count)).ok_or(PacketError::RunTooShort)?;
+    if !count.is_multiple_of(8) && map.last().is_some_and(|last| last >> (count % 8) != 0) {
+        return Err(PacketError::RunMap);
+    }
+    Ok((map, rest))
 }
 
 /// A run whose map, lengths and total length have been checked.
@@ -75,13 +101,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Checks that `bytes` are exactly a run of `count` blocks; otherwise says why not.
     pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, PacketError> {
-        if bytes.len() < map_bytes(count) {
-            return Err(PacketError::RunTooShort);
-        }
-        let (map, rest) = bytes.split_at(map_bytes(count));
-        if !count.is_multiple_of(8) && map.last().is_some_and(|last| last >> (count % 8) != 0) {
-            return Err(PacketError::RunMap);
-        }
+        let (map, rest) = split_map(bytes, count)?;
         let coded: u32 = map.iter().map(|byte| byte.count_ones()).sum();
         let (mut lengths, mut total) = (rest, 0);
         for _ in 0..coded {

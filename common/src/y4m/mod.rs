@@ -26,6 +26,42 @@ const FRAME: &[u8] = b"FRAME";
 const RANGE_KEY: &str = "COLORRANGE=";
 const MATRIX_KEY: &str = "DUETMATRIX=";
 
+/// Where a chroma sample of 4:2:0 lies among its 2x2 pixels. Samples are kept as they are; this is only passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Siting {
+    /// In their middle, as Duet makes them: `420jpeg`.
+    #[default]
+    Centre,
+    /// Between the left two: `420mpeg2`.
+    Left,
+    /// On the left ones, Cb on the upper and Cr on the lower one: `420paldv`.
+    Lines,
+}
+
+impl Siting {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Centre, "420jpeg"), (Self::Left, "420mpeg2"), (Self::Lines, "420paldv")];
+
+    /// Returns the word for it in the header of a Y4M stream.
+    pub fn name(self) -> &'static str {
+        Self::ALL[usize::from(self.index())].1
+    }
+
+    /// Returns its number in a `.duet` file.
+    pub const fn index(self) -> u8 {
+        self as u8
+    }
+
+    /// The siting with that number.
+    pub fn from_index(index: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(index)).map(|&(siting, _)| siting)
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|&(siting, _)| siting)
+    }
+}
+
 /// The properties that all pictures of a Y4M stream share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Y4mHeader {
@@ -35,6 +71,8 @@ pub struct Y4mHeader {
     pub rate: Option<FrameRate>,
     /// Sampling of chroma.
     pub chroma: Chroma,
+    /// Where chroma of 4:2:0 with 8 bits lies.
+    pub siting: Siting,
     /// Bits of a sample.
     pub depth: BitDepth,
     /// Meaning of the samples.
@@ -56,7 +94,7 @@ impl Y4mHeader {
 impl From<&StreamParams> for Y4mHeader {
     fn from(params: &StreamParams) -> Self {
         let StreamParams { size, frame_rate, chroma, colour, codec } = *params;
-        Self { size, rate: Some(frame_rate), chroma, depth: codec.depth, colour }
+        Self { size, rate: Some(frame_rate), chroma, siting: Siting::Centre, depth: codec.depth, colour }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Y4mHeader, default_matrix, matrix_name, range_name};
+use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Siting, Y4mHeader, default_matrix, matrix_name, range_name};
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
 use crate::units::FrameRate;
 
@@ -144,7 +144,8 @@ fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
         }
     };
     let colour = ColourSpace { matrix: matrix.unwrap_or(default_matrix(size)), range };
-    Ok((Y4mHeader { size, rate, chroma, depth, colour }, sampling == "422"))
+    let siting = Siting::from_name(sampling).unwrap_or_default();
+    Ok((Y4mHeader { size, rate, chroma, siting, depth, colour }, sampling == "422"))
 }
 
 /// Parses a width or height; a number beyond `u32` counts as its largest.
@@ -200,6 +201,7 @@ mod tests {
             size: FrameSize::new(3, 1).unwrap(),
             rate: FrameRate::new(30_000, 1001),
             chroma: Chroma::C420,
+            siting: Siting::Centre,
             depth: BitDepth::Eight,
             colour: ColourSpace::BT601_LIMITED,
         };

@@ -22,8 +22,7 @@ impl<W: Write> Y4mWriter<W> {
             (Chroma::Grey, BitDepth::Ten) => "mono10",
             (Chroma::C444, BitDepth::Eight) => "444",
             (Chroma::C444, BitDepth::Ten) => "444p10",
-            // A chroma sample made by Duet is the mean of 2x2 pixels and lies in their middle.
-            (Chroma::C420, BitDepth::Eight) => "420jpeg",
+            (Chroma::C420, BitDepth::Eight) => header.siting.name(),
             (Chroma::C420, BitDepth::Ten) => "420p10",
             (Chroma::Rgb, _) => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "Y4M holds no RGB pictures"));
@@ -63,11 +62,11 @@ mod tests {
     use super::*;
     use crate::frame::{ColourSpace, FrameSize, Matrix, Range};
     use crate::units::FrameRate;
-    use crate::y4m::Y4mReader;
+    use crate::y4m::{Siting, Y4mReader};
 
     fn header(height: u32, chroma: Chroma, colour: ColourSpace) -> Y4mHeader {
         let (size, rate) = (FrameSize::new(3, height).unwrap(), FrameRate::new(30_000, 1001));
-        Y4mHeader { size, rate, chroma, depth: BitDepth::Eight, colour }
+        Y4mHeader { size, rate, chroma, siting: Siting::Centre, depth: BitDepth::Eight, colour }
     }
 
     #[test]
@@ -86,7 +85,9 @@ mod tests {
                 for matrix in [Matrix::Bt601, Matrix::Bt709] {
                     for range in [Range::Limited, Range::Full] {
                         let mut header = header(height, chroma, ColourSpace { matrix, range });
-                        if range == Range::Full {
+                        if (chroma, matrix) == (Chroma::C420, Matrix::Bt601) {
+                            header.siting = if range == Range::Full { Siting::Lines } else { Siting::Left };
+                        } else if range == Range::Full {
                             (header.rate, header.depth) = (None, BitDepth::Ten);
                         }
                         let mut writer = Y4mWriter::new(Vec::new(), &header).unwrap();

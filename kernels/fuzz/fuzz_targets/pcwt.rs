@@ -8,6 +8,7 @@ use kernels::pcwt::open_pcwt_decoder;
 use kernels::{BackendChoice, Picture};
 use libfuzzer_sys::fuzz_target;
 
+mod files;
 mod limits;
 
 fuzz_target!(|file: &[u8]| {
@@ -23,9 +24,9 @@ fuzz_target!(|file: &[u8]| {
         (reference, cpu) => return assert_eq!(reference.err(), cpu.err()),
     };
     for _ in 0..limits::FRAMES {
-        let Ok(Some(frame)) = container.next_frame_bytes() else { return };
-        let result = reference.0.decode(frame, &mut reference.1);
-        assert_eq!(result, cpu.0.decode(frame, &mut cpu.1));
+        let Some(frame) = files::next_bytes(&mut container) else { return };
+        let result = reference.0.decode(&frame, &mut reference.1);
+        assert_eq!(result, cpu.0.decode(&frame, &mut cpu.1));
         assert!(result.is_err() || reference.1 == cpu.1);
     }
 });

@@ -3,13 +3,13 @@
 
 #![no_main]
 
-use common::coded::ReceivedFrame;
 use common::container::ContainerReader;
 use common::params::Profile;
 use kernels::motion::open_predicted_decoder;
 use kernels::{BackendChoice, Picture};
 use libfuzzer_sys::fuzz_target;
 
+mod files;
 mod limits;
 
 fuzz_target!(|file: &[u8]| {
@@ -25,10 +25,9 @@ fuzz_target!(|file: &[u8]| {
         (reference, cpu) => return assert_eq!(reference.err(), cpu.err()),
     };
     for _ in 0..limits::FRAMES {
-        let Ok(Some(frame)) = container.next_predicted_frame() else { return };
-        let received = ReceivedFrame::from(&frame.frame);
-        let result = reference.0.decode(frame.reference, &received, &mut reference.1);
-        assert_eq!(result, cpu.0.decode(frame.reference, &received, &mut cpu.1));
+        let Some((reference_age, received)) = files::next_blocks(&mut container) else { return };
+        let result = reference.0.decode(reference_age, &received, &mut reference.1);
+        assert_eq!(result, cpu.0.decode(reference_age, &received, &mut cpu.1));
         assert_eq!(reference.0.damaged_blocks(), cpu.0.damaged_blocks());
         assert!(reference.1 == cpu.1);
     }

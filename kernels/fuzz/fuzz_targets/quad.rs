@@ -8,6 +8,7 @@ use common::params::Profile;
 use kernels::{BackendChoice, Decoder, DecodeError, Picture, open_decoder};
 use libfuzzer_sys::fuzz_target;
 
+mod files;
 mod limits;
 
 /// Decodes; returns the number of blocks damaged so far.
@@ -28,8 +29,7 @@ fuzz_target!(|file: &[u8]| {
         (reference, cpu) => return assert_eq!(reference.err(), cpu.err()),
     };
     for _ in 0..limits::FRAMES {
-        let Ok(Some(frame)) = container.next_frame() else { return };
-        let frame = (&frame).into();
+        let Some((_, frame)) = files::next_blocks(&mut container) else { return };
         let damaged = decode(&mut *reference.0, &frame, &mut reference.1);
         assert_eq!(damaged, decode(&mut *cpu.0, &frame, &mut cpu.1));
         assert!(reference.1 == cpu.1);

@@ -402,17 +402,32 @@ impl PredictedDecoder {
     pub fn decode(&mut self, reference: u8, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.decoder.params.size, &self.decoder.params)?;
         let from = self.states.get(reference).filter(|_| reference > 0);
-        if reference == 0 || from.is_some() {
-            self.decoder.decode(frame, from, out)?;
-        } else {
+        if reference > 0 && from.is_none() {
             self.held += 1;
-            match self.states.pictures.back() {
-                Some(last) => out.data_mut().copy_from_slice(last.data()),
-                None => out.data_mut().fill(128),
-            }
+            self.show_again(out);
+        } else {
+            self.decoder.decode(frame, from, out)?;
         }
         self.states.keep(out.clone());
         Ok(())
+    }
+
+    /// Makes the picture of a frame that is not there: the frame before's, and its state; as the first one it is grey and has
+    /// none.
+    pub fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
+        check_target(out, self.decoder.params.size, &self.decoder.params)?;
+        self.show_again(out);
+        if !self.states.pictures.is_empty() {
+            self.states.keep(out.clone());
+        }
+        Ok(())
+    }
+
+    fn show_again(&self, out: &mut Picture) {
+        match self.states.pictures.back() {
+            Some(last) => out.data_mut().copy_from_slice(last.data()),
+            None => out.data_mut().fill(128),
+        }
     }
 
     /// How many frames since the decoder was opened had a reference that was not there.

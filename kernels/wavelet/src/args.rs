@@ -62,7 +62,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Decode a .duet file
+    /// Decode a .duet file. Of a damaged one what is whole is decoded, what is not is told, and the exit code is 1
     Decode {
         /// Coded clip: .duet
         input: PathBuf,
@@ -73,6 +73,11 @@ pub(crate) enum Command {
         drop_levels: u8,
         #[command(flatten)]
         compute: ComputeArgs,
+    },
+    /// Say what is in a .duet file, and whether it is whole (exit code 1 if not)
+    Info {
+        /// Coded clip: .duet
+        input: PathBuf,
     },
     /// Measure on this machine: medians over several runs after a warm-up
     Bench {

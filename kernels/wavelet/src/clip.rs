@@ -1,25 +1,19 @@
-//! `wavelet encode` and `wavelet decode`: `.duet` files.
+//! `wavelet encode`: `.duet` files.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::coded::ReceivedFrame;
-use common::container::{self, ContainerReader};
+use common::container::{ContainerWriter, FILE_BYTES, frame_overhead};
 use common::frame::{Chroma, FrameSize};
 use common::params::{Profile, StreamParams};
-use kernels::motion::{
-    PredictError, PredictedEncoder, PredictionSettings, open_predicted_decoder, open_predicted_encoder,
-};
+use kernels::motion::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 use kernels::quality::QualityEncoder;
-use kernels::{BackendInfo, EncodeError, Encoder, OpenError, Picture, PictureRef, Target};
+use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
-use crate::io::{Kind, Output, PICTURES, Reader, Writer};
+use crate::io::{Kind, Output, Reader};
 use crate::options::{self, Rate};
 use crate::{pcwt, picture};
-
-/// Bytes that the container adds to each frame's [`common::wire::run::coded_size`]: its length.
-const FRAME_LENGTH_BYTES: usize = 4;
 
 /// Codes every picture of `input` into the file `output`.
 pub(crate) fn encode(
@@ -44,6 +38,7 @@ pub(crate) fn encode(
     if rate == Rate::Lossless {
         reader.check_exact(input)?;
     }
+    reader.warn(input);
     let own = picture::own_chroma(info.format);
     let chroma = match (coding.chroma, own) {
         (None, _) if rate == Rate::Lossless => picture::exact_chroma(info.format),
@@ -57,21 +52,14 @@ pub(crate) fn encode(
     };
     let params = picture::stream_params(&info, chroma, codec);
     let mut encoder = Coder::open(&params, rate, prediction, compute)?;
-    let mut bytes = Vec::new();
-    container::write_header(&params, &mut bytes)?;
-    let mut file = Output::create(output)?;
-    let (mut frames, mut total) = (0_u64, 0);
+    let cannot = || format!("{} cannot be written", output.display());
+    let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;
     while let Some(data) = reader.next()? {
-        // `bytes` holds the file's head before the first frame, so that frame pays for it.
-        let picture = info.picture(&data)?;
-        encoder.encode(picture, rate, &mut bytes)?;
-        file.append(&bytes)?;
-        total += bytes.len();
-        frames += 1;
-        bytes.clear();
+        encoder.encode(info.picture(&data)?, rate, &mut file)?;
     }
+    let frames = u64::from(file.pictures());
     ensure!(frames > 0, "{}: there is no picture in it", input.display());
-    file.finish()?;
+    let total = finish(file).with_context(cannot)?;
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (size, backend) = (params.size, encoder.backend());
     let (name, device) = (backend.kind, &backend.device);
@@ -106,25 +94,29 @@ impl Coder {
         })
     }
 
-    /// Appends a frame to `bytes`, and lets it pay for what is there already.
-    fn encode(&mut self, picture: PictureRef<'_>, rate: Rate, bytes: &mut Vec<u8>) -> Result<()> {
-        let overhead_bytes = bytes.len() + FRAME_LENGTH_BYTES;
+    /// Appends a frame to `file`. The first one also pays for the head and the end of the file.
+    fn encode(&mut self, picture: PictureRef<'_>, rate: Rate, file: &mut ContainerWriter<Output>) -> Result<()> {
         let size = picture.size();
+        let budget = match rate {
+            Rate::BitsPerPixel(bpp) => bytes_per_frame(bpp, size),
+            Rate::BytesPerFrame(bytes) => bytes,
+            Rate::Quality(_) | Rate::Step(_) | Rate::Lossless => 0,
+        };
+        let overhead_bytes = frame_overhead(budget) + if file.pictures() == 0 { FILE_BYTES } else { 0 };
         let target = match (&mut *self, rate) {
             (Self::Quality(encoder, least), Rate::Quality(decibels)) => {
                 let reached = encoder.encode(picture, decibels)?;
                 *least = least.min(reached.psnr_db);
-                return Ok(container::write_frame(&reached.frame, bytes)?);
+                return Ok(file.frame(&reached.frame)?);
             }
-            (_, Rate::BitsPerPixel(bpp)) => Target::Bytes(bytes_per_frame(bpp, size).saturating_sub(overhead_bytes)),
-            (_, Rate::BytesPerFrame(bytes)) => Target::Bytes(bytes.saturating_sub(overhead_bytes)),
+            (_, Rate::BitsPerPixel(_) | Rate::BytesPerFrame(_)) => Target::Bytes(budget.saturating_sub(overhead_bytes)),
             (_, Rate::Step(step)) => Target::Step(step),
             (_, Rate::Lossless | Rate::Quality(_)) => Target::Lossless,
         };
         let explain = |error| explain(error, rate, overhead_bytes);
         match self {
             Self::Encoder(encoder) => {
-                container::write_frame(&encoder.encode(picture, target).map_err(explain)?, bytes)?;
+                file.frame(&encoder.encode(picture, target).map_err(explain)?)?;
             }
             Self::Predicted(encoder, alone) => {
                 let frame = encoder.encode(picture, target).map_err(|error| match error {
@@ -132,7 +124,7 @@ impl Coder {
                     PredictError::Decode(error) => error.into(),
                 })?;
                 *alone += u64::from(frame.reference == 0);
-                container::write_predicted_frame(&frame, bytes)?;
+                file.predicted(&frame)?;
             }
             Self::Quality(..) => bail!("this encoder was opened for a quality"),
         }
@@ -157,73 +149,9 @@ impl Coder {
     }
 }
 
-/// Decodes the file `input` into the clip or picture `output`.
-pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
-    Kind::of(input, &[Kind::Duet])?;
-    let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
-    let name = input.display();
-    let bytes = std::fs::read(input).with_context(|| format!("{name} cannot be read"))?;
-    let unusable = || format!("{name} cannot be decoded");
-    let mut container = ContainerReader::new(&bytes).with_context(unusable)?;
-    if still {
-        let mut ahead = container.clone();
-        let frames = std::iter::from_fn(|| ahead.next_frame_bytes().transpose()).take(2).count();
-        ensure!(frames < 2, "{name} holds more than one frame: write them to a .y4m file");
-    }
-    let params = *container.params();
-    if params.codec.profile == Profile::Pcwt {
-        ensure!(drop_levels == 0, "--drop-levels does not go with the profile pcwt: leave it out");
-        return pcwt::decode(container, input, output, compute);
-    }
-    if let Profile::Predicted(_) = params.codec.profile {
-        ensure!(drop_levels == 0, "--drop-levels does not go with predicted frames: leave it out");
-        return decode_predicted(container, input, output, compute);
-    }
-    let (dropped, backend) = (usize::from(drop_levels), options::backend(compute.backend));
-    let mut decoder = kernels::open_smaller_decoder(&params, dropped, backend, compute.device.as_deref())?;
-    let params = StreamParams { size: params.size.halved_times(dropped), ..params };
-    let mut picture = Picture::decoded_from(&params);
-    let mut writer = Writer::create(output, picture::decoded_info(&params))?;
-    let mut frames = 0_u64;
-    while let Some(frame) = container.next_frame().with_context(unusable)? {
-        decoder.decode(&ReceivedFrame::from(&frame), &mut picture)?;
-        writer.write(picture.data())?;
-        frames += 1;
-    }
-    ensure!(frames > 0, "{name}: there is no frame in it");
-    let damaged = decoder.damaged_blocks();
-    ensure!(damaged == 0, "{name} is damaged: {damaged} blocks hold bytes that no encoder makes");
-    writer.finish()?;
-    let backend = decoder.backend();
-    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.kind, backend.device))
-}
-
-/// Decodes the frames of `container`, the file `input`, that may be predicted.
-fn decode_predicted(
-    mut container: ContainerReader<'_>,
-    input: &Path,
-    output: &Path,
-    compute: &ComputeArgs,
-) -> Result<String> {
-    let name = input.display();
-    let params = *container.params();
-    let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
-    let mut decoder = open_predicted_decoder(&params, choice, device)?;
-    let mut picture = Picture::decoded_from(&params);
-    let mut writer = Writer::create(output, picture::decoded_info(&params))?;
-    let mut frames = 0_u64;
-    while let Some(frame) = container.next_predicted_frame().with_context(|| format!("{name} cannot be decoded"))? {
-        decoder.decode(frame.reference, &ReceivedFrame::from(&frame.frame), &mut picture)?;
-        writer.write(picture.data())?;
-        frames += 1;
-    }
-    ensure!(frames > 0, "{name}: there is no frame in it");
-    let (damaged, held) = (decoder.damaged_blocks(), decoder.held_frames());
-    ensure!(damaged == 0, "{name} is damaged: {damaged} blocks hold bytes that no encoder makes");
-    ensure!(held == 0, "{name} is damaged: {held} of its references are to frames that are not there");
-    writer.finish()?;
-    let backend = decoder.backend();
-    Ok(format!("{} of {}, {}: {}\n", count(frames), params.size, backend.kind, backend.device))
+/// Ends a file and keeps it; returns its length in bytes.
+pub(crate) fn finish(file: ContainerWriter<Output>) -> Result<u64> {
+    file.finish(0)?.finish()
 }
 
 /// Returns a number of frames as text.

@@ -13,16 +13,20 @@ use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, Tran
 mod args;
 mod bench;
 mod clip;
+mod decode;
 mod devices;
 mod io;
 mod options;
 mod pcwt;
 mod picture;
+mod progress;
 mod side_file;
 mod square;
 #[cfg(feature = "opencl")]
 mod tune;
 
+/// A damaged file, of which the rest is decoded.
+const EXIT_DAMAGED: u8 = 1;
 /// Usage, files, configuration.
 const EXIT_USAGE: u8 = 2;
 /// The device.
@@ -64,7 +68,10 @@ fn run(command: Command) -> Result<String> {
         Command::Encode { input, output, coding, transform, compute } => {
             clip::encode(&input, &output, &coding, &transform, &compute)
         }
-        Command::Decode { input, output, drop_levels, compute } => clip::decode(&input, &output, drop_levels, &compute),
+        Command::Decode { input, output, drop_levels, compute } => {
+            decode::decode(&input, &output, drop_levels, &compute)
+        }
+        Command::Info { input } => decode::info(&input),
         Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
         #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),
@@ -74,6 +81,9 @@ fn run(command: Command) -> Result<String> {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<decode::Damaged>() {
+        return EXIT_DAMAGED;
+    }
     let of_device: &[fn(&anyhow::Error) -> bool] = &[
         is_of_device::<OpenError>,
         is_of_device::<EncodeError>,

@@ -2,6 +2,7 @@
 
 use common::frame::{Chroma, PixelFormat};
 use common::params::{CodecParams, StreamParams};
+use common::y4m::Siting;
 
 use crate::io::PictureInfo;
 
@@ -25,12 +26,13 @@ pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecPara
     StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
 }
 
-/// Returns the properties of a stream's decoded pictures.
-pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
+/// Returns the properties of the decoded pictures of a stream with chroma at `siting`.
+pub(crate) fn decoded_info(params: &StreamParams, siting: Siting) -> PictureInfo {
     PictureInfo {
         size: params.size,
         format: params.chroma.picture_format(),
         depth: params.codec.depth,
+        siting,
         colour: params.colour,
         frame_rate: params.frame_rate,
     }

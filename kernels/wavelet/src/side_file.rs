@@ -12,13 +12,16 @@ use kernels::transform::Filter;
 use kernels::wavelet::{Element, Wavelet};
 use serde::{Deserialize, Serialize};
 
+/// The channels of the reversible colour transform.
+const REVERSIBLE: [&str; 3] = ["Y", "U", "V"];
+
 /// The file's keys.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SideFile {
     width: u32,
     height: u32,
-    /// `["Y"]` or `["Y", "Cb", "Cr"]`.
+    /// `["Y"]`, `["Y", "Cb", "Cr"]` or, of the reversible colour transform of RGB, `["Y", "U", "V"]`.
     channels: Vec<String>,
     /// `bt601` or `bt709`.
     matrix: String,
@@ -38,8 +41,9 @@ pub(crate) struct SideFile {
 }
 
 impl SideFile {
-    /// Returns the file for coefficients that `params` make of pictures in `colour`.
-    pub(crate) fn describe(params: &TransformParams, colour: ColourSpace) -> Self {
+    /// The file for coefficients that `params` make of pictures in `colour`. `reversible`: of RGB by the reversible colour
+    /// transform.
+    pub(crate) fn describe(params: &TransformParams, colour: ColourSpace, reversible: bool) -> Self {
         let (wavelet, filter_bank) = match &params.filter {
             Filter::Wavelet(wavelet) => (Some(wavelet.to_string()), None),
             Filter::Bank(bank) => (None, Some(bank.as_ref().clone())),
@@ -47,7 +51,10 @@ impl SideFile {
         Self {
             width: params.size.width() as u32,
             height: params.size.height() as u32,
-            channels: params.chroma.channels().iter().map(|channel| format!("{channel:?}")).collect(),
+            channels: match reversible {
+                true => REVERSIBLE.map(str::to_owned).to_vec(),
+                false => params.chroma.channels().iter().map(|channel| format!("{channel:?}")).collect(),
+            },
             matrix: lower(colour.matrix),
             range: lower(colour.range),
             wavelet,
@@ -62,8 +69,9 @@ impl SideFile {
         }
     }
 
-    /// Returns the transform, in the back end's own scheme, and the meaning of the samples.
-    fn params(self) -> Result<(TransformParams, ColourSpace)> {
+    /// The transform, in the back end's own scheme, the meaning of the samples, and true if they are of the reversible colour
+    /// transform.
+    fn params(self) -> Result<(TransformParams, ColourSpace, bool)> {
         let colour = ColourSpace {
             matrix: named("matrix", &self.matrix, &[Matrix::Bt601, Matrix::Bt709])?,
             range: named("range", &self.range, &[Range::Limited, Range::Full])?,
@@ -73,8 +81,8 @@ impl SideFile {
             size: FrameSize::new(self.width, self.height)?,
             chroma: match channels[..] {
                 ["Y"] => Chroma::Grey,
-                ["Y", "Cb", "Cr"] => Chroma::C444,
-                _ => bail!("channels must be [\"Y\"] or [\"Y\", \"Cb\", \"Cr\"]"),
+                ["Y", "Cb", "Cr"] | ["Y", "U", "V"] => Chroma::C444,
+                _ => bail!("channels must be [\"Y\"], [\"Y\", \"Cb\", \"Cr\"] or [\"Y\", \"U\", \"V\"]"),
             },
             filter: match (self.wavelet, self.filter_bank) {
                 (Some(wavelet), None) => Filter::Wavelet(named("wavelet", &wavelet, &Wavelet::ALL)?),
@@ -92,7 +100,11 @@ impl SideFile {
             scheme: None,
         };
         params.check()?;
-        Ok((params, colour))
+        let reversible = channels[..] == REVERSIBLE;
+        if reversible && params.element != Element::I32 {
+            bail!("channels [\"Y\", \"U\", \"V\"] are of the wavelet cdf53 only");
+        }
+        Ok((params, colour, reversible))
     }
 
     /// Writes the file beside `array`.
@@ -103,7 +115,7 @@ impl SideFile {
     }
 
     /// Reads the file beside `array`.
-    pub(crate) fn read(array: &Path) -> Result<(TransformParams, ColourSpace)> {
+    pub(crate) fn read(array: &Path) -> Result<(TransformParams, ColourSpace, bool)> {
         let path = path_beside(array);
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("{}, which says the size and options, cannot be read", path.display()))?;
@@ -138,10 +150,11 @@ mod tests {
     #[test]
     fn a_side_file_says_everything_it_was_made_from() {
         let bank = FilterBank::of(Wavelet::Dd137);
-        for (filter, element, levels) in [
-            (Filter::Wavelet(Wavelet::Cdf97), Element::F64, Levels::Full),
-            (Filter::Wavelet(Wavelet::Cdf53), Element::I32, Levels::AtMost(5)),
-            (Filter::Bank(Arc::new(bank)), Element::F32, Levels::AtMost(1)),
+        for (filter, element, levels, reversible) in [
+            (Filter::Wavelet(Wavelet::Cdf97), Element::F64, Levels::Full, false),
+            (Filter::Wavelet(Wavelet::Cdf53), Element::I32, Levels::AtMost(5), false),
+            (Filter::Wavelet(Wavelet::Cdf53), Element::I32, Levels::Full, true),
+            (Filter::Bank(Arc::new(bank)), Element::F32, Levels::AtMost(1), false),
         ] {
             let params = TransformParams {
                 size: FrameSize::new(37, 21).unwrap(),
@@ -153,9 +166,9 @@ mod tests {
                 element,
                 scheme: None,
             };
-            let text = serde_json::to_string(&SideFile::describe(&params, ColourSpace::JPEG)).unwrap();
+            let text = serde_json::to_string(&SideFile::describe(&params, ColourSpace::JPEG, reversible)).unwrap();
             let read: SideFile = serde_json::from_str(&text).unwrap();
-            assert_eq!(read.params().unwrap(), (params, ColourSpace::JPEG), "{text}");
+            assert_eq!(read.params().unwrap(), (params, ColourSpace::JPEG, reversible), "{text}");
         }
     }
 }

@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::frame::{BitDepth, Chroma};
+use common::frame::{BitDepth, Chroma, PixelFormat};
 use common::units::FrameRate;
-use kernels::Values;
+use common::y4m::Siting;
+use kernels::reference::rct;
 use kernels::reference::sample::Sample;
+use kernels::wavelet::Element;
+use kernels::{Picture, Values};
 
 use crate::args::{ComputeArgs, TransformArgs};
-use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy};
+use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy, rgb};
 use crate::side_file::SideFile;
 use crate::{options, picture};
 
@@ -21,17 +24,25 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     let options = options::transform(args)?;
     Kind::of(output, &[Kind::Npy])?;
     let mut reader = Reader::open(input)?;
+    reader.check_exact(input)?;
+    reader.warn_of_transparency(input);
     let info = reader.info();
     let data = reader.first(input)?;
     // One array holds all channels, so they must have one size.
     let chroma = if picture::own_chroma(info.format) == Chroma::Grey { Chroma::Grey } else { Chroma::C444 };
     let params = options.params(info.size, chroma);
+    // Integers cannot hold Y, Cb and Cr of RGB exactly.
+    let reversible = info.format == PixelFormat::Rgb8 && params.element == Element::I32;
     let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
-    let squares = transform.forward(info.picture(&data)?)?;
+    let picture = info.picture(&data)?;
+    let squares = match reversible {
+        true => transform.forward_planes(&Values::I32(rct::planes(picture, Chroma::Rgb)?))?,
+        false => transform.forward(picture)?,
+    };
     let pyramids = params.pyramids();
     let (side, levels) = pyramids.first().map(|pyramid| (pyramid.side(), pyramid.levels())).context("no channel")?;
     npy::write(output, &squares, (side, side))?;
-    SideFile::describe(&params, info.colour).write(output)?;
+    SideFile::describe(&params, info.colour, reversible).write(output)?;
     let (channels, backend) = (pyramids.len(), transform.backend());
     Ok(format!("{channels} x {side} x {side}, {levels} levels, {}: {}\n", backend.kind, backend.device))
 }
@@ -40,23 +51,43 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
 pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute: &ComputeArgs) -> Result<String> {
     Kind::of(input, &[Kind::Npy])?;
     let to_array = Kind::of(output, &[PICTURES.as_slice(), &[Kind::Npy]].concat())? == Kind::Npy;
-    let (mut params, colour) = SideFile::read(input)?;
+    let (mut params, colour, reversible) = SideFile::read(input)?;
     options::check_against(args, &params)?;
     params.scheme = args.scheme;
     let pyramids = params.pyramids();
     let side = pyramids.first().context("no channel")?.side();
     let squares = npy::read(input, params.element, (pyramids.len(), side, side))?;
     let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
-    let planes = transform.inverse(&squares)?;
+    let mut planes = transform.inverse(&squares)?;
     let size = params.size;
+    let mut rgb = None;
+    if let (true, Values::I32(channels)) = (reversible, &planes) {
+        let mut picture = Picture::for_stream(Chroma::Rgb, size);
+        rct::finish(channels, &mut picture);
+        let of = |channel| picture.data()[channel..].iter().step_by(3).map(|&byte| i32::from(byte) - i32::from(OFFSET));
+        planes = Values::I32((0..3).map(|channel| of(channel).collect()).collect());
+        rgb = Some(picture.into_data());
+    }
     if to_array {
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
         let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
-        let info =
-            PictureInfo { size, format: params.chroma.picture_format(), depth: BitDepth::Eight, colour, frame_rate };
+        let format = params.chroma.picture_format();
+        let siting = Siting::Centre;
+        let mut info = PictureInfo { size, format, depth: BitDepth::Eight, siting, colour, frame_rate };
+        // Samples become bytes once: a file of RGB gets them of values that have not been rounded.
+        if Kind::of(output, &PICTURES)? != Kind::Y4m {
+            rgb = rgb.or_else(|| match &planes {
+                Values::F32(planes) => rgb::from_values(&info, planes, OFFSET),
+                Values::F64(planes) => rgb::from_values(&info, planes, OFFSET),
+                Values::I32(planes) => rgb::from_values(&info, planes, OFFSET),
+            });
+        }
+        if rgb.is_some() {
+            info.format = PixelFormat::Rgb8;
+        }
         let mut writer = Writer::create(output, info)?;
-        writer.write(&bytes(&planes))?;
+        writer.write(&rgb.unwrap_or_else(|| bytes(&planes)))?;
         writer.finish()?;
     }
     let (channels, backend) = (pyramids.len(), transform.backend());

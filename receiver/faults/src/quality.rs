@@ -15,7 +15,7 @@ use common::config::raw::SenderFile;
 use common::config::resolve_sender;
 use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use common::units::FrameRate;
-use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
+use common::y4m::{Siting, Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::pattern::{Pattern, draw_number, read_row};
 use sender::source::{SourceInfo, SourceSpec};
 
@@ -118,7 +118,14 @@ pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> 
     let (mut writer, mut lumas) = (None, Vec::new());
     each_picture(clip, CLIP_PICTURES, |info, mut planes| {
         let (size, chroma) = (info.size, Chroma::C420);
-        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, depth: BitDepth::Eight, colour: info.colour };
+        let header = Y4mHeader {
+            size,
+            rate: Some(frame_rate),
+            chroma,
+            siting: Siting::Centre,
+            depth: BitDepth::Eight,
+            colour: info.colour,
+        };
         let writer = match &mut writer {
             Some(writer) => writer,
             none => none.insert(Y4mWriter::new(File::create(to)?, &header)?),

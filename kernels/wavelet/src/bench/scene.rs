@@ -10,6 +10,7 @@ use crate::io::PictureInfo;
 pub(crate) fn info(size: FrameSize) -> Result<PictureInfo> {
     let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
     Ok(PictureInfo {
+        siting: common::y4m::Siting::Centre,
         size,
         format: PixelFormat::I420,
         depth: BitDepth::Eight,

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
+use common::y4m::Siting;
 use kernels::{PictureError, PictureRef};
 
 pub(crate) mod npy;
-mod rgb;
+pub(crate) mod rgb;
 mod still;
 mod y4m;
 
@@ -21,6 +22,8 @@ pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
     pub(crate) depth: BitDepth,
+    /// Where chroma of 4:2:0 lies.
+    pub(crate) siting: Siting,
     /// Meaning of Y, Cb and Cr, now or after conversion from RGB.
     pub(crate) colour: ColourSpace,
     pub(crate) frame_rate: FrameRate,
@@ -69,6 +72,11 @@ impl Kind {
     }
 }
 
+fn warn(sentence: std::fmt::Arguments<'_>) {
+    // Nobody may be reading, which is no failure of ours.
+    let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
+}
+
 /// Kinds that hold pictures.
 pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y4m];
 
@@ -100,12 +108,30 @@ impl Reader {
         matches!(self, Self::Still(..))
     }
 
+    /// Says on standard error what of the file, which lies at `path`, its pictures here do not have.
+    pub(crate) fn warn(&self, path: &Path) {
+        let name = path.display();
+        if let Self::Still(still) = self {
+            if still.is_rounded {
+                warn(format_args!("{name} has samples of more than 8 bits, of which 8 are used"));
+            }
+            self.warn_of_transparency(path);
+        }
+    }
+
+    /// Says on standard error that the file, which lies at `path`, is transparent, if it is.
+    pub(crate) fn warn_of_transparency(&self, path: &Path) {
+        if matches!(self, Self::Still(still) if still.is_transparent) {
+            warn(format_args!("{} is transparent in places: that is left out", path.display()));
+        }
+    }
+
     /// Returns an error if the file, which lies at `path`, has finer samples than its pictures here.
     pub(crate) fn check_exact(&self, path: &Path) -> Result<()> {
         if matches!(self, Self::Still(still) if still.is_rounded) {
             let name = path.display();
             bail!(
-                "{name} has samples of more than 8 bits: without loss, those of 8 bits are coded, and from .ppm, .pgm and .y4m those of 10"
+                "{name} has samples of more than 8 bits: without loss, those of 8 bits can be used, and `encode` also takes those of 10 from .ppm, .pgm and .y4m"
             );
         }
         Ok(())
@@ -167,9 +193,11 @@ impl Writer {
 }
 
 /// A file being written; it disappears unless it is finished.
+#[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
     writer: BufWriter<File>,
+    written: u64,
     finished: bool,
 }
 
@@ -177,25 +205,27 @@ impl Output {
     /// Creates or empties the file at `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, file), finished: false })
+        Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, file), written: 0, finished: false })
     }
 
     /// Appends `bytes`.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.write_all(bytes).with_context(|| format!("{} cannot be written", self.path.display()))
+        self.write_all(bytes).with_context(|| format!("{} cannot be written", self.path.display()))
     }
 
-    /// Ends the file and keeps it.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    /// Ends the file and keeps it; returns its length in bytes.
+    pub(crate) fn finish(mut self) -> Result<u64> {
         self.writer.flush().with_context(|| format!("{} cannot be written", self.path.display()))?;
         self.finished = true;
-        Ok(())
+        Ok(self.written)
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.writer.write(bytes)
+        let written = self.writer.write(bytes)?;
+        self.written += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! NumPy arrays of float32, float64 or int32 in three dimensions, C order.
 //!
-//! Only arrays of the element and shape that the caller expects are read, so that nothing in a file's header can ask
-//! for more memory than that.
+//! Only arrays of the shape that the caller expects are read, so that nothing in a file's header can ask for more memory
+//! than that. NumPy computes in float64 and int64, so arrays of those are read for any element.
 
 use std::fs::File;
 use std::io::Read;
@@ -29,6 +29,34 @@ trait Stored: Copy {
 
     /// Returns the value of [`Self::BYTES`] bytes.
     fn get(bytes: &[u8]) -> Option<Self>;
+
+    /// The value as a number; of int64 the nearest.
+    fn number(self) -> f64;
+}
+
+/// An element that numbers of a file become.
+trait Wanted: Sized {
+    /// The number, or the nearest to it; `None` if there is none as near as a rounding.
+    fn of(number: f64) -> Option<Self>;
+}
+
+impl Wanted for f32 {
+    fn of(number: f64) -> Option<Self> {
+        Some(number as Self)
+    }
+}
+
+impl Wanted for f64 {
+    fn of(number: f64) -> Option<Self> {
+        Some(number)
+    }
+}
+
+impl Wanted for i32 {
+    fn of(number: f64) -> Option<Self> {
+        let whole = number as Self;
+        (f64::from(whole) == number).then_some(whole)
+    }
 }
 
 macro_rules! stored {
@@ -43,6 +71,10 @@ macro_rules! stored {
             fn get(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok().map(Self::from_le_bytes)
             }
+
+            fn number(self) -> f64 {
+                self as f64
+            }
         }
     };
 }
@@ -50,6 +82,7 @@ macro_rules! stored {
 stored!(f32);
 stored!(f64);
 stored!(i32);
+stored!(i64);
 
 /// Returns NumPy's name of an element, and one for people.
 fn names(element: Element) -> (&'static str, &'static str) {
@@ -93,10 +126,11 @@ fn write_channels<T: Stored>(
         row.iter().for_each(|value| value.put(&mut bytes));
         output.append(&bytes)?;
     }
-    output.finish()
+    output.finish()?;
+    Ok(())
 }
 
-/// Reads the array at `path`, which must be of `element` and of `shape` (channels, rows, columns).
+/// Reads the array at `path`, which must be of `shape` (channels, rows, columns), as `element`.
 pub(crate) fn read(path: &Path, element: Element, shape: (usize, usize, usize)) -> Result<Values> {
     let name = path.display();
     let mut file = File::open(path).with_context(|| format!("{name} cannot be opened"))?;
@@ -104,10 +138,12 @@ pub(crate) fn read(path: &Path, element: Element, shape: (usize, usize, usize)) 
     let fields = fields(&header).with_context(|| format!("{name}: its header cannot be read"))?;
     let (channels, rows, columns) = shape;
     let (descr, element_name) = names(element);
-    if fields.descr != descr || fields.fortran_order {
+    let given = fields.descr;
+    if !["<f4", "<f8", "<i4", "<i8"].contains(&given.as_str()) || fields.fortran_order {
         let order = if fields.fortran_order { "Fortran" } else { "C" };
-        let given = fields.descr;
-        bail!("{name}: the array must be {element_name} ('{descr}') in C order, not '{given}' in {order} order");
+        bail!(
+            "{name}: the array must be {element_name} ('{descr}'), float64 or int64 in C order, not '{given}' in {order} order"
+        );
     }
     let expected = format!("{channels},{rows},{columns}");
     if fields.shape != expected {
@@ -115,9 +151,9 @@ pub(crate) fn read(path: &Path, element: Element, shape: (usize, usize, usize)) 
     }
     let mut read = ChannelReader { file, path, channels, values: rows * columns };
     Ok(match element {
-        Element::F32 => Values::F32(read.all()?),
-        Element::F64 => Values::F64(read.all()?),
-        Element::I32 => Values::I32(read.all()?),
+        Element::F32 => Values::F32(read.all(&given)?),
+        Element::F64 => Values::F64(read.all(&given)?),
+        Element::I32 => Values::I32(read.all(&given)?),
     })
 }
 
@@ -131,19 +167,31 @@ struct ChannelReader<'a> {
 }
 
 impl ChannelReader<'_> {
-    fn all<T: Stored>(&mut self) -> Result<Vec<Vec<T>>> {
-        (0..self.channels).map(|_| self.one()).collect()
+    /// The channels of numbers that NumPy calls `descr`.
+    fn all<W: Wanted>(&mut self, descr: &str) -> Result<Vec<Vec<W>>> {
+        let one = match descr {
+            "<f4" => Self::one::<f32, W>,
+            "<f8" => Self::one::<f64, W>,
+            "<i4" => Self::one::<i32, W>,
+            _ => Self::one::<i64, W>,
+        };
+        (0..self.channels).map(|_| one(self)).collect()
     }
 
-    fn one<T: Stored>(&mut self) -> Result<Vec<T>> {
+    fn one<T: Stored, W: Wanted>(&mut self) -> Result<Vec<W>> {
+        let name = self.path.display();
         // Memory is taken as bytes come, not for what the side file says.
         let mut values = Vec::new();
         let mut buffer = vec![0; T::BYTES * CHUNK_VALUES];
         while values.len() < self.values {
             let chunk = &mut buffer[..T::BYTES * CHUNK_VALUES.min(self.values - values.len())];
-            let ends = || format!("{} ends in the middle of the array", self.path.display());
-            self.file.read_exact(chunk).with_context(ends)?;
-            values.extend(chunk.chunks_exact(T::BYTES).filter_map(T::get));
+            self.file.read_exact(chunk).with_context(|| format!("{name} ends in the middle of the array"))?;
+            for number in chunk.chunks_exact(T::BYTES).filter_map(T::get).map(T::number) {
+                let value = W::of(number).with_context(|| {
+                    format!("{name}: {number} is no coefficient of this wavelet, which has whole numbers of 32 bits")
+                })?;
+                values.push(value);
+            }
         }
         Ok(values)
     }

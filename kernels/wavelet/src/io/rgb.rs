@@ -21,14 +21,23 @@ pub(crate) fn from_planar(info: &PictureInfo, data: &[u8]) -> Vec<u8> {
         let row = (y >> shift) * chroma_width;
         for x in 0..width {
             let at = row + (x >> shift);
-            rgb.extend(convert([luma[y * width + x], blue[at], red[at]]));
+            rgb.extend(convert([luma[y * width + x], blue[at], red[at]].map(f32::from)));
         }
     }
     rgb
 }
 
-/// Returns the inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
-fn converter(colour: ColourSpace) -> impl Fn([u8; 3]) -> [u8; 3] {
+/// RGB, 3 bytes a pixel, of planes of Y, Cb and Cr at full size that have not been rounded and are centred at `offset`.
+pub(crate) fn from_values<T: Into<f64> + Copy>(info: &PictureInfo, planes: &[Vec<T>], offset: u8) -> Option<Vec<u8>> {
+    let [y, cb, cr] = planes else { return None };
+    let convert = converter(info.colour);
+    let pixels = y.iter().zip(cb).zip(cr);
+    let samples = pixels.map(|((&y, &cb), &cr)| [y, cb, cr].map(|value| (value.into() + f64::from(offset)) as f32));
+    Some(samples.flat_map(convert).collect())
+}
+
+/// The inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
+fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
     let (kr, kb) = match colour.matrix {
         Matrix::Bt601 => (0.299, 0.114),
         Matrix::Bt709 => (0.2126, 0.0722),
@@ -38,10 +47,10 @@ fn converter(colour: ColourSpace) -> impl Fn([u8; 3]) -> [u8; 3] {
         Range::Limited => (16.0, 219.0, 224.0),
         Range::Full => (0.0, 255.0, 255.0),
     };
-    move |[y, cb, cr]: [u8; 3]| {
-        let y = (f32::from(y) - black) * (255.0 / luma_span);
-        let blue = (f32::from(cb) - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kb);
-        let red = (f32::from(cr) - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kr);
+    move |[y, cb, cr]: [f32; 3]| {
+        let y = (y - black) * (255.0 / luma_span);
+        let blue = (cb - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kb);
+        let red = (cr - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kr);
         let green = -(kr * red + kb * blue) / kg;
         [y + red, y + green, y + blue].map(|sample| sample.round().clamp(0.0, 255.0) as u8)
     }
@@ -62,9 +71,9 @@ mod tests {
             ([63, 102, 240], [255, 1, 0]),
             ([32, 240, 118], [1, 0, 255]),
         ] {
-            assert_eq!(converter(ColourSpace::BT709_LIMITED)(ycbcr), rgb);
+            assert_eq!(converter(ColourSpace::BT709_LIMITED)(ycbcr.map(|sample: u8| f32::from(sample))), rgb);
         }
-        assert_eq!(converter(ColourSpace::JPEG)([76, 85, 255]), [254, 0, 0]);
+        assert_eq!(converter(ColourSpace::JPEG)([76.0, 85.0, 255.0]), [254, 0, 0]);
     }
 
     #[test]
@@ -73,6 +82,7 @@ mod tests {
             size: FrameSize::new(3, 1).unwrap(),
             format: PixelFormat::I420,
             depth: BitDepth::Eight,
+            siting: common::y4m::Siting::Centre,
             colour: ColourSpace::BT709_LIMITED,
             frame_rate: FrameRate::new(30, 1).unwrap(),
         };

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use common::units::FrameRate;
+use common::y4m::Siting;
 use image::codecs::png::PngEncoder;
 use image::codecs::pnm::{PnmDecoder, PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits};
@@ -25,6 +26,8 @@ pub(crate) struct Still {
     pub(crate) data: Option<Vec<u8>>,
     /// True if the file has samples of more bits, of which 8 are left.
     pub(crate) is_rounded: bool,
+    /// True if some of its pixels are transparent, which is dropped.
+    pub(crate) is_transparent: bool,
 }
 
 /// Reads the picture at `path` as grey or RGB, of 10 bits if it is a PPM or PGM of so many, else of 8; transparency is dropped.
@@ -48,16 +51,17 @@ pub(crate) fn read(path: &Path) -> Result<Still> {
     let colour = decoder.color_type();
     let is_rounded = colour.bytes_per_pixel() > colour.channel_count();
     let picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
+    let is_transparent = colour.has_alpha() && picture.to_rgba16().pixels().any(|pixel| pixel[3] != u16::MAX);
     let (format, data) = match colour.has_color() {
         false => (PixelFormat::Grey8, picture.into_luma8().into_raw()),
         true => (PixelFormat::Rgb8, picture.into_rgb8().into_raw()),
     };
-    Ok(Still { info: info(format, BitDepth::Eight, size)?, data: Some(data), is_rounded })
+    Ok(Still { info: info(format, BitDepth::Eight, size)?, data: Some(data), is_rounded, is_transparent })
 }
 
 fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Result<PictureInfo> {
     let frame_rate = NOMINAL_RATE.context("no frame rate")?;
-    Ok(PictureInfo { size, format, depth, colour: ColourSpace::BT709_LIMITED, frame_rate })
+    Ok(PictureInfo { size, format, depth, siting: Siting::Centre, colour: ColourSpace::BT709_LIMITED, frame_rate })
 }
 
 /// Reads the PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
@@ -82,7 +86,7 @@ fn read_deep(path: &Path) -> Result<Option<Still>> {
     samples.by_ref().take(bytes as u64).read_to_end(&mut data).with_context(cannot)?;
     ensure!(data.len() == bytes, "{name} ends in the middle of the picture");
     data.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse());
-    Ok(Some(Still { info: info(format, depth, size)?, data: Some(data), is_rounded: false }))
+    Ok(Some(Still { info: info(format, depth, size)?, data: Some(data), is_rounded: false, is_transparent: false }))
 }
 
 /// Returns an error unless a picture of `info` can become a file of `kind`.

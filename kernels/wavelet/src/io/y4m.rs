@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use common::frame::{Chroma, PixelFormat};
 use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
+use indicatif::ProgressBarIter;
 
 use super::still::NOMINAL_RATE;
 use super::{Output, PictureInfo};
+use crate::progress;
 
 /// A Y4M file being read.
 pub(crate) struct Reader {
     path: PathBuf,
-    reader: Y4mReader<BufReader<File>>,
+    reader: Y4mReader<BufReader<ProgressBarIter<File>>>,
     info: PictureInfo,
 }
 
@@ -23,13 +25,15 @@ impl Reader {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
         let file = File::open(path).with_context(|| format!("{} cannot be opened", path.display()))?;
-        let reader = Y4mReader::new(BufReader::with_capacity(1 << 20, file)).with_context(name)?;
+        let file = BufReader::with_capacity(1 << 20, progress::watched(file)?);
+        let reader = Y4mReader::new(file).with_context(name)?;
         let header = reader.header();
         let frame_rate = header.rate.or(NOMINAL_RATE).with_context(name)?;
         let info = PictureInfo {
             size: header.size,
             format: header.format(),
             depth: header.depth,
+            siting: header.siting,
             colour: header.colour,
             frame_rate,
         };
@@ -64,8 +68,8 @@ impl Writer {
             PixelFormat::I420 => Chroma::C420,
             _ => bail!("{}: a .y4m file holds no RGB pictures: write this one to .png or .ppm", path.display()),
         };
-        let PictureInfo { size, depth, colour, frame_rate, .. } = info;
-        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, depth, colour };
+        let PictureInfo { size, depth, siting, colour, frame_rate, .. } = info;
+        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, siting, depth, colour };
         let output = Output::create(path)?;
         let writer = Y4mWriter::new(output, &header).with_context(|| cannot_write(path))?;
         Ok(Self { path: path.to_owned(), writer })
@@ -78,7 +82,8 @@ impl Writer {
 
     /// Ends the file.
     pub(crate) fn finish(self) -> Result<()> {
-        self.writer.into_inner().finish()
+        self.writer.into_inner().finish()?;
+        Ok(())
     }
 }
 

@@ -17,7 +17,18 @@ pub(crate) fn fail(arguments: &[&str], code: i32, words: &[&str]) {
     }
 }
 
-/// Checks that `encode` of a file of these bytes fails and leaves no output.
+/// Runs the command, which must exit with `code` and say all `words`, in any number of lines.
+#[track_caller]
+pub(crate) fn fail_in_lines(arguments: &[&str], code: i32, words: &[&str]) {
+    let output = wavelet(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "wavelet {}: {stderr}", arguments.join(" "));
+    for word in words {
+        assert!(stderr.contains(word), "wavelet {}: `{word}` is not in: {stderr}", arguments.join(" "));
+    }
+}
+
+/// `encode` of a file of these bytes must fail and leave no output.
 #[track_caller]
 fn encode_fails(folder: &Folder, name: &str, bytes: &[u8], words: &[&str]) {
     let (input, output) = (folder.file(name, bytes), folder.path("out.duet"));
@@ -107,30 +118,6 @@ fn files_that_are_not_there_are_named() {
 }
 
 #[test]
-fn coded_files_that_were_changed_are_refused() {
-    let folder = Folder::new("changed");
-    let (coded, output) = (folder.path("a.duet"), folder.path("a.y4m"));
-    succeed(&["encode", &golden("camera_64x64.pgm"), &coded, "--backend", "cpu"]);
-    let bytes = fs::read(&coded).unwrap();
-    for length in [0, 1, 29, 30, 31, 33, 40, bytes.len() - 1] {
-        let cut = folder.file("cut.duet", &bytes[..length]);
-        fail(&["decode", &cut, &output, "--backend", "cpu"], 2, &["cut.duet"]);
-        assert!(!Path::new(&output).exists(), "{length}");
-    }
-    // A changed byte may be a sample's sign, but it never ends in anything but a picture or a sentence.
-    for at in 0..bytes.len().min(200) {
-        let mut changed = bytes.clone();
-        changed[at] ^= 0x55;
-        let output = wavelet(&["decode", &folder.file("b.duet", &changed), &output, "--backend", "cpu"]);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        match output.status.code() {
-            Some(0) => assert_eq!(stderr, ""),
-            code => assert_eq!((code, stderr.lines().count()), (Some(2), 1), "byte {at}: {stderr}"),
-        }
-    }
-}
-
-#[test]
 fn a_clip_does_not_become_a_picture() {
     let folder = Folder::new("still");
     let (input, coded) = (folder.file("a.y4m", &y4m(8, 8, "420jpeg", 2)), folder.path("a.duet"));
@@ -155,7 +142,6 @@ fn arrays_that_do_not_fit_are_refused() {
         ("full", "99", "levels `99`"),
         ("\"Y\"", "\"R\"", "channels"),
         ("width", "breadth", "breadth"),
-        ("\"f32\"", "\"f64\"", "float64"),
         ("\"f32\"", "\"f16\"", "`f16`"),
         ("\"f32\"", "\"i32\"", "cdf97 cannot be computed in i32"),
         ("cdf97", "cdf53", "cdf53 cannot be computed in f32"),
@@ -176,15 +162,15 @@ fn arrays_that_do_not_fit_are_refused() {
     ] {
         fail(&[&inverse[..], &[option, value]].concat(), 2, &[option, "leave it out"]);
     }
-    let mut double = bytes.clone();
-    let at = double.windows(3).position(|text| text == b"<f4").unwrap();
-    double[at + 2] = b'8';
+    let mut complex = bytes.clone();
+    let at = complex.windows(3).position(|text| text == b"<f4").unwrap();
+    complex[at..at + 3].copy_from_slice(b"<c8");
     for (changed, words) in [
         (bytes[..bytes.len() - 1].to_vec(), "ends in the middle"),
         (bytes[..40].to_vec(), "not a .npy"),
         (b"hello".to_vec(), "not a .npy"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(), "too long"),
-        (double, "float32"),
+        (complex, "float32"),
     ] {
         fs::write(&array, changed).unwrap();
         fail(&inverse, 2, &["a.npy", words]);
@@ -330,7 +316,7 @@ fn a_picture_too_large_for_the_device_is_refused_with_numbers() {
 #[test]
 fn a_duet_file_of_too_large_pictures_is_named() {
     let folder = Folder::new("wide-duet");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/grey_64x64.duet");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/grey_64x64_v2.duet");
     let mut bytes = fs::read(golden).unwrap();
     // The width stands behind the magic number and the version.
     bytes[6..10].copy_from_slice(&16385_u32.to_le_bytes());

@@ -3,6 +3,7 @@
 
 mod banks;
 mod clips;
+mod damage;
 mod errors;
 mod measurements;
 mod oracles;

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use crate::errors::fail;
 use crate::support::{
-    BACKENDS, BOUNDARIES, Folder, golden, pgm, ppm, psnr, read_npy, read_npy_of, samples, succeed, y4m,
+    BACKENDS, BOUNDARIES, Folder, golden, pgm, ppm, psnr, read_npy, read_npy_of, samples, succeed, wavelet, y4m,
 };
 
 /// Returns the largest difference of coefficients after division by the gain 2^level of their band.
@@ -87,9 +88,69 @@ fn colour_pictures_become_three_channels() {
     succeed(&["forward", &input, &coefficients, "--backend", "cpu"]);
     assert_eq!(read_npy(&coefficients).0, "3, 32, 32");
     succeed(&["inverse", &coefficients, &output, "--backend", "cpu"]);
-    // 8-bit limited range cannot hold every RGB.
     let count = 3 * 17 * 31;
-    assert!(psnr(&samples(&input, count), &samples(&output, count)) > 48.0);
+    assert!(samples(&input, count) == samples(&output, count));
+}
+
+#[test]
+fn every_colour_comes_back() {
+    let folder = Folder::new("every-colour");
+    let (width, height) = (61, 45);
+    let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
+    picture.extend((0..3 * width * height).map(|at: usize| (at * at * 37 + at * 101 + at / 183) as u8));
+    let input = folder.file("a.ppm", &picture);
+    let (coefficients, output) = (folder.path("a.npy"), folder.path("b.ppm"));
+    for backend in BACKENDS {
+        for options in
+            [&["--wavelet", "cdf97"][..], &["--wavelet", "cdf53"], &["--wavelet", "dd137"], &["--precision", "f64"]]
+        {
+            succeed(&[&["forward", &input, &coefficients, "--backend", backend], options].concat());
+            succeed(&["inverse", &coefficients, &output, "--backend", backend]);
+            let count = 3 * width * height;
+            assert!(samples(&output, count) == samples(&input, count), "{options:?} on {backend}");
+        }
+    }
+}
+
+#[test]
+fn arrays_that_numpy_has_made_wider_are_read() {
+    let folder = Folder::new("wider");
+    let (array, output) = (folder.path("a.npy"), folder.path("b.pgm"));
+    for (wavelet, narrow) in [("cdf97", "<f4"), ("cdf53", "<i4")] {
+        succeed(&["forward", &golden("camera_37x21.pgm"), &array, "--wavelet", wavelet, "--backend", "cpu"]);
+        let values = read_npy_of(narrow, &array).1;
+        let bytes = fs::read(&array).unwrap();
+        for wide in ["<f8", "<i8"] {
+            let head = String::from_utf8(bytes[10..128].to_vec()).unwrap().replace(narrow, wide);
+            let value = |value: &f64| if wide == "<f8" { value.to_le_bytes() } else { (*value as i64).to_le_bytes() };
+            let mut made = [&bytes[..10], head.as_bytes()].concat();
+            made.extend(values.iter().flat_map(value));
+            fs::write(&array, made).unwrap();
+            succeed(&["inverse", &array, &output, "--backend", "cpu"]);
+            let is_same = samples(&output, 37 * 21) == samples(&golden("camera_37x21.pgm"), 37 * 21);
+            assert!(is_same || (wavelet, wide) == ("cdf97", "<i8"), "{wavelet} {wide}");
+        }
+    }
+    let half = [&fs::read(&array).unwrap()[..128], &[0.5_f64.to_le_bytes(); 64 * 64].concat()].concat();
+    let head = [&half[..10], String::from_utf8_lossy(&half[10..128]).replace("<i8", "<f8").as_bytes()].concat();
+    fs::write(&array, [&head, &half[128..]].concat()).unwrap();
+    fail(&["inverse", &array, &output, "--backend", "cpu"], 2, &["0.5 is no coefficient of this wavelet"]);
+}
+
+#[test]
+fn finer_samples_are_refused_and_transparency_is_told() {
+    let folder = Folder::new("png");
+    let (path, array) = (folder.path("a.png"), folder.path("a.npy"));
+    image::ImageBuffer::from_pixel(5, 4, image::Rgb([1_u16, 2, 3])).save(&path).unwrap();
+    fail(&["forward", &path, &array, "--backend", "cpu"], 2, &["a.png has samples of more than 8 bits"]);
+    for (alpha, says) in [(255, ""), (254, "a.png is transparent in places: that is left out\n")] {
+        image::ImageBuffer::from_pixel(5, 4, image::Rgba([1_u8, 2, 3, alpha])).save(&path).unwrap();
+        for (command, output) in [("forward", &array), ("encode", &folder.path("a.duet"))] {
+            let output = wavelet(&[command, &path, output, "--backend", "cpu"]);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success() && said.ends_with(says) && says.is_empty() == said.is_empty(), "{said}");
+        }
+    }
 }
 
 #[test]

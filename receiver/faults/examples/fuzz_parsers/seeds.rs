@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::coded::StepIndex;
-use common::container::{write_frame, write_header};
+use common::container::ContainerWriter;
 use common::frame::FrameSize;
 use common::gaps::Gaps;
 use common::protection::Protection;
@@ -149,13 +149,12 @@ pub(crate) fn write() -> anyhow::Result<()> {
     let mut run = (blocks as u16).to_le_bytes().to_vec();
     write_run(&frame, 0..blocks, &mut run);
     put("run", "whole", &run)?;
-    let mut file = Vec::new();
-    write_header(&params, &mut file)?;
+    let mut file = ContainerWriter::new(&params, Vec::new())?;
     for step in [StepIndex::MIN, StepIndex::MAX] {
         let mut frame = frame.clone();
         frame.header.step = step;
-        write_frame(&frame, &mut file)?;
+        file.frame(&frame)?;
     }
-    put("container", "two-frames", &file)?;
+    put("container", "two-frames", &file.finish(5)?)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use common::frame::{BitDepth, Chroma, FrameSize};
 use common::units::FrameRate;
-use common::y4m::{Y4mHeader, Y4mWriter};
+use common::y4m::{Siting, Y4mHeader, Y4mWriter};
 use image::imageops::{FilterType, resize};
 use image::{ImageBuffer, Luma};
 
@@ -44,7 +44,8 @@ impl Clip {
         })?;
         let colour = colour.with_context(|| format!("{from} holds no picture"))?;
         let rate = FrameRate::new(FRAMES_PER_SECOND, 1);
-        let header = Y4mHeader { size, rate, chroma: Chroma::C420, depth: BitDepth::Eight, colour };
+        let header =
+            Y4mHeader { size, rate, chroma: Chroma::C420, siting: Siting::Centre, depth: BitDepth::Eight, colour };
         let file = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
         let mut writer = Y4mWriter::new(BufWriter::with_capacity(1 << 20, file), &header)?;
         for number in 0..numbered(pictures.len()) {

@@ -1,0 +1,152 @@
+//! Writing `.duet` files.
+
+use std::io::{self, Write};
+
+use super::{END, FILE_VERSION, FrameHead, MAGIC, PARTIAL, WHOLE, pieces};
+use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame};
+use crate::params::{Profile, StreamParams};
+use crate::wire::run::{BLOCK_BYTES_MAX, map_bytes, push_length};
+use crate::y4m::Siting;
+
+/// Writes a file, frame by frame. One that is not finished lacks its end, which a reader says.
+#[derive(Debug)]
+pub struct ContainerWriter<W> {
+    out: W,
+    predicts: bool,
+    /// The number of the next picture.
+    next: u32,
+    written: u64,
+}
+
+impl<W: Write> ContainerWriter<W> {
+    /// Writes the head of a file.
+    pub fn new(params: &StreamParams, out: W) -> io::Result<Self> {
+        Self::with_siting(params, Siting::Centre, out)
+    }
+
+    /// Writes the head of a file of pictures whose chroma lies elsewhere than Duet's.
+    pub fn with_siting(params: &StreamParams, siting: Siting, out: W) -> io::Result<Self> {
+        let predicts = matches!(params.codec.profile, Profile::Predicted(_));
+        let mut writer = Self { out, predicts, next: 0, written: 0 };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(FILE_VERSION.to_le_bytes());
+        bytes.extend(params.to_bytes());
+        bytes.push(siting.index());
+        check(&mut bytes, 0);
+        writer.write(&bytes)?;
+        Ok(writer)
+    }
+
+    /// Writes the next picture's frame.
+    pub fn frame(&mut self, frame: &CodedFrame) -> io::Result<()> {
+        self.coded(0, frame)
+    }
+
+    /// Writes the next picture's frame, of a profile with prediction.
+    pub fn predicted(&mut self, frame: &PredictedFrame) -> io::Result<()> {
+        self.coded(frame.reference, &frame.frame)
+    }
+
+    /// Writes the next picture's frame that is not made of blocks, less than 4 GiB.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut body = bytes.to_vec();
+        check(&mut body, 0);
+        self.body(self.next, WHOLE, &body)
+    }
+
+    /// Writes the blocks that have arrived of the frame of picture `number`. Those since the last frame have none, and the picture before
+    /// stands for them. `reference` counts for a profile with prediction only.
+    ///
+    /// Errors: `number` is not beyond the last frame's.
+    pub fn received(&mut self, number: u32, reference: u8, frame: &ReceivedFrame) -> io::Result<()> {
+        let (kind, body) = self.blocks(reference, frame.header, frame.block_count(), |index| frame.block(index));
+        self.body(number, kind, &body)
+    }
+
+    /// Returns the number of bytes written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Returns the number of pictures.
+    pub fn pictures(&self) -> u32 {
+        self.next
+    }
+
+    /// Writes the end of a file of at least `pictures` pictures; where the last ones have no frame, the picture before stands.
+    pub fn finish(mut self, pictures: u32) -> io::Result<W> {
+        let end = FrameHead { length: 0, number: self.next.max(pictures), kind: END };
+        self.write(&end.to_bytes())?;
+        Ok(self.out)
+    }
+
+    fn coded(&mut self, reference: u8, frame: &CodedFrame) -> io::Result<()> {
+        let block = |index| match frame.block(index) {
+            [] => BlockState::Zero,
+            bytes => BlockState::Coded(bytes),
+        };
+        let (kind, body) = self.blocks(reference, frame.header, frame.block_count(), block);
+        self.body(self.next, kind, &body)
+    }
+
+    /// The kind and the bytes of a frame of `count` blocks. A block longer than [`BLOCK_BYTES_MAX`], which no encoder makes,
+    /// is written as all zero.
+    fn blocks<'a>(
+        &self,
+        reference: u8,
+        header: FrameHeader,
+        count: usize,
+        block: impl Fn(usize) -> BlockState<'a>,
+    ) -> (u8, Vec<u8>) {
+        let bytes = |index| match block(index) {
+            BlockState::Coded(bytes) if bytes.len() <= BLOCK_BYTES_MAX => bytes,
+            _ => &[],
+        };
+        let map = |bit: &dyn Fn(usize) -> bool, out: &mut Vec<u8>| {
+            let start = out.len();
+            out.resize(start + map_bytes(count), 0);
+            (0..count).filter(|&index| bit(index)).for_each(|index| out[start + index / 8] |= 1 << (index % 8));
+        };
+        let mut out = Vec::new();
+        if self.predicts {
+            out.push(reference);
+        }
+        let [a, b, c, _] = header.fine_blocks.to_le_bytes();
+        out.extend([header.step.index(), a, b, c]);
+        map(&|index| !bytes(index).is_empty(), &mut out);
+        (0..count).for_each(|index| push_length(bytes(index).len(), &mut out));
+        let is_missing = |index| block(index) == BlockState::Missing;
+        let kind = if (0..count).any(is_missing) { PARTIAL } else { WHOLE };
+        if kind == PARTIAL {
+            map(&is_missing, &mut out);
+        }
+        check(&mut out, 0);
+        let mut first = 0;
+        for (blocks, _) in pieces((0..count).map(|index| bytes(index).len())) {
+            let start = out.len();
+            (first..first + blocks).for_each(|index| out.extend_from_slice(bytes(index)));
+            check(&mut out, start);
+            first += blocks;
+        }
+        (kind, out)
+    }
+
+    fn body(&mut self, number: u32, kind: u8, body: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(body.len()).map_err(|_| io::Error::other("a frame takes less than 4 GiB"))?;
+        let next = number.checked_add(1).filter(|_| number >= self.next);
+        self.next = next.ok_or_else(|| io::Error::other("a frame is not beyond the one before it"))?;
+        self.write(&FrameHead { length, number, kind }.to_bytes())?;
+        self.write(body)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+}
+
+/// Appends the check of `bytes` from `start` on.
+fn check(bytes: &mut Vec<u8>, start: usize) {
+    let check = crc32fast::hash(&bytes[start..]);
+    bytes.extend(check.to_le_bytes());
+}
