@@ -5,6 +5,7 @@ mod decode_block;
 mod decode_lengths;
 mod decode_rans;
 mod decoder;
+mod display;
 mod encode_block;
 mod encode_quantise;
 mod encode_rans;
@@ -42,6 +43,7 @@ use simd::Simd;
 use tile::TilePlace;
 
 pub(crate) use decoder::CpuDecoder;
+pub use display::Converter;
 pub(crate) use encoder::CpuEncoder;
 pub(crate) use integers::IntegerCoder;
 pub use scale::Scaler;

@@ -13,7 +13,7 @@ const PAIR: u32 = 0x00ff_00ff;
 /// Half a unit in both channels of a pair of sums.
 const HALF: u32 = 0x0080_0080;
 /// Rows that one thread makes at a time.
-const BAND: usize = 90;
+const BAND: usize = 45;
 
 /// Scales pictures of one size to another. All memory is set aside when it is made.
 #[derive(Debug)]
@@ -96,18 +96,30 @@ impl Scaler {
     ///
     /// If `picture` has another size or does not fit there.
     pub fn scale(&mut self, picture: &[u32], out: &mut [u32], pitch: usize, (left, top): (usize, usize)) {
+        let height = self.to.1;
+        assert!((top + height) * pitch <= out.len(), "no room for the scaled picture");
+        self.scale_rows(picture, &mut out[top * pitch..][..height * pitch], pitch, left, 0);
+    }
+
+    /// Writes the rows of `picture` at its new size from `first` on into `out`, as many as that has; they are `pitch` apart and
+    /// begin at column `left`.
+    ///
+    /// # Panics
+    ///
+    /// If `picture` has another size or does not fit there.
+    pub fn scale_rows(&mut self, picture: &[u32], out: &mut [u32], pitch: usize, left: usize, first: usize) {
         let Self { from, to, way, bands } = self;
         let way = &*way;
         assert!(picture.len() == from.0 * from.1, "a picture of another size");
-        assert!(left + to.0 <= pitch && (top + to.1) * pitch <= out.len(), "no room for the scaled picture");
+        assert!(left + to.0 <= pitch && first * pitch + out.len() <= to.1 * pitch, "no room for the scaled picture");
         if to.0 == 0 || to.1 == 0 || picture.is_empty() {
             return;
         }
-        let rows = out[top * pitch..][..to.1 * pitch].par_chunks_mut(BAND * pitch);
+        let rows = out.par_chunks_mut(BAND * pitch);
         rows.zip(bands.par_iter_mut()).enumerate().for_each(|(number, (out, band))| {
             band.held = [None; 2];
             for (at, out) in out.chunks_exact_mut(pitch).enumerate() {
-                let (y, out) = (number * BAND + at, &mut out[left..][..to.0]);
+                let (y, out) = (first + number * BAND + at, &mut out[left..][..to.0]);
                 match way {
                     Way::Copy => out.copy_from_slice(&picture[y * from.0..][..from.0]),
                     Way::Bilinear { columns, rows } => band.bilinear(picture, from.0, columns, rows[y], out),
@@ -295,6 +307,20 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rows_made_in_parts_are_those_made_at_once() {
+        for (from, to) in [((64, 50), (131, 230)), ((64, 50), (30, 20)), ((31, 200), (31, 200))] {
+            let original = picture(from);
+            let (whole, mut parts) = (scaled(&original, from, to), vec![0; to.0 * to.1]);
+            let mut scaler = Scaler::new(from, to);
+            for first in (0..to.1).step_by(37).rev() {
+                let end = (first + 37).min(to.1);
+                scaler.scale_rows(&original, &mut parts[first * to.0..end * to.0], to.0, 0, first);
+            }
+            assert!(parts == whole, "{from:?} to {to:?}");
         }
     }
 

@@ -10,7 +10,6 @@ use common::config::resolve_sender;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::y4m::Y4mReader;
 use kernels::Picture;
-use receiver::sink::colour::Converter;
 use sender::source::SourceSpec;
 
 /// The luma planes of the clip.
@@ -98,7 +97,7 @@ fn write_png(picture: &Picture, path: &Path) -> Result<()> {
     let size = picture.size();
     let mut pixels = Vec::new();
     // The clip is motion JPEG, so its samples mean what JPEG's do.
-    Converter::new(ColourSpace::JPEG, size).convert(picture, &mut pixels);
+    kernels::Converter::new(ColourSpace::JPEG).convert(picture, &mut pixels);
     let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_be_bytes().into_iter().skip(1)).collect();
     let image = image::RgbImage::from_raw(size.width() as u32, size.height() as u32, bytes);
     image

@@ -1,6 +1,5 @@
 //! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
 
-pub mod colour;
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod headless;
@@ -33,7 +32,8 @@ pub const HELP: &str = "\
 Sinks (--sink may be given several times):
   window[:fullscreen]  a window; H lists its keys, Esc twice closes
   headless             show nothing, count and measure everything
-  y4m:PATH             a Y4M file; a frame that never came is filled by the picture before it";
+  y4m:PATH             a Y4M file, - for standard output; the picture before fills in for frames that never came and for
+                       outages of up to ten minutes, so that the file keeps time with a recording of the sound";
 
 /// A sink asked for on the command line or in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,7 @@ impl FromStr for SinkSpec {
             None if text == "window" => Ok(Self::Window { fullscreen: false }),
             None if text == "headless" => Ok(Self::Headless),
             Some(("window", "fullscreen")) => Ok(Self::Window { fullscreen: true }),
+            Some(("y4m", "-")) => Ok(Self::Y4m(PathBuf::from("/dev/stdout"))),
             Some(("y4m", path)) if !path.is_empty() => Ok(Self::Y4m(PathBuf::from(path))),
             _ => Err(UnknownSink(text.to_owned())),
         }
@@ -182,6 +183,7 @@ mod tests {
         assert_eq!("window:fullscreen".parse(), Ok(SinkSpec::Window { fullscreen: true }));
         assert_eq!("headless".parse(), Ok(SinkSpec::Headless));
         assert_eq!("y4m:a:b.y4m".parse(), Ok(SinkSpec::Y4m(PathBuf::from("a:b.y4m"))));
+        assert_eq!("y4m:-".parse(), Ok(SinkSpec::Y4m(PathBuf::from("/dev/stdout"))));
         for wrong in ["", "y4m", "y4m:", "windows", "window:full", "headless:1"] {
             let error = wrong.parse::<SinkSpec>().unwrap_err();
             assert!(error.to_string().contains("window:fullscreen, headless or y4m:PATH"), "{error}");

@@ -1,5 +1,6 @@
 //! What the window writes on the picture.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use common::units::Timestamp;
@@ -75,11 +76,19 @@ impl Overlay {
         self.message.take_if(|(_, until)| *until <= now).is_some()
     }
 
+    /// Returns the rows of a canvas of `height` rows on which something may be shown.
+    pub(super) fn rows(&self, height: usize) -> Range<usize> {
+        if self.notice.is_some() || self.keys_shown || self.details_shown {
+            return 0..height;
+        }
+        let is_strip_shown = self.message.is_some() || (self.line_shown && !self.status.line.is_empty());
+        if is_strip_shown { bottom(height)..height } else { height..height }
+    }
+
     /// Draws everything that is shown.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>) {
         let (width, height) = (canvas.width, canvas.height());
         let letters = Letters::for_height(height);
-        let strip = letters.line() + letters.line() / 2;
         if let Some(notice) = &self.notice {
             canvas.dim();
             let large = Letters::for_height(2 * height);
@@ -101,7 +110,7 @@ impl Overlay {
         if !page.is_empty() {
             canvas.write(&page, letters, 0, false);
         }
-        let bottom = height.saturating_sub(strip);
+        let bottom = bottom(height);
         match (&self.message, &self.notice) {
             (Some((message, _)), _) => canvas.write(std::slice::from_ref(message), letters, bottom, false),
             // The figures of a stream that stands still are no news.
@@ -112,6 +121,12 @@ impl Overlay {
             (None, None) => {}
         }
     }
+}
+
+/// The first row of the line at the bottom.
+fn bottom(height: usize) -> usize {
+    let line = Letters::for_height(height).line();
+    height.saturating_sub(line + line / 2)
 }
 
 #[cfg(test)]
@@ -172,6 +187,8 @@ mod tests {
         let at = Timestamp::from_us(5_000_000);
         overlay.say("Press Esc again to end", at);
         assert!(white(&drawn(&overlay)[WIDTH * 330..]) > 100);
+        let free = overlay.rows(HEIGHT).start;
+        assert!(free > 300 && drawn(&overlay)[..WIDTH * free].iter().all(|&pixel| pixel == GREY));
         assert!(!overlay.expire(at + Duration::from_secs(2)));
         assert!(overlay.expire(at + MESSAGE));
         assert_eq!(white(&drawn(&overlay)), 0);

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
-use kernels::{Picture, Scaler};
+use kernels::{Converter, Picture, Scaler};
 use minifb::{Key, KeyRepeat, MouseMode, ScaleMode, WindowOptions};
 use shell::clock;
 
-use super::colour::Converter;
 use super::keys::{Escape, Pointer};
 use super::overlay::Overlay;
 use super::self_view::SelfView;
@@ -23,6 +22,9 @@ use crate::report::Status;
 const WAITING_SIZE: (usize, usize) = (1280, 720);
 /// How often an unchanged picture is drawn again, in case something covered it.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Parts in which a frame goes to the X server.
+const PARTS: usize = 8;
 
 /// A resizable window that keeps the picture's shape.
 pub struct Window {
@@ -118,7 +120,8 @@ impl Window {
         done.map_err(failed)
     }
 
-    /// Makes the frame: the picture at the window's size, bars around it, texts on it.
+    /// Makes the frame: the picture at the window's size, bars around it, texts on it. Where its pixels are shared, those that have
+    /// no text go to the X server while others are made.
     fn compose(&mut self) -> Result<(), SinkError> {
         let (width, height) = self.window.get_size();
         if self.frame_size != (width, height) {
@@ -129,20 +132,54 @@ impl Window {
             self.scaler = Scaler::new(self.size, inner);
         }
         let (left, top) = ((width - inner.0) / 2, (height - inner.1) / 2);
-        let frame = &mut self.frame[..];
-        frame[..top * width].fill(0);
-        frame[(top + inner.1) * width..].fill(0);
-        if inner.0 < width {
-            for row in frame[top * width..][..inner.1 * width].chunks_exact_mut(width) {
-                row[..left].fill(0);
-                row[left + inner.0..].fill(0);
+        let written = self.overlay.rows(height);
+        let Self { scaler, picture, frame, display, surface, .. } = self;
+        let put = |pixels: &[u32], first: usize| match &*surface {
+            Some(surface) => display.put(surface, pixels, first).map_err(failed),
+            None => Ok(()),
+        };
+        let mut scale = |rows: &mut [u32], first: usize| {
+            let last = first + rows.len() / width.max(1);
+            let (begin, end) = ((top.clamp(first, last)), (top + inner.1).clamp(first, last));
+            rows[..(begin - first) * width].fill(0);
+            rows[(end - first) * width..].fill(0);
+            let rows = &mut rows[(begin - first) * width..(end - first) * width];
+            if inner.0 < width {
+                for row in rows.chunks_exact_mut(width) {
+                    row[..left].fill(0);
+                    row[left + inner.0..].fill(0);
+                }
+            }
+            if begin < end {
+                scaler.scale_rows(picture, rows, width, left, begin - top);
+            }
+        };
+        let (mut made, mut unput): (Option<(&[u32], usize)>, _) = (None, None);
+        let part_rows = height.div_ceil(PARTS).max(1);
+        for (number, part) in frame.chunks_mut((part_rows * width).max(1)).enumerate() {
+            let first = number * part_rows;
+            let before = made.take();
+            let (done, ()) =
+                rayon::join(|| before.map_or(Ok(()), |(pixels, first)| put(pixels, first)), || scale(part, first));
+            done?;
+            let is_free = first + part_rows <= written.start || first >= written.end;
+            match is_free && unput.is_none() {
+                true => made = Some((part, first)),
+                false => unput = unput.or(Some(first)),
             }
         }
-        self.scaler.scale(&self.picture, frame, width, (left, top));
-        if let Some(own) = &mut self.own {
-            own.draw(frame, width);
+        if let Some((pixels, first)) = made {
+            put(pixels, first)?;
         }
-        self.overlay.draw(&mut Canvas { pixels: frame, width });
+        if let Some(first) = unput {
+            self.overlay.draw(&mut Canvas { pixels: &mut self.frame, width });
+            if let Some(surface) = &self.surface {
+                self.display.put(surface, &self.frame[first * width..], first).map_err(failed)?;
+            }
+        }
+        if let Some(surface) = &self.surface {
+            self.display.finish(surface).map_err(failed)?;
+        }
         self.is_stale = false;
         Ok(())
     }
@@ -170,9 +207,10 @@ impl Window {
     fn draw(&mut self) -> Result<(), SinkError> {
         if self.is_stale || self.frame_size != self.window.get_size() {
             self.compose()?;
+        } else if let Some(surface) = &self.surface {
+            self.display.put_again(surface).map_err(failed)?;
         }
-        if let Some(surface) = &self.surface {
-            self.display.put(surface, &self.frame).map_err(failed)?;
+        if self.surface.is_some() {
             self.window.update();
         } else {
             let (width, height) = self.frame_size;
@@ -233,12 +271,12 @@ impl Sink for Window {
             self.picture = vec![0; size.0 * size.1];
             self.is_stale = true;
         }
-        self.converter = Some(Converter::new(params.colour, params.size));
+        self.converter = Some(Converter::new(params.colour));
         Ok(())
     }
 
     fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
-        if let Some(converter) = &mut self.converter {
+        if let Some(converter) = &self.converter {
             converter.convert(picture, &mut self.picture);
             if self.mirrored {
                 mirror(&mut self.picture, self.size.0);

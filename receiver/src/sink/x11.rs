@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use x11rb::connection::Connection;
+use x11rb::cookie::VoidCookie;
 use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
 use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{
@@ -117,17 +118,38 @@ impl Display {
         Ok(Surface { window, size, depth, context, segment, file: shared.shm_fd.into() })
     }
 
-    /// Puts pixels, 0x00RRGGBB row by row, on the screen, as many as `surface` has; they are there when this returns.
-    pub(super) fn put(&self, surface: &Surface, pixels: &[u32]) -> Result<()> {
+    /// Asks the X server to show the rows from `first` on as `pixels`, 0x00RRGGBB row by row.
+    pub(super) fn put(&self, surface: &Surface, pixels: &[u32], first: usize) -> Result<()> {
         // A mapping would save this copy, and needs `unsafe`.
-        surface.file.write_all_at(bytemuck::cast_slice(pixels), 0)?;
-        let Surface { window, size: (width, height), depth, context, segment, .. } = *surface;
-        let format = ImageFormat::Z_PIXMAP.into();
-        let image = self.connection.shm_put_image(
-            window, context, width, height, 0, 0, width, height, 0, 0, depth, format, false, segment, 0,
-        )?;
-        image.check()?;
+        let at = PIXEL_BYTES * first * usize::from(surface.size.0);
+        surface.file.write_all_at(bytemuck::cast_slice(pixels), at as u64)?;
+        let rows = pixels.len() / usize::from(surface.size.0).max(1);
+        self.put_rows(surface, first, rows)?.ignore_error();
+        self.connection.flush()?;
         Ok(())
+    }
+
+    /// Shows all that has been put; it is there when this returns.
+    pub(super) fn finish(&self, surface: &Surface) -> Result<()> {
+        // The server does one thing after the other.
+        self.put_rows(surface, 0, 0)?.check()?;
+        Ok(())
+    }
+
+    /// Shows the pixels of `surface` again.
+    pub(super) fn put_again(&self, surface: &Surface) -> Result<()> {
+        self.put_rows(surface, 0, surface.size.1.into())?.check()?;
+        Ok(())
+    }
+
+    fn put_rows(&self, surface: &Surface, first: usize, rows: usize) -> Result<VoidCookie<'_, RustConnection>> {
+        let Surface { window, size: (width, height), depth, context, segment, .. } = *surface;
+        let (first, rows, format) = (u16::try_from(first)?, u16::try_from(rows)?, ImageFormat::Z_PIXMAP.into());
+        let (from, to) = (first, i16::try_from(first)?);
+        let image = self.connection.shm_put_image(
+            window, context, width, height, 0, from, width, rows, 0, to, depth, format, false, segment, 0,
+        )?;
+        Ok(image)
     }
 
     /// Gives the memory of `surface` back.

@@ -1,7 +1,10 @@
 //! Y'CbCr to R'G'B' for display (ITU-R BT.601-7 and BT.709-6; full range as in JFIF).
 
-use common::frame::{ColourSpace, FrameSize, Matrix, PixelFormat, Range};
-use kernels::Picture;
+use common::frame::{ColourSpace, Matrix, PixelFormat, Range};
+use rayon::prelude::*;
+
+use super::simd::multiversion;
+use crate::Picture;
 
 /// Fraction bits of the integer coefficients.
 const FRACTION_BITS: i32 = 14;
@@ -42,35 +45,41 @@ impl Coefficients {
 
     /// Returns one pixel as 0x00RRGGBB.
     #[inline(always)]
-    pub(crate) fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
+    fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
+        // Nothing here exceeds 24 bits; checks for that would keep it from being done on many pixels at once.
+        let sum = |a: i32, b: i32| a.wrapping_add(b);
+        let times = |a: i32, b: i32| a.wrapping_mul(b);
         let half = 1 << (FRACTION_BITS - 1);
-        let y = (i32::from(y) - self.luma_offset) * self.luma + half;
-        let (cb, cr) = (i32::from(cb) - 128, i32::from(cr) - 128);
+        let y = sum(times(sum(i32::from(y), -self.luma_offset), self.luma), half);
+        let (cb, cr) = (sum(i32::from(cb), -128), sum(i32::from(cr), -128));
         let byte = |value: i32| (value >> FRACTION_BITS).clamp(0, 255) as u32;
-        let red = byte(y + self.red_cr * cr);
-        let green = byte(y + self.green_cb * cb + self.green_cr * cr);
-        let blue = byte(y + self.blue_cb * cb);
+        let red = byte(sum(y, times(self.red_cr, cr)));
+        let green = byte(sum(sum(y, times(self.green_cb, cb)), times(self.green_cr, cr)));
+        let blue = byte(sum(y, times(self.blue_cb, cb)));
         red << 16 | green << 8 | blue
     }
 }
 
 /// Converts decoded planar pictures of one stream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Converter {
     coefficients: Coefficients,
-    /// One row of Cb and one of Cr at full width.
-    rows: [Vec<u8>; 2],
 }
 
+/// Samples of chroma that are handled at once.
+const AT_ONCE: usize = 32;
+/// Least rows for a thread.
+const ROWS_MIN: usize = 32;
+
 impl Converter {
-    /// Creates a conversion for pictures of `size` whose samples mean `colour`.
-    pub fn new(colour: ColourSpace, size: FrameSize) -> Self {
-        Self { coefficients: Coefficients::new(colour), rows: [vec![128; size.width()], vec![128; size.width()]] }
+    /// For pictures whose samples mean `colour`.
+    pub fn new(colour: ColourSpace) -> Self {
+        Self { coefficients: Coefficients::new(colour) }
     }
 
     /// Writes `picture` (grey, 4:2:0 or 4:4:4 planes) as one 0x00RRGGBB per pixel, row by row. Chroma of 4:2:0 is
     /// repeated.
-    pub fn convert(&mut self, picture: &Picture, out: &mut Vec<u32>) {
+    pub fn convert(&self, picture: &Picture, out: &mut Vec<u32>) {
         let size = picture.size();
         let width = size.width();
         out.resize(size.pixels(), 0);
@@ -79,33 +88,50 @@ impl Converter {
             PixelFormat::I420 => (size.halved().width(), 2),
             _ => (width, 1),
         };
-        let planes = chroma.split_at(chroma.len() / 2);
-        for row in &mut self.rows {
-            row.resize(width, 128);
-        }
-        for (y, target) in out.chunks_exact_mut(width).enumerate() {
-            if !chroma.is_empty() && y % step == 0 {
-                let start = y / step * chroma_width;
-                for (row, plane) in self.rows.iter_mut().zip([planes.0, planes.1]) {
-                    widen(&plane[start..start + chroma_width], step, row);
-                }
-            }
-            let samples = luma[y * width..].iter().zip(&self.rows[0]).zip(&self.rows[1]);
-            for (pixel, ((&y, &cb), &cr)) in target.iter_mut().zip(samples) {
-                *pixel = self.coefficients.pixel(y, cb, cr);
-            }
-        }
+        let (blue, red) = chroma.split_at(chroma.len() / 2);
+        out.par_chunks_exact_mut(width).with_min_len(ROWS_MIN).enumerate().for_each(|(y, out)| {
+            let of = |plane: &'_ [u8]| {
+                let start = (y / step * chroma_width).min(plane.len());
+                start..(start + chroma_width).min(plane.len())
+            };
+            let row = Row { luma: &luma[y * width..][..width], blue: &blue[of(blue)], red: &red[of(red)], step };
+            convert_row(&self.coefficients, row, out);
+        });
     }
 }
 
-/// Repeats each sample `step` times.
-fn widen(samples: &[u8], step: usize, row: &mut [u8]) {
-    if step == 1 {
-        row.copy_from_slice(samples);
-        return;
-    }
-    for (pair, &sample) in row.chunks_mut(2).zip(samples) {
-        pair.fill(sample);
+/// The samples of a row; those of chroma stand for `step` pixels each, or there are none.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    luma: &'a [u8],
+    blue: &'a [u8],
+    red: &'a [u8],
+    step: usize,
+}
+
+multiversion! {
+    /// A row of pixels.
+    fn convert_row(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) = convert_row_body;
+}
+
+#[inline(always)]
+fn convert_row_body(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) {
+    let Row { luma, blue, red, step } = row;
+    let (mut wide_blue, mut wide_red) = ([128; 2 * AT_ONCE], [128; 2 * AT_ONCE]);
+    let pixels = step * AT_ONCE;
+    for (at, (out, luma)) in out.chunks_mut(pixels).zip(luma.chunks(pixels)).enumerate() {
+        for (wide, plane) in [(&mut wide_blue, blue), (&mut wide_red, red)] {
+            let samples = plane.iter().skip(at * AT_ONCE).take(AT_ONCE);
+            match step {
+                2 => {
+                    wide.as_chunks_mut::<2>().0.iter_mut().zip(samples).for_each(|(pair, &sample)| *pair = [sample; 2])
+                }
+                _ => wide.iter_mut().zip(samples).for_each(|(to, &sample)| *to = sample),
+            }
+        }
+        for (((out, &y), &cb), &cr) in out.iter_mut().zip(luma).zip(&wide_blue).zip(&wide_red) {
+            *out = coefficients.pixel(y, cb, cr);
+        }
     }
 }
 
@@ -113,7 +139,7 @@ fn widen(samples: &[u8], step: usize, row: &mut [u8]) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::Chroma;
+    use common::frame::{Chroma, FrameSize};
 
     use super::*;
 
@@ -161,14 +187,14 @@ mod tests {
 
     #[test]
     fn odd_sizes_of_every_sampling_fill_the_picture() {
-        for (width, height) in [(1, 1), (2, 3), (17, 31)] {
+        for (width, height) in [(1, 1), (2, 3), (17, 31), (131, 5)] {
             let size = FrameSize::new(width, height).unwrap();
             for chroma in [Chroma::Grey, Chroma::C420, Chroma::C444] {
                 let mut picture = Picture::for_stream(chroma, size);
                 picture.data_mut().fill(128);
                 picture.data_mut()[..size.pixels()].fill(200);
                 let mut out = vec![];
-                Converter::new(ColourSpace::JPEG, size).convert(&picture, &mut out);
+                Converter::new(ColourSpace::JPEG).convert(&picture, &mut out);
                 assert_eq!(out, vec![0x00c8_c8c8; size.pixels()], "{size} {chroma:?}");
             }
         }
@@ -181,7 +207,7 @@ mod tests {
         data.extend([10, 20, 30, 40, 128, 128, 128, 128]);
         let picture = Picture::from_data(PixelFormat::I420, size, data).unwrap();
         let mut out = vec![];
-        Converter::new(ColourSpace::JPEG, size).convert(&picture, &mut out);
+        Converter::new(ColourSpace::JPEG).convert(&picture, &mut out);
         let expected = |cb| Coefficients::new(ColourSpace::JPEG).pixel(128, cb, 128);
         let cbs = [10, 10, 20, 10, 10, 20, 30, 30, 40];
         assert_eq!(out, cbs.map(expected));
