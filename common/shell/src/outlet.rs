@@ -160,6 +160,11 @@ pub fn create(path: &Path) -> io::Result<File> {
     pipe(path).unwrap_or_else(|| File::create(path))
 }
 
+/// As [`create`], but what an old file holds stays in it.
+pub fn create_or_keep(path: &Path) -> io::Result<File> {
+    pipe(path).unwrap_or_else(|| OpenOptions::new().write(true).create(true).truncate(false).open(path))
+}
+
 /// Opens the file at `path` to go on where it ends, and creates it where there is none. A last line that a killed program has
 /// left unended is ended. A pipe with a name is opened whether or not somebody reads it.
 pub fn append(path: &Path) -> io::Result<File> {

@@ -1,6 +1,6 @@
-//! SIGINT and SIGTERM, which ask a daemon to stop.
+//! SIGINT, SIGTERM and, from a terminal that closes, SIGHUP, which ask a daemon to stop.
 //!
-//! OpenCL drivers may handle them as well: NVIDIA's ends the process, whoever else has a handler. Both signals are therefore
+//! OpenCL drivers may handle them as well: NVIDIA's ends the process, whoever else has a handler. The signals are therefore
 //! blocked in every thread, so that no handler runs, and one thread takes them. The same thread sees to it that a daemon ends
 //! although a driver does not let go of one of its threads.
 
@@ -27,14 +27,17 @@ static LIMITED: AtomicBool = AtomicBool::new(false);
 /// Number of requests to stop.
 static REQUESTS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
 
-/// Takes both signals over, in this thread and all that it starts from now on: to be called before there are others. Until
+/// Takes the signals over, in this thread and all that it starts from now on: to be called before there are others. Until
 /// someone waits for them, and after that, they end the process as if nobody had; a daemon ([`serve`]) they end with an exit
 /// code.
 ///
 /// Errors: the system does not let this thread block signals or start another one.
 pub fn take_over() -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::network(format!("signals cannot be received: {error}"));
-    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+    let mut signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+    if !is_hangup_ignored() {
+        signals.add(Signal::SIGHUP);
+    }
     // A file that may not grow is an error of that file, not the end of the process.
     let too_large: SigSet = std::iter::once(Signal::SIGXFSZ).collect();
     too_large.thread_block().map_err(|error| failed(&error))?;
@@ -44,8 +47,16 @@ pub fn take_over() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes this process a daemon. Asked to stop while it still opens its devices, which may take long, it ends at once,
-/// with code 0; later it says goodbye first and ends within [`END_MAX`].
+/// True if whoever started this process wants it to outlive its terminal, as `nohup` does.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = ignored.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits >> (Signal::SIGHUP as u32 - 1) & 1 == 1
+}
+
+/// This process is a daemon from here on. Asked to stop while it still opens its devices, which may take long, it ends at
+/// once, with code 0; later it says goodbye first and ends within [`END_MAX`].
 pub fn serve() {
     SERVES.store(true, Ordering::Relaxed);
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use common::frame::FrameSize;
 use common::params::StreamParams;
@@ -16,6 +17,8 @@ use super::SinkError;
 
 /// How much longer than the time since its begin a stream's part of the file may get by repeated pictures, seconds.
 const AHEAD_MAX: f64 = 1.0;
+/// Longest outage that the file shows by the picture before it; after a longer one it is another call.
+const OUTAGE_MAX: Duration = Duration::from_secs(600);
 
 /// A picture to write.
 pub(super) struct Shot {
@@ -48,13 +51,16 @@ struct Part {
     pictures: u64,
     last: FrameId,
     picture: Picture,
+    /// When the last one was shown.
+    at: Timestamp,
 }
 
 impl Y4mFile {
-    /// Creates `path`, replacing what was there.
+    /// Creates `path`. What was there is replaced when a picture comes: a receiver that is started again must not empty the
+    /// recording of a call.
     pub(super) fn create(path: &Path) -> Result<Self, SinkError> {
-        let file =
-            outlet::create(path).map_err(|e| SinkError::File { path: path.to_owned(), reason: e.to_string() })?;
+        let file = outlet::create_or_keep(path)
+            .map_err(|e| SinkError::File { path: path.to_owned(), reason: e.to_string() })?;
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
@@ -74,8 +80,10 @@ impl Y4mFile {
     /// Writes a picture, and the one before it for frames between them that never came. Gives back memory to use again.
     pub(super) fn write(&mut self, shot: Shot) -> Result<Option<Picture>, SinkError> {
         self.begin(&shot.params)?;
-        if self.part.as_ref().is_some_and(|part| part.stream == shot.stream) {
-            self.fill_up_to(shot.id, shot.at)?;
+        match &self.part {
+            Some(part) if part.stream == shot.stream => self.fill_up_to(shot.id, shot.at)?,
+            Some(_) => self.fill_outage(shot.at)?,
+            None => {}
         }
         self.append(&shot.picture)?;
         let Shot { stream, id, picture, at, .. } = shot;
@@ -83,10 +91,13 @@ impl Y4mFile {
             Some(part) if part.stream == stream => {
                 part.pictures += 1;
                 part.last = id;
+                part.at = at;
                 Ok(Some(std::mem::replace(&mut part.picture, picture)))
             }
-            // A sender that starts again counts from another frame; the pause is not filled.
-            part => Ok(part.replace(Part { stream, began: at, pictures: 1, last: id, picture }).map(|old| old.picture)),
+            // A sender that starts again counts from another frame.
+            part => {
+                Ok(part.replace(Part { stream, began: at, pictures: 1, last: id, picture, at }).map(|old| old.picture))
+            }
         }
     }
 
@@ -111,6 +122,10 @@ impl Y4mFile {
             return Err(SinkError::StreamChanged { path: self.path.clone(), held, new });
         }
         let Some(file) = self.file.take() else { return Ok(()) };
+        // Only a file can be emptied.
+        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            file.set_len(0).map_err(|e| self.error(e))?;
+        }
         let writer = Y4mWriter::new(file, &Y4mHeader::from(params)).map_err(|e| self.error(e))?;
         self.writer = Some(writer);
         self.held = Some(*params);
@@ -136,6 +151,21 @@ impl Y4mFile {
             self.append(&part.picture)?;
             part.pictures += 1;
             self.repeated += 1;
+        }
+        self.part = Some(part);
+        Ok(())
+    }
+
+    /// Repeats the last picture for the time between the last stream and the one that begins.
+    fn fill_outage(&mut self, now: Timestamp) -> Result<(), SinkError> {
+        let (Some(part), Some(params)) = (self.part.take(), self.held) else { return Ok(()) };
+        let pause = now.since(part.at);
+        if pause <= OUTAGE_MAX {
+            let missing = (pause.as_secs_f64() * params.frame_rate.as_f64()).round() as u64;
+            for _ in 1..missing {
+                self.append(&part.picture)?;
+                self.repeated += 1;
+            }
         }
         self.part = Some(part);
         Ok(())
@@ -245,11 +275,28 @@ mod tests {
         let mut file = Y4mFile::create(&path).unwrap();
         let first = params(Chroma::C420, ColourSpace::JPEG);
         file.write(shot(&first, 7, 0)).unwrap();
-        file.write(Shot { stream: 1, ..shot(&first, 900, 60_000) }).unwrap();
-        assert_eq!(file.written().load(Ordering::Relaxed), 2, "the pause is not filled");
+        // Two seconds at 30 frames a second, and an evening.
+        file.write(Shot { stream: 1, ..shot(&first, 900, 2_000) }).unwrap();
+        assert_eq!(file.written().load(Ordering::Relaxed), 61, "the file keeps time");
+        file.write(Shot { stream: 2, ..shot(&first, 5, 10_000_000) }).unwrap();
+        assert_eq!(file.written().load(Ordering::Relaxed), 62, "another call");
         let other = StreamParams { size: FrameSize::new(4, 5).unwrap(), ..first };
-        let error = file.write(Shot { stream: 2, ..shot(&other, 0, 0) }).err().unwrap();
+        let error = file.write(Shot { stream: 3, ..shot(&other, 0, 10_000_000) }).err().unwrap();
         assert!(error.to_string().contains("3x5 C420"), "{error}");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn an_old_file_stays_until_a_picture_comes() {
+        let path = std::env::temp_dir().join(format!("duet-sink-{}-old.y4m", std::process::id()));
+        std::fs::write(&path, [b'x'; 1000]).unwrap();
+        let mut file = Y4mFile::create(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 1000);
+        let params = params(Chroma::Grey, ColourSpace::JPEG);
+        file.write(shot(&params, 7, 0)).unwrap();
+        file.finish(None, Timestamp::from_us(0)).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"YUV4MPEG2 ") && bytes.ends_with(&[7; 15]) && bytes.len() < 150);
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -61,6 +61,14 @@ fn after_a_signal() {
 }
 
 #[test]
+fn after_its_terminal_closed() {
+    comes_back(["--listen", "--to"], |sender| {
+        sender.hang_up();
+        sender.wait().check(0, &[]);
+    });
+}
+
+#[test]
 fn after_it_was_killed() {
     comes_back(["--listen", "--to"], Daemon::kill);
 }

@@ -182,6 +182,12 @@ impl Daemon {
         assert!(status.success());
     }
 
+    /// Tells the daemon that its terminal has closed.
+    pub(crate) fn hang_up(&self) {
+        let status = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
     /// Ends the daemon without a word to its peer.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
