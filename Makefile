@@ -13,6 +13,32 @@ demo: ## stream a clip through both daemons on this machine; print a table of qu
 	cargo build --release --locked -p sender -p receiver --bins --example demo
 	$(TARGET)/release/examples/demo
 
+# What `make install` and `make deb` take: BUILD=release, or debug for a trial.
+BUILD = release
+MANUAL = $(TARGET)/manual
+
+.PHONY: build
+build: ## build the programs, their manual pages and completions (BUILD=release)
+	@.ci/setup demo
+	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p sender -p receiver -p wavelet --bins
+	@mkdir -p $(MANUAL)
+	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p sender --example manual -- $(MANUAL)
+	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p wavelet --example wavelet_manual -- $(MANUAL)
+
+.PHONY: install
+install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=)
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" config/package/install $(TARGET)/$(BUILD) $(MANUAL)
+
+.PHONY: deb
+deb: ## make a Debian package in target/deb
+	@$(MAKE) --no-print-directory build
+	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
+
+.PHONY: deb-check
+deb-check: ## install the package in a fresh Debian, call, kill, remove and purge; prints the transcript (root, mmdebstrap; minutes)
+	@$(MAKE) --no-print-directory deb
+	config/package/check $(TARGET)/deb/duet_*.deb
+
 .PHONY: test
 test: ## everything that continuous integration checks
 	@.ci/setup test
