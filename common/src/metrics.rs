@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::session::{Cause, ReasonCounts};
 use crate::stats::{CallState, Percentiles, ReceiverReport, SenderReport, StageSummary, Standing};
 
 /// Something whose values can stand on a metrics page.
@@ -55,6 +56,14 @@ impl Page {
         self.family(&name, "gauge", "1 for how the call stands, 0 for how it does not.");
         for one in CallState::ALL {
             self.sample(&name, &[("state", one.name())], f64::from(u8::from(one == *state)));
+        }
+    }
+
+    /// How often each of these kinds of reason has occurred.
+    fn reasons(&mut self, name: &str, causes: &[Cause], counts: &ReasonCounts) {
+        self.family(name, "counter", "Decisions about the rate, and frames not sent or shown whole, by reason.");
+        for &cause in causes {
+            self.sample(name, &[("reason", cause.name())], counts.get(cause) as f64);
         }
     }
 
@@ -116,6 +125,7 @@ impl Metrics for SenderReport {
             frames_predicted,
             frames_replayed,
             state_mismatches,
+            reasons,
             backend,
             device,
             stages_us,
@@ -159,6 +169,7 @@ impl Metrics for SenderReport {
             "States of the receiver whose hash was not that of the sender's.",
             *state_mismatches,
         );
+        page.reasons("duet_sender_reasons_total", &Cause::SENDER, reasons);
         page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
         page.stages("duet_sender_stage_seconds", stages_us);
     }
@@ -188,6 +199,7 @@ impl Metrics for ReceiverReport {
             datagrams_malformed,
             jitter_us,
             lateness_us_p95,
+            reasons,
             is_final: _,
         } = self;
         page.counter("duet_receiver_frames_complete_total", "Frames with all their blocks.", *frames_complete);
@@ -201,6 +213,7 @@ impl Metrics for ReceiverReport {
         page.counter("duet_receiver_frames_shown_total", "Pictures given to the sink.", *frames_shown);
         page.counter("duet_receiver_bytes_received_total", "Bytes of all datagrams.", *bytes_received);
         page.counter("duet_receiver_fec_recovered_total", "Datagrams rebuilt from parity.", *fec_recovered);
+        page.reasons("duet_receiver_reasons_total", &Cause::RECEIVER, reasons);
         page.counter(
             "duet_receiver_datagrams_late_total",
             "Datagrams that came after their frame was released.",
@@ -305,6 +318,8 @@ mod tests {
             "duet_sender_frames_captured_total 7",
             "duet_sender_rtt_seconds 0.023",
             "duet_sender_loss_ratio 0.25",
+            r#"duet_sender_reasons_total{reason="cut_delay"} 0"#,
+            r#"duet_sender_reasons_total{reason="frame_overtaken"} 0"#,
             r#"duet_sender_info{backend="opencl",device="a \"fast\" one\\\n"} 1"#,
             r#"duet_sender_stage_seconds{stage="code",quantile="0.5"} 0.0015"#,
             r#"duet_sender_stage_seconds{stage="code",quantile="0.99"} 3"#,
@@ -330,6 +345,7 @@ mod tests {
         for wanted in [
             "duet_receiver_frames_lost_total 3",
             "duet_receiver_fec_recovered_total 12",
+            r#"duet_receiver_reasons_total{reason="parts_missing"} 0"#,
             "duet_receiver_freeze_seconds_max 0.04",
             r#"duet_receiver_latency_seconds{quantile="0.95"} 0.05"#,
             "duet_receiver_latency_seconds_sum 0.18",

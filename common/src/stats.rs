@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::session::ReasonCounts;
+
 /// A stage on a frame's way from the camera to the eye; their times add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
@@ -235,6 +237,9 @@ pub struct SenderReport {
     pub frames_replayed: u64,
     /// States of the receiver whose hash was not that of the sender's.
     pub state_mismatches: u64,
+    /// How often each decision of the rate control was made, and frames did not leave whole, by reason.
+    #[serde(serialize_with = "ReasonCounts::sender")]
+    pub reasons: ReasonCounts,
     /// Back end: opencl, cpu or reference.
     pub backend: String,
     /// Device.
@@ -292,6 +297,9 @@ pub struct ReceiverReport {
     pub datagrams_late: u64,
     /// Datagrams that were none of this stream.
     pub datagrams_malformed: u64,
+    /// How often frames were not shown whole, by reason.
+    #[serde(serialize_with = "ReasonCounts::receiver")]
+    pub reasons: ReasonCounts,
     /// True if this is the last line.
     #[serde(rename = "final")]
     pub is_final: bool,
@@ -346,7 +354,7 @@ mod tests {
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
              black_holes frames_damaged frames_predicted frames_replayed state_mismatches backend device
-             stages_us final unix_ms state connected",
+             stages_us final unix_ms state connected reasons",
         );
         check_keys(
             &ReceiverReport::default(),
@@ -354,7 +362,22 @@ mod tests {
              freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
-             unix_ms state connected",
+             unix_ms state connected reasons",
+        );
+    }
+
+    #[test]
+    fn the_keys_of_reasons_are_a_contract() {
+        let keys = |report: serde_json::Value| report["reasons"].clone();
+        check_keys(
+            &keys(serde_json::to_value(SenderReport::default()).unwrap()),
+            "cut_delay cut_collapse cut_loss cut_silence cut_competition queue_emptied queue_stands silence_over
+             competition_began competition_probed competition_ended ceiling_set ceiling_forgotten bursts_doubted
+             growth_began growth_ended probing_began detail_left_out frame_overtaken",
+        );
+        check_keys(
+            &keys(serde_json::to_value(ReceiverReport::default()).unwrap()),
+            "parts_missing pushed_out frame_unusable frame_stale frames_skipped",
         );
     }
 }

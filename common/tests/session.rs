@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::netsim::{NetConditions, Random, Scenario};
 use common::protection::Protection;
-use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
@@ -432,4 +432,5 @@ fn after_a_standstill_nothing_old_is_shown() {
         .map(|(n, datagrams)| shown(datagrams, again + INTERVAL * n as u32 + ms(40)))
         .sum();
     assert!(fresh >= 9, "{fresh} of 10 fresh frames shown");
+    assert!(receiver.stats().reasons.get(Cause::FrameStale) >= 56 && receiver.poll_reason().is_some());
 }

@@ -131,6 +131,9 @@ impl ReceiverLink {
         while let Some(event) = self.session.poll_event() {
             self.on_event(event);
         }
+        while let Some(reason) = self.session.poll_reason() {
+            tracing::debug!("{reason}");
+        }
     }
 
     fn publish(&self) {

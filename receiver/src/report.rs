@@ -246,6 +246,7 @@ impl Presentation {
             lateness_us_p95: link.counters.lateness_us_p95,
             datagrams_late: link.counters.datagrams_late,
             datagrams_malformed: link.counters.datagrams_malformed,
+            reasons: link.counters.reasons,
             is_final,
         }
     }

@@ -221,6 +221,7 @@ impl SenderLink {
             frames_predicted: prediction.predicted,
             frames_replayed: prediction.replays,
             state_mismatches: prediction.mismatches,
+            reasons: counters.reasons,
             backend: self.parts.backend.kind.to_string(),
             device: self.parts.backend.device.clone(),
             stages_us: self.stages.summary(),
@@ -337,6 +338,9 @@ impl Link for SenderLink {
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
         while let Some(event) = self.parts.session.poll_event() {
             self.on_event(event, now);
+        }
+        while let Some(reason) = self.parts.session.poll_reason() {
+            tracing::debug!("{reason}");
         }
         self.action.take()
     }

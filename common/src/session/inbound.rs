@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::arrival::ExpectedArrival;
 use super::backlog::Backlog;
 use super::jitter::Jitter;
+use super::reason::{Reason, Reasons};
 use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
 use crate::params::StreamParams;
@@ -108,17 +109,27 @@ impl Inbound {
     }
 
     /// Returns the next frame that is complete, pushed out or due. Counts it, and those that never came before it.
-    pub(super) fn poll_frame(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> Option<ArrivedFrame> {
+    pub(super) fn poll_frame(
+        &mut self,
+        now: Timestamp,
+        counters: &mut ReceiverCounters,
+        reasons: &mut Reasons,
+    ) -> Option<ArrivedFrame> {
         let recovered = self.reassembler.take_recovered();
         counters.fec_recovered += recovered.datagrams;
         counters.fec_malformed += recovered.malformed;
         // A frame of which nothing can be decoded is a lost one: the picture before it is better than none. So is one
         // that is old. The next one's number tells.
-        let frame = loop {
-            let frame = self.next_frame(now)?;
-            if !frame.is_empty() && !self.is_stale(frame.capture, now) {
-                break frame;
-            }
+        let (frame, is_due) = loop {
+            let (frame, is_due) = self.next_frame(now)?;
+            let reason = if frame.is_empty() {
+                Reason::FrameUnusable { frame: frame.id, waited: now.since(frame.first_received) }
+            } else if self.is_stale(frame.capture, now) {
+                Reason::FrameStale { frame: frame.id }
+            } else {
+                break (frame, is_due);
+            };
+            reasons.push(reason, &mut counters.reasons);
         };
         self.jitter.on_frame(frame.last_received.since(self.arrival.expected(&frame, self.interval)));
         counters.jitter_us = self.jitter.jitter_us();
@@ -129,8 +140,19 @@ impl Inbound {
         } else {
             self.arrival.on_part(frame.capture, frame.last_received);
             counters.frames_partial += 1;
+            let (missing, blocks) = (frame.frame.missing(), frame.frame.block_count());
+            let reason = if is_due {
+                Reason::PartsMissing { frame: frame.id, missing, blocks, waited: now.since(frame.first_received) }
+            } else {
+                Reason::PushedOut { frame: frame.id, missing, blocks }
+            };
+            reasons.push(reason, &mut counters.reasons);
         }
-        counters.frames_lost += u64::try_from(frame.id.ahead_of(self.last_released)).unwrap_or(1).saturating_sub(1);
+        let skipped = u64::try_from(frame.id.ahead_of(self.last_released)).unwrap_or(1).saturating_sub(1);
+        counters.frames_lost += skipped;
+        if skipped > 0 {
+            reasons.push(Reason::FramesSkipped { frames: skipped, before: frame.id }, &mut counters.reasons);
+        }
         self.last_released = frame.id;
         Some(ArrivedFrame { assembled: frame, released: now, stalled: self.reception.stalled() })
     }
@@ -139,12 +161,13 @@ impl Inbound {
         self.backlog.is_some_and(|backlog| backlog.is_stale(self.arrival.lateness(capture, now), now))
     }
 
-    fn next_frame(&mut self, now: Timestamp) -> Option<AssembledFrame> {
-        self.reassembler.poll_frame().or_else(|| {
+    /// The next frame to release, and whether its deadline made it one.
+    fn next_frame(&mut self, now: Timestamp) -> Option<(AssembledFrame, bool)> {
+        self.reassembler.poll_frame().map(|frame| (frame, false)).or_else(|| {
             let is_over = self.ending.is_some_and(|ending| ending.deadline <= now);
             let due = |frame: &&_| is_over || self.deadline(frame) <= now;
             let id = self.reassembler.pending().find(due)?.id;
-            self.reassembler.release(id)
+            self.reassembler.release(id).map(|frame| (frame, true))
         })
     }
 
@@ -177,13 +200,17 @@ impl Inbound {
     }
 
     /// Returns true if the last frame has been released or given up; counts what never came. Take all frames before.
-    pub(super) fn poll_over(&mut self, now: Timestamp, counters: &mut ReceiverCounters) -> bool {
+    pub(super) fn poll_over(&mut self, now: Timestamp, counters: &mut ReceiverCounters, reasons: &mut Reasons) -> bool {
         let Some(ending) = self.ending else { return false };
         let missing = u64::try_from(ending.last_frame.ahead_of(self.last_released)).unwrap_or(0);
         if missing > 0 && now < ending.deadline {
             return false;
         }
         counters.frames_lost += missing;
+        if missing > 0 {
+            let before = ending.last_frame.next();
+            reasons.push(Reason::FramesSkipped { frames: missing, before }, &mut counters.reasons);
+        }
         true
     }
 

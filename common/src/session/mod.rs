@@ -18,6 +18,7 @@ mod loss;
 mod outbox;
 mod pacer;
 mod rate;
+mod reason;
 mod receiver;
 mod reception;
 mod sender;
@@ -26,6 +27,7 @@ mod sequence;
 
 pub use inbound::ArrivedFrame;
 pub use loss::LossEstimate;
+pub use reason::{Cause, Change, Queue, Reason, ReasonCounts};
 pub use receiver::{ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
 pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, SenderSession};
 

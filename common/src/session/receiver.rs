@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::inbound::{ArrivedFrame, Inbound};
 use super::outbox::Outbox;
+use super::reason::{Reason, ReasonCounts, Reasons};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
 use crate::frame::{Chroma, FrameSize};
@@ -88,6 +89,8 @@ pub struct ReceiverCounters {
     pub fec_recovered: u64,
     /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.
     pub fec_malformed: u64,
+    /// Deadlines that passed, and frames that never came, by reason.
+    pub reasons: ReasonCounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +122,7 @@ pub struct ReceiverSession {
     states: Option<Vec<u8>>,
     events: VecDeque<ReceiverEvent>,
     counters: ReceiverCounters,
+    reasons: Reasons,
 }
 
 impl ReceiverSession {
@@ -136,6 +140,7 @@ impl ReceiverSession {
             states: None,
             events: VecDeque::new(),
             counters: ReceiverCounters::default(),
+            reasons: Reasons::default(),
         }
     }
 
@@ -291,6 +296,11 @@ impl ReceiverSession {
         self.events.pop_front()
     }
 
+    /// The next reason for a frame that was not shown whole. Those that nobody takes are forgotten in the end.
+    pub fn poll_reason(&mut self) -> Option<Reason> {
+        self.reasons.pop()
+    }
+
     /// Ends the stream from this end: tells the peer, and both ends are done.
     pub fn finish(&mut self) {
         self.bye(ByeReason::Finished { last_frame: None });
@@ -339,10 +349,10 @@ impl ReceiverSession {
     /// Gives the frames that are complete or due, and the end of the stream.
     fn drive(&mut self, now: Timestamp) {
         let Some(inbound) = &mut self.inbound else { return };
-        while let Some(frame) = inbound.poll_frame(now, &mut self.counters) {
+        while let Some(frame) = inbound.poll_frame(now, &mut self.counters, &mut self.reasons) {
             self.events.push_back(ReceiverEvent::Frame(frame));
         }
-        if inbound.poll_over(now, &mut self.counters) {
+        if inbound.poll_over(now, &mut self.counters, &mut self.reasons) {
             self.finish();
         }
     }

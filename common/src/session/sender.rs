@@ -11,6 +11,7 @@ use super::loss::{LossEstimate, LossMeter};
 use super::outbox::Outbox;
 use super::pacer::{Pacer, pacing_span};
 use super::rate::{RateControl, Told};
+use super::reason::{Reason, Reasons};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
@@ -95,6 +96,7 @@ pub struct SenderSession {
     pings: Allowance,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
+    reasons: Reasons,
     /// Lost and received of earlier connections.
     reported_before: (u64, u64),
 }
@@ -142,6 +144,7 @@ impl SenderSession {
             pings: pings_allowed(Timestamp::default()),
             events: VecDeque::new(),
             counters: SenderCounters::default(),
+            reasons: Reasons::default(),
             reported_before: (0, 0),
         }
     }
@@ -266,6 +269,7 @@ impl SenderSession {
             rate.on_feedback(&Told { arrivals, rtt, fates, in_flight_bytes, unsure_from, feedback_late }, now);
             self.budget.set_rate(rate.target());
         }
+        self.take_reasons();
         Ok(FeedbackOutcome::Accepted)
     }
 
@@ -325,6 +329,10 @@ impl SenderSession {
         let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
         packets.truncate(self.wanted(&packets, coarse_blocks));
         let is_cut = packets.len() < packet_count;
+        if is_cut {
+            let (sent, target) = (packets.len(), self.rate_target());
+            self.tell(Reason::DetailLeftOut { frame: id, sent, datagrams: packet_count, target });
+        }
         let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let room = self.budget.gross().saturating_sub(data_bytes);
         let (loss, most) = (self.loss, self.budget.parity_most());
@@ -398,11 +406,29 @@ impl SenderSession {
             rate.handle_timeout(now);
             self.budget.set_rate(rate.target());
         }
+        self.take_reasons();
     }
 
     /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
         self.events.pop_front()
+    }
+
+    /// The next reason for what the target has done, or for a frame that has not left whole. Those that nobody takes are
+    /// forgotten in the end.
+    pub fn poll_reason(&mut self) -> Option<Reason> {
+        self.reasons.pop()
+    }
+
+    fn take_reasons(&mut self) {
+        let Some(rate) = &mut self.rate else { return };
+        for reason in rate.take_reasons() {
+            self.reasons.push(reason, &mut self.counters.reasons);
+        }
+    }
+
+    fn tell(&mut self, reason: Reason) {
+        self.reasons.push(reason, &mut self.counters.reasons);
     }
 
     /// Ends the video: lets the last frame out, says so and waits for the receiver ([`SenderEvent::Finished`]).
@@ -447,6 +473,9 @@ impl SenderSession {
         let dropped = self.pacer.clear();
         self.counters.datagrams_dropped += dropped.datagrams as u64;
         self.counters.frames_cut += u64::from(dropped.cuts_frame);
+        if let Some(current) = self.current.filter(|_| dropped.cuts_frame) {
+            self.tell(Reason::FrameOvertaken { frame: current.id, unsent: dropped.datagrams });
+        }
     }
 
     fn finish_if_drained(&mut self, now: Timestamp) {

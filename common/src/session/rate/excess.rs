@@ -58,6 +58,8 @@ pub(super) struct ExcessLoss {
     spans: u32,
     /// True before the first alarm: loss from the start may be our own, so the path's usual loss is taken as zero.
     is_new: bool,
+    /// Share of the last span that was lost, and what was usual then.
+    seen: [f64; 2],
 }
 
 impl Default for ExcessLoss {
@@ -71,6 +73,7 @@ impl Default for ExcessLoss {
             usual: [Some(0.0), None],
             spans: 0,
             is_new: true,
+            seen: [0.0; 2],
         }
     }
 }
@@ -93,6 +96,7 @@ impl ExcessLoss {
             let share = std::mem::take(&mut self.lately).share();
             self.usual[0] = Some(self.usual[0].map_or(share, |usual| usual.min(share)));
         }
+        self.seen = [span.share(), self.usual()];
         if span.share() > self.usual() + EXCESS {
             self.in_a_row += 1;
             self.excess.add(span);
@@ -112,6 +116,11 @@ impl ExcessLoss {
     /// Returns true if the last span lost more than usual, and more than by chance.
     pub(super) fn is_unusual(&self) -> bool {
         self.in_a_row > 0 && self.excess.share() > self.usual() + EXCESS.max(DEVIATIONS * self.excess.deviation())
+    }
+
+    /// Returns the share that was lost of the last span, and the usual one then, 0 to 1.
+    pub(super) fn seen(&self) -> [f64; 2] {
+        self.seen
     }
 
     /// Returns the share that the path loses when nothing is wrong, 0 to 1.

@@ -53,6 +53,7 @@ use self::capacity::Capacity;
 use self::cubic::Cubic;
 use self::delay::QueueDelay;
 use self::excess::ExcessLoss;
+use super::reason::{Change, Queue, Reason};
 use super::sent::Arrival;
 use crate::units::{Bitrate, Timestamp};
 
@@ -99,6 +100,15 @@ const PACE_LEAST: f64 = 4e6;
 /// Ratio of a capacity to the highest target from which on a frame leaves at once.
 const SHOWN_MAX: f64 = 64.0;
 
+/// Reasons that the owner has not taken: a feedback has a few at most.
+const REASONS_MAX: usize = 16;
+/// A target that has grown by this factor grows; one that has not risen by this factor for so long grows no more.
+const GROWS: f64 = 1.1;
+const RISES: f64 = 1.02;
+const RISES_WITHIN: Duration = Duration::from_secs(1);
+/// Probing is told once in this time.
+const PROBING_TOLD: Duration = Duration::from_secs(10);
+
 /// Span over which the used part of the target is counted.
 const USED_SPAN: Duration = Duration::from_millis(100);
 
@@ -115,6 +125,14 @@ enum Mode {
         /// End of a test, and the low target until then, bits a second.
         test: Option<(Timestamp, f64)>,
     },
+}
+
+/// What made a cut necessary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Delay,
+    Collapse,
+    Loss,
 }
 
 /// Contents of a feedback report.
@@ -157,6 +175,29 @@ pub(super) struct RateControl {
     silences: u32,
     updated: Timestamp,
     used: Used,
+    /// What the owner has not taken.
+    reasons: Vec<Reason>,
+    growth: Growth,
+    /// When probing was told last.
+    probed: Option<Timestamp>,
+}
+
+/// What is told of growth: when it begins and when it ends.
+#[derive(Clone, Copy, Debug)]
+struct Growth {
+    from_bps: f64,
+    since: Timestamp,
+    /// The target as last seen.
+    last_bps: f64,
+    /// Where it last rose, and when; none: growth has not begun.
+    risen: Option<(f64, Timestamp)>,
+}
+
+impl Growth {
+    /// A target that does not grow.
+    fn none(bps: f64, now: Timestamp) -> Self {
+        Self { from_bps: bps, since: now, last_bps: bps, risen: None }
+    }
 }
 
 /// A queue that has stood since our first cut, although the target is low.
@@ -226,6 +267,9 @@ impl RateControl {
             silences: 0,
             updated: now,
             used: Used { since: now, last: now, sent_bits: 0.0, allowed_bits: 0.0, share: 1.0 },
+            reasons: Vec::with_capacity(REASONS_MAX),
+            growth: Growth::none(Self::start(max).as_bps() as f64, now),
+            probed: None,
         }
     }
 
@@ -288,8 +332,16 @@ impl RateControl {
         let silences = (now.since(self.heard).as_micros() / SILENCE.as_micros()) as u32;
         if silences > self.silences {
             let halvings = (silences - self.silences).min(32);
+            let (before, was_coarse_only) = (self.target_bps, self.is_coarse_only());
             self.silences = silences;
             self.set_target(self.target_bps / f64::from(halvings).exp2());
+            self.note_growth(now);
+            // Nothing is told of a target that cannot fall any more.
+            let coarse_only = self.is_coarse_only();
+            if before > self.target_bps || coarse_only != was_coarse_only {
+                let (change, silence) = (self.change_from(before), now.since(self.heard));
+                self.tell(Reason::CutBySilence { change, silence, coarse_only });
+            }
         }
     }
 
@@ -297,6 +349,9 @@ impl RateControl {
     pub(super) fn on_feedback(&mut self, told: &Told<'_>, now: Timestamp) {
         // A feedback without arrivals tells that the way back is there; what has left may be under way for long.
         if !told.arrivals.is_empty() || told.in_flight_bytes == 0 {
+            if self.silences > 0 {
+                self.tell(Reason::SilenceOver { silence: now.since(self.heard) });
+            }
             (self.heard, self.silences) = (now, 0);
         }
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
@@ -311,6 +366,66 @@ impl RateControl {
             self.update(told, persists, now);
         }
         self.updated = now;
+        self.note_growth(now);
+        self.note_probing(now);
+    }
+
+    /// The reasons for what the target has done since this was last called, oldest first.
+    pub(super) fn take_reasons(&mut self) -> impl Iterator<Item = Reason> {
+        self.reasons.drain(..)
+    }
+
+    fn tell(&mut self, reason: Reason) {
+        if self.reasons.len() < REASONS_MAX {
+            self.reasons.push(reason);
+        }
+    }
+
+    /// From `before` bits a second to the target of now.
+    fn change_from(&self, before: f64) -> Change {
+        Change { from: bitrate(before), to: self.target() }
+    }
+
+    /// The queue, and `arrived` bits a second.
+    fn queue(&self, arrived: f64) -> Queue {
+        let [standing, last] = [self.delay.standing_us(), self.delay.last_us()].map(time);
+        Queue { standing, last, arrived: bitrate(arrived) }
+    }
+
+    /// Tells when growth begins and ends. In competition and while a queue empties the target is another rule's.
+    fn note_growth(&mut self, now: Timestamp) {
+        let (target, growth) = (self.target_bps, self.growth);
+        let is_cut = target < growth.last_bps || !matches!(self.mode, Mode::Alone);
+        self.growth.last_bps = target;
+        if let Some((mark, at)) = growth.risen {
+            if !is_cut && target >= RISES * mark {
+                self.growth.risen = Some((target, now));
+            } else if is_cut || now.since(at) > RISES_WITHIN {
+                let change = Change { from: bitrate(growth.from_bps), to: bitrate(growth.last_bps) };
+                self.growth = Growth::none(target, now);
+                self.tell(Reason::GrowthEnded { change, took: at.since(growth.since) });
+            }
+        } else if is_cut {
+            self.growth = Growth::none(target, now);
+        } else if target >= GROWS * growth.from_bps {
+            self.growth.risen = Some((target, now));
+            let shown = self.capacity.shown().map(bitrate);
+            self.tell(Reason::GrowthBegan { change: self.change_from(growth.from_bps), shown });
+        }
+    }
+
+    /// Tells when bursts leave faster to see what the line takes, while the target would be raised.
+    fn note_probing(&mut self, now: Timestamp) {
+        let is_told = self.probed.is_some_and(|at| now.since(at) < PROBING_TOLD);
+        let may_grow = matches!(self.mode, Mode::Alone) && self.target_bps < self.max_bps;
+        if let Some(shown) = self.capacity.shown()
+            && !is_told
+            && may_grow
+            && self.capacity.may_be_faster()
+        {
+            self.probed = Some(now);
+            self.tell(Reason::ProbingBegan { shown: bitrate(shown), pace: self.pace() });
+        }
     }
 
     /// Returns true if the loss beyond a ceiling shows that it is there still.
@@ -342,25 +457,43 @@ impl RateControl {
         {
             // While there was a queue, what came was what the line takes.
             let taken = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(0.0);
+            let before = self.target_bps;
             self.set_target(self.target_bps.max(wanted_bps.min(AFTER_CUT * taken)));
             self.mode = Mode::Alone;
+            self.growth = Growth::none(self.target_bps, now);
+            let change = self.change_from(before);
+            self.tell(if standing.max(self.delay.last_us()) < WAIT_NONE_US {
+                Reason::QueueEmptied { change }
+            } else {
+                Reason::QueueStands { change, standing: time(standing) }
+            });
         }
         if let Some(crowd) = self.crowded
             && now.since(crowd.since) >= CROWDED
         {
-            self.start_competing(crowd.share_bps, standing, now);
+            self.start_competing(&crowd, standing, now);
             return;
         }
         let collapses = self.delay.last_us() > COLLAPSE_WAIT_US && self.delay.slope() > Some(COLLAPSE_SLOPE);
         if (standing > WAIT_MAX_US || collapses) && self.settled_at <= now {
-            self.cut(told, if collapses { COLLAPSE_WINDOW_US } else { STANDING_WINDOW_US }, now);
+            let (window_us, sign) =
+                if collapses { (COLLAPSE_WINDOW_US, Sign::Collapse) } else { (STANDING_WINDOW_US, Sign::Delay) };
+            self.cut(told, window_us, sign, now);
         } else if matches!(self.mode, Mode::Emptying { .. }) && standing.max(self.delay.last_us()) >= WAIT_NONE_US {
             self.give_way(told, if collapses { COLLAPSE_WINDOW_US } else { EMPTYING_WINDOW_US });
         } else if (loss_persists || self.is_found_again()) && self.settled_at <= now {
-            self.cut(told, STANDING_WINDOW_US, now);
+            self.cut(told, STANDING_WINDOW_US, Sign::Loss, now);
             self.set_ceiling(now);
         } else if matches!(self.mode, Mode::Alone) && standing < WAIT_NONE_US {
             self.grow(now);
         }
     }
+}
+
+fn bitrate(bps: f64) -> Bitrate {
+    Bitrate::from_bps(bps as u64)
+}
+
+fn time(us: i64) -> Duration {
+    Duration::from_micros(us.max(0).unsigned_abs())
 }

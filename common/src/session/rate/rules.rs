@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::cubic::Cubic;
 use super::{
-    BLIND_GROWTH_S, Ceiling, Crowd, Doubt, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S, STANDING_WINDOW_US,
-    TEST_INTERVAL, Told, WAIT_NONE_US,
+    BLIND_GROWTH_S, COLLAPSE_SLOPE, Ceiling, Crowd, Doubt, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S,
+    STANDING_WINDOW_US, Sign, TEST_INTERVAL, Told, WAIT_NONE_US, bitrate, time,
 };
+use crate::session::reason::Reason;
 use crate::units::Timestamp;
 
 /// Longest time in which a queue should run empty.
@@ -33,7 +34,7 @@ const USED: f64 = 0.6;
 
 impl RateControl {
     /// Sends less than what arrived in the last `window_us`, so that the queue empties.
-    pub(super) fn cut(&mut self, told: &Told<'_>, window_us: u64, now: Timestamp) {
+    pub(super) fn cut(&mut self, told: &Told<'_>, window_us: u64, sign: Sign, now: Timestamp) {
         let arrived = self.capacity.sure_throughput(window_us).unwrap_or(self.target_bps);
         let before = self.target_bps;
         let after = self.emptying(told, arrived);
@@ -47,11 +48,17 @@ impl RateControl {
         let has_queue = standing >= WAIT_NONE_US || self.delay.last_us() >= WAIT_NONE_US;
         let shown = self.capacity.shown().zip(self.capacity.last_shown()).map(|(all, last)| all.min(last));
         if has_queue && shown.is_some_and(|shown| shown > WRONG * lately) {
+            let is_new = self.doubt.is_none_or(|doubt| doubt.until <= now);
             let again = self.doubt.filter(|doubt| now.since(doubt.until) < DOUBT_MAX);
             let span = again.map_or(DOUBT, |doubt| (2 * doubt.span).min(DOUBT_MAX));
             self.doubt = Some(Doubt { bps: lately, span, until: now + span });
+            if is_new {
+                let shown = bitrate(shown.unwrap_or_default());
+                self.tell(Reason::BurstsDoubted { shown, arrived: bitrate(lately), span });
+            }
         }
         self.set_target(after);
+        self.tell_cut(before, arrived, sign);
         if has_queue {
             self.capacity.limit(arrived);
         }
@@ -62,6 +69,25 @@ impl RateControl {
             let crowd = Crowd { cut: now, share_bps: arrived, since: now, most_us: standing };
             self.crowded.get_or_insert(crowd);
         }
+    }
+
+    /// Tells of a cut, unless the target is the lowest already.
+    fn tell_cut(&mut self, before: f64, arrived: f64, sign: Sign) {
+        if self.target_bps >= before {
+            return;
+        }
+        let (change, queue) = (self.change_from(before), self.queue(arrived));
+        self.tell(match sign {
+            Sign::Delay => Reason::CutByDelay { change, queue },
+            Sign::Collapse => {
+                let slope = self.delay.slope().unwrap_or(COLLAPSE_SLOPE);
+                Reason::CutByCollapse { change, queue, slope_percent: (100.0 * slope) as u32 }
+            }
+            Sign::Loss => {
+                let [lost_percent, usual_percent] = self.loss.seen().map(|share| (100.0 * share).round() as u32);
+                Reason::CutByLoss { change, lost_percent, usual_percent }
+            }
+        });
     }
 
     /// Lowers the target so that the queue goes on emptying, given what arrived in the last `window_us`.
@@ -88,6 +114,7 @@ impl RateControl {
             None => PATIENCE,
         };
         self.ceiling = Some(Ceiling { bps, patience, until: now + patience, passed: None });
+        self.tell(Reason::CeilingSet { ceiling: bitrate(bps), patience });
     }
 
     /// Sends more, if it would be used and the line may take it.
@@ -99,7 +126,12 @@ impl RateControl {
         let span = now.since(self.updated).min(Duration::from_millis(50)).as_secs_f64();
         let by = |seconds: f64| (span / seconds).exp();
         // Forgotten once the target has been beyond it for as long as it held.
-        self.ceiling = self.ceiling.filter(|ceiling| ceiling.passed.is_none_or(|at| at + ceiling.patience >= now));
+        if let Some(ceiling) = self.ceiling
+            && ceiling.passed.is_some_and(|at| at + ceiling.patience < now)
+        {
+            self.ceiling = None;
+            self.tell(Reason::CeilingForgotten { ceiling: bitrate(ceiling.bps) });
+        }
         if let Some(ceiling) = &mut self.ceiling
             && ceiling.passed.is_none()
             && self.target_bps > NEAR * ceiling.bps
@@ -126,9 +158,11 @@ impl RateControl {
         self.set_target(grown.min(most.max(self.target_bps)));
     }
 
-    /// Takes the place of a TCP flow that had `share` bits a second when the queue began to stand.
-    pub(super) fn start_competing(&mut self, share: f64, standing: i64, now: Timestamp) {
-        let cubic = Cubic::new(share, self.rtt_with(standing), now);
+    /// Takes the place of a TCP flow that had our share when the queue began to stand.
+    pub(super) fn start_competing(&mut self, crowd: &Crowd, standing: i64, now: Timestamp) {
+        let (share, stood) = (bitrate(crowd.share_bps), now.since(crowd.since));
+        self.tell(Reason::CompetitionBegan { share, standing: time(standing), stood });
+        let cubic = Cubic::new(crowd.share_bps, self.rtt_with(standing), now);
         self.mode = Mode::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test: None };
         self.crowded = None;
     }
@@ -140,25 +174,36 @@ impl RateControl {
         if standing < WAIT_NONE_US {
             self.crowded = None;
             self.mode = Mode::Alone;
+            self.tell(Reason::CompetitionEnded { target: self.target() });
             return;
         }
         let (known, lost) = told.fates;
-        if lost >= 2 && f64::from(lost) > (usual + 0.02) * f64::from(known) && self.settled_at <= now {
+        let is_cut = lost >= 2 && f64::from(lost) > (usual + 0.02) * f64::from(known) && self.settled_at <= now;
+        if is_cut {
             cubic.on_loss(now);
             // Fates are known only when later datagrams have come.
             self.settled_at = now + rtt * 3 / 2;
         }
         let mut target = cubic.rate(rtt, self.max_bps, now);
-        if *next_test <= now {
-            // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of
-            // now: while the queue shrinks, the window would make more of it.
+        let is_probe = *next_test <= now;
+        if is_probe {
+            // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of now:
+            // while the queue shrinks, the window would make more of it.
             *test = Some((now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt, target / 2.0));
             *next_test = now + TEST_INTERVAL;
         }
         if let Some((_, half)) = test.filter(|(until, _)| now < *until) {
             target = half;
         }
+        let before = self.target_bps;
         self.set_target(target);
+        let change = self.change_from(before);
+        if is_cut {
+            self.tell(Reason::CutInCompetition { change, lost, known });
+        }
+        if is_probe {
+            self.tell(Reason::CompetitionProbed { change, standing: time(standing) });
+        }
     }
 
     pub(super) fn set_target(&mut self, bps: f64) {

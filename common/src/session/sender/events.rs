@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::session::reason::ReasonCounts;
 use crate::units::Timestamp;
 use crate::wire::PacketError;
 use crate::wire::states::StatesReport;
@@ -64,6 +65,8 @@ pub struct SenderCounters {
     pub feedback_unwanted: u64,
     /// Round trip that the last feedback report shows, without the time that it waited to be sent.
     pub rtt: Option<Duration>,
+    /// Decisions of the rate control, and frames that did not leave whole, by reason.
+    pub reasons: ReasonCounts,
 }
 
 impl SenderCounters {

@@ -1,0 +1,166 @@
+//! What the sessions say of why the picture is as it is: for each reason a line that makes it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[allow(dead_code, reason = "shared with the other tests of calls")]
+mod call;
+#[allow(dead_code, reason = "shared with the other tests of sessions")]
+mod world;
+
+use std::time::Duration;
+
+use call::tcp::Tcp;
+use call::{Call, mbit, ms};
+use common::netsim::{NetConditions, Scenario};
+use common::protection::Protection;
+use common::session::{Cause, FrameTimes, Reason, ReceiverOptions};
+use common::units::FrameId;
+use world::World;
+
+const fn s(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn way(delay: u64) -> NetConditions {
+    NetConditions::perfect(ms(delay))
+}
+
+/// A line of 50 Mbit/s that becomes one of `rate` after five seconds, and goes back after fifteen.
+fn steps(rate: u64) -> Call {
+    let line = |rate| way(10).limited(mbit(rate), ms(500));
+    Call::new(mbit(20), Scenario::table(&[(s(0), line(50)), (s(5), line(rate)), (s(15), line(50))]), way(10))
+}
+
+/// How often the sender and the receiver have given each reason, of those that occurred.
+fn counts(call: &Call) -> Vec<(Cause, u64)> {
+    let (sender, receiver) = (call.sender.stats().reasons, call.receiver.stats().reasons);
+    let sender = Cause::SENDER.map(|cause| (cause, sender.get(cause)));
+    let receiver = Cause::RECEIVER.map(|cause| (cause, receiver.get(cause)));
+    sender.into_iter().chain(receiver).filter(|&(_, count)| count > 0).collect()
+}
+
+/// Fails unless the sender or the receiver has given each of `causes`.
+#[track_caller]
+fn check(call: &Call, causes: &[Cause]) {
+    let counts = counts(call);
+    for cause in causes {
+        assert!(counts.iter().any(|(given, _)| given == cause), "{cause:?} is not among {counts:?}");
+    }
+}
+
+/// What the sender says, in words.
+fn words(call: &mut Call) -> Vec<String> {
+    std::iter::from_fn(|| call.sender.poll_reason()).map(|reason| reason.to_string()).collect()
+}
+
+#[test]
+fn a_clean_line_gives_growth_at_the_start_and_nothing_else() {
+    for line in [way(10), way(10).limited(mbit(50), ms(500))] {
+        let mut call = Call::new(mbit(20), line, way(10));
+        call.run(s(30));
+        let start = [Cause::GrowthBegan, Cause::GrowthEnded, Cause::ProbingBegan].map(|cause| (cause, 1));
+        assert_eq!(counts(&call), start);
+    }
+}
+
+#[test]
+fn a_line_that_becomes_slower_tells_why_the_target_fell_and_when_it_came_back() {
+    let mut call = steps(15);
+    call.run(s(25));
+    check(&call, &[Cause::CutByCollapse, Cause::CutByDelay, Cause::BurstsDoubted, Cause::QueueEmptied]);
+    let words = words(&mut call);
+    let said = |text: &str| words.iter().any(|line| line.contains(text));
+    assert!(said("target 20.0 Mbit/s -> 11.6 Mbit/s: the queueing delay grows by 77 %"), "{words:#?}");
+    assert!(said("arrived: not believed for 500.0 ms") && said("the queue is empty"), "{words:#?}");
+    assert!(words.len() < 20, "a log of 25 seconds is short: {words:#?}");
+    assert_eq!(words.len() as u64, Cause::SENDER.map(|cause| call.sender.stats().reasons.get(cause)).iter().sum());
+}
+
+#[test]
+fn a_delay_that_falls_by_a_part_only_is_a_queue_that_stands() {
+    let line = Scenario::table(&[(s(0), way(10)), (s(5), way(35)), (ms(5_500), way(20))]);
+    let mut call = Call::new(mbit(20), line, way(10));
+    call.run(s(8));
+    check(&call, &[Cause::CutByDelay, Cause::QueueStands]);
+}
+
+#[test]
+fn loss_that_persists_cuts_and_sets_a_ceiling_that_is_forgotten() {
+    let line = way(25).limited(mbit(100), ms(200));
+    let line = Scenario::table(&[(s(0), line.policed(mbit(10), ms(20))), (s(10), line)]);
+    let mut call = Call::new(mbit(30), line, way(25));
+    call.run(s(5));
+    let words = words(&mut call);
+    call.run(s(50));
+    check(&call, &[Cause::CutByLoss, Cause::CeilingSet, Cause::CeilingForgotten, Cause::PartsMissing]);
+    assert!(words.iter().any(|line| line.contains("% of the datagrams are lost, usual is 0 %")), "{words:#?}");
+}
+
+#[test]
+fn another_flow_is_competition_and_its_end_is_told() {
+    let mut call = Call::new(mbit(50), way(20).limited(mbit(20), ms(100)), way(20));
+    call.run(s(5));
+    call.tcp = Some(Tcp::new(ms(20)));
+    call.run(s(25));
+    call.tcp.as_mut().unwrap().is_over = true;
+    call.run(s(10));
+    check(
+        &call,
+        &[Cause::CompetitionBegan, Cause::CompetitionProbed, Cause::CutInCompetition, Cause::CompetitionEnded],
+    );
+}
+
+#[test]
+fn silence_is_told_once_for_each_cut_and_what_it_takes_from_frames() {
+    let mut call = Call::new(mbit(20), way(10).limited(mbit(50), ms(500)), way(10));
+    call.run(s(3));
+    words(&mut call);
+    call.silent_until = call.now + s(5);
+    call.run(ms(900));
+    let silences = words(&mut call);
+    let wanted = "target 10.0 Mbit/s -> 5.0 Mbit/s: no feedback report for 500.0 ms";
+    assert!(silences.len() == 3 && silences.iter().any(|line| line == wanted), "{silences:#?}");
+    call.run(s(8));
+    let counts = call.sender.stats().reasons;
+    assert_eq!((counts.get(Cause::CutBySilence), counts.get(Cause::SilenceOver)), (7, 1));
+    check(&call, &[Cause::DetailLeftOut]);
+}
+
+#[test]
+fn a_frame_that_a_newer_one_overtakes_is_told() {
+    let mut world = World::new(way(10), ReceiverOptions::default());
+    world.stream(3);
+    for n in 0..2 {
+        let now = world.now + ms(10 * n);
+        world.sender.on_frame(world::frame(n, 20_000), FrameTimes { capture: now, coded: now }, now);
+        assert!(world.sender.poll_datagram(now).is_some());
+    }
+    let reasons = std::iter::from_fn(|| world.sender.poll_reason());
+    assert!(reasons.into_iter().any(|reason| matches!(reason, Reason::FrameOvertaken { frame: FrameId(3), .. })));
+}
+
+#[test]
+fn frames_that_do_not_come_whole_are_told_by_how_they_ended() {
+    let count = |loss: f64, latency_max: Option<Duration>, protection: Protection| {
+        let mut counts = [0; Cause::RECEIVER.len()];
+        for seed in 0..20 {
+            let line = Scenario::from(NetConditions { loss, ..way(10) }).with_seed(seed);
+            let options = ReceiverOptions { latency_max, ..ReceiverOptions::default() };
+            let mut world = World::protected(line, options, protection);
+            world.run(25);
+            let stats = world.receiver.stats();
+            assert_eq!(
+                stats.reasons.get(Cause::PartsMissing) + stats.reasons.get(Cause::PushedOut),
+                stats.frames_partial
+            );
+            for (sum, cause) in counts.iter_mut().zip(Cause::RECEIVER) {
+                *sum += stats.reasons.get(cause);
+            }
+        }
+        counts
+    };
+    assert_eq!(count(0.0, None, Protection::Auto), [0; 5]);
+    let [parts_missing, _, _, stale, skipped] = count(0.6, None, Protection::Auto);
+    assert!(parts_missing > 0 && stale == 0 && skipped > 0);
+    let [_, pushed_out, ..] = count(0.3, Some(s(1)), Protection::Auto);
+    assert!(pushed_out > 0);
+}
