@@ -66,7 +66,7 @@ pub use codec::{
     BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind,
     EncodeTimes, Encoder, Target, WITHOUT_OPENCL,
 };
-pub use cpu::{Converter, Scaler};
+pub use cpu::{Coefficients, Converter, Scaler};
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,
 };

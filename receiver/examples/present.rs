@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let size = FrameSize::new(1280, 720)?;
     let frame_rate = FrameRate::new(60, 1).ok_or_else(|| anyhow::anyhow!("no such rate"))?;
     let (chroma, colour, codec) = (Chroma::C420, ColourSpace::BT709_LIMITED, CodecParams::default());
-    let mut window = Window::open(true, true)?;
+    let mut window = Window::open(true, true, None)?;
     window.start(&StreamParams { size, frame_rate, chroma, colour, codec })?;
     let picture = |number: usize| {
         let mut picture = Picture::for_stream(chroma, size);

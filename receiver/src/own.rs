@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::units::Bitrate;
-
-use crate::sink::colour::Coefficients;
+use kernels::Coefficients;
 
 /// Width of the small picture at most, pixels.
 const WIDTH_MAX: usize = 320;

@@ -11,7 +11,7 @@ const FRACTION_BITS: i32 = 14;
 
 /// Integer coefficients of one colour space, scaled by 2^14.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Coefficients {
+pub struct Coefficients {
     luma_offset: i32,
     luma: i32,
     red_cr: i32,
@@ -21,8 +21,8 @@ pub(crate) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Those of `colour`.
-    pub(crate) fn new(colour: ColourSpace) -> Self {
+    /// The coefficients of `colour`.
+    pub fn new(colour: ColourSpace) -> Self {
         let (red, blue) = match colour.matrix {
             Matrix::Bt601 => (0.299, 0.114),
             Matrix::Bt709 => (0.2126, 0.0722),
@@ -45,7 +45,7 @@ impl Coefficients {
 
     /// Returns one pixel as 0x00RRGGBB.
     #[inline(always)]
-    fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
+    pub fn pixel(&self, y: u8, cb: u8, cr: u8) -> u32 {
         // Nothing here exceeds 24 bits; checks for that would keep it from being done on many pixels at once.
         let sum = |a: i32, b: i32| a.wrapping_add(b);
         let times = |a: i32, b: i32| a.wrapping_mul(b);

@@ -43,7 +43,7 @@ use simd::Simd;
 use tile::TilePlace;
 
 pub(crate) use decoder::CpuDecoder;
-pub use display::Converter;
+pub use display::{Coefficients, Converter};
 pub(crate) use encoder::CpuEncoder;
 pub(crate) use integers::IntegerCoder;
 pub use scale::Scaler;

@@ -132,7 +132,8 @@ impl Window {
             self.scaler = Scaler::new(self.size, inner);
         }
         let (left, top) = ((width - inner.0) / 2, (height - inner.1) / 2);
-        let written = self.overlay.rows(height);
+        // The own picture may lie anywhere.
+        let written = if self.own.is_some() { 0..height } else { self.overlay.rows(height) };
         let Self { scaler, picture, frame, display, surface, .. } = self;
         let put = |pixels: &[u32], first: usize| match &*surface {
             Some(surface) => display.put(surface, pixels, first).map_err(failed),
@@ -172,6 +173,9 @@ impl Window {
             put(pixels, first)?;
         }
         if let Some(first) = unput {
+            if let Some(own) = &mut self.own {
+                own.draw(&mut self.frame, width);
+            }
             self.overlay.draw(&mut Canvas { pixels: &mut self.frame, width });
             if let Some(surface) = &self.surface {
                 self.display.put(surface, &self.frame[first * width..], first).map_err(failed)?;
