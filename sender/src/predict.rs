@@ -187,8 +187,8 @@ impl Pace {
             return None;
         }
         self.rest = Self::REST;
-        // The receiver of this machine and the camera need time, too. Low effort takes three fifths of what medium effort takes,
-        // so there is no way back before three times as much would do.
+        // The receiver of this machine and the camera need time, too. Medium effort takes up to a third more than low effort, so
+        // there is no way back before half as much again would do.
         self.effort = match self.effort {
             Some(Effort::High | Effort::Medium) if 10 * self.took > 6 * self.interval => Some(Effort::Low),
             Some(Effort::Low) if self.took > self.interval => {
@@ -196,7 +196,7 @@ impl Pace {
                 self.alone = (2 * self.alone).min(Self::ALONE[1]);
                 None
             }
-            Some(Effort::Low) if 10 * self.took < 2 * self.interval => Some(Effort::Medium),
+            Some(Effort::Low) if 10 * self.took < 4 * self.interval => Some(Effort::Medium),
             None => Some(Effort::Low),
             Some(_) => return None,
         };
