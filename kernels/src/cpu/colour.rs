@@ -21,6 +21,25 @@ pub(super) fn load_plane(picture: PictureRef<'_>, chroma: Chroma, channel: Chann
     rows.with_min_len(32).for_each(|(y, row)| load_row(picture, channel, half, y, &mut row[..size.width()]));
 }
 
+/// The samples of a picture as a stream of `chroma` keeps them, in bytes, plane after plane.
+pub(crate) fn bytes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<u8> {
+    let mut bytes = vec![0; chroma.picture_format().bytes(picture.size())];
+    let mut rest = &mut bytes[..];
+    for &channel in chroma.channels() {
+        let (size, half) = (chroma.plane_size(picture.size(), channel), is_halved(picture, chroma, channel));
+        let plane = rest.split_off_mut(..size.pixels()).unwrap_or_default();
+        let rows = plane.par_chunks_mut(size.width()).enumerate().with_min_len(32);
+        rows.for_each_init(
+            || vec![0.0; size.width()],
+            |row, (y, to)| {
+                load_row(picture, channel, half, y, row);
+                round_row(to, row);
+            },
+        );
+    }
+    bytes
+}
+
 multiversion! {
     /// Loads row `y` of a channel; `half`: at half the picture's size.
     pub(super) fn load_row(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) = load_row_body;

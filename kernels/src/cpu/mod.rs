@@ -1,6 +1,6 @@
 //! The processor back end: vectorised, several threads. Everything it computes equals the reference to the bit.
 
-mod colour;
+pub(crate) mod colour;
 mod decode_block;
 mod decode_lengths;
 mod decode_rans;
@@ -23,12 +23,14 @@ pub(crate) mod overlap;
 pub(crate) mod pcwt_decode;
 pub(crate) mod pcwt_encode;
 mod plane;
+pub(crate) mod planes;
 mod pyramid;
 mod row;
 mod scale;
 mod short;
 mod simd;
 mod split_level;
+pub(crate) mod square;
 mod tile;
 mod transform;
 mod vector;

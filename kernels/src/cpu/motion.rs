@@ -3,134 +3,33 @@
 use common::frame::{Chroma, FrameSize};
 use rayon::prelude::*;
 
-use super::overlap::round_sums;
-use super::simd::multiversion;
+use super::overlap::{blend_row, round_sums};
+use super::planes::{Bordered, Luma, within};
+use super::square::{add_8, add_16, eighths_8, eighths_16, eighths_32, predict_16, predict_32};
 use crate::Picture;
-use crate::motion::field::{Field, Motion, UNIT, WINDOW};
-use crate::motion::overlap::{Span, Sums, samples, spans};
-use crate::motion::predictor::{Predictor, Rect, plane_size, planes};
-use crate::reference::compensate::HALF_TAPS;
+#[cfg(test)]
+use crate::motion::field::WINDOW;
+use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit};
+use crate::motion::overlap::{WEIGHT, rising, rising_cell};
+#[cfg(test)]
+use crate::motion::predictor::Rect;
+use crate::motion::predictor::{Predictor, plane_size, planes};
 
-/// Samples around a plane: a window that lies beyond them sees what one does that still touches them.
-const BORDER: usize = 64;
-/// How far outside a window may begin, so that it and what the filter adds lie in the border.
-const BEFORE: i32 = 56;
-const BEHIND: i32 = 8;
-/// Rows that a thread takes at least.
-const ROWS_PER_TASK: usize = 32;
-
-/// A plane with a border of its outermost samples.
-#[derive(Debug, Default)]
-struct Bordered {
-    pitch: usize,
-    samples: Vec<u8>,
-}
-
-impl Bordered {
-    fn new(size: FrameSize) -> Self {
-        let pitch = size.width() + 2 * BORDER;
-        Self { pitch, samples: vec![0; pitch * (size.height() + 2 * BORDER)] }
-    }
-
-    fn take(&mut self, size: FrameSize, plane: &[u8]) {
-        let (width, last) = (size.width(), size.height() - 1);
-        self.samples.par_chunks_mut(self.pitch).enumerate().with_min_len(ROWS_PER_TASK).for_each(|(y, to)| {
-            let from = &plane[y.saturating_sub(BORDER).min(last) * width..][..width];
-            to[..BORDER].fill(from[0]);
-            to[BORDER..BORDER + width].copy_from_slice(from);
-            to[BORDER + width..].fill(from[width - 1]);
-        });
-    }
-
-    /// Returns the samples from (x, y) on; (0, 0) is the plane's first sample.
-    fn from(&self, x: i32, y: i32) -> &[u8] {
-        let at = (y + BORDER as i32) as usize * self.pitch + (x + BORDER as i32) as usize;
-        &self.samples[at..]
-    }
-}
-
-/// A channel of the reference.
+/// A channel of chroma of the reference.
 #[derive(Debug)]
-struct Channel {
+struct Colour {
     size: FrameSize,
     side: usize,
-    whole: Bordered,
-    /// Of luma: half a sample to the right, below, and both.
-    halves: [Bordered; 3],
+    plane: Bordered,
 }
 
-impl Channel {
-    fn new(chroma: Chroma, size: FrameSize, channel: usize) -> Self {
-        let (size, side) = plane_size(chroma, size, channel);
-        let half = || if channel == 0 { Bordered::new(size) } else { Bordered::default() };
-        Self { size, side, whole: Bordered::new(size), halves: [half(), half(), half()] }
-    }
-
-    fn take(&mut self, plane: &[u8]) {
-        self.whole.take(self.size, plane);
-        let [right, below, both] = &mut self.halves;
-        if right.samples.is_empty() {
-            return;
-        }
-        let pitch = self.whole.pitch;
-        let rows = self.whole.samples.len() / pitch;
-        let whole = |y: usize| &self.whole.samples[y * pitch..][..pitch];
-        let to = right.samples.par_chunks_mut(pitch).zip(below.samples.par_chunks_mut(pitch));
-        let to = to.zip(both.samples.par_chunks_mut(pitch)).enumerate().with_min_len(ROWS_PER_TASK);
-        to.for_each(|(y, ((right, below), both))| {
-            half_right(right, whole(y));
-            half_below(below, std::array::from_fn(|tap| whole((y + tap).saturating_sub(3).min(rows - 1))));
-            half_right(both, below);
-        });
-    }
-
-    /// The plane that holds samples at (x / 2, y / 2), from that one on.
-    fn half(&self, x: i32, y: i32) -> &[u8] {
-        let plane = match (x & 1, y & 1) {
-            (0, 0) => &self.whole,
-            (_, 0) => &self.halves[0],
-            (0, _) => &self.halves[1],
-            _ => &self.halves[2],
-        };
-        plane.from(x >> 1, y >> 1)
-    }
-
-    fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]) {
-        let (right, below) = match motion {
-            Motion::Flat(samples) => {
-                out.chunks_mut(WINDOW).take(rect.height).for_each(|row| row[..rect.width].fill(samples[channel]));
-                return;
-            }
-            Motion::Vector { x, y } => (i32::from(x), i32::from(y)),
-        };
-        // Parts of a sample: quarters of luma, eighths of chroma.
-        let (scale, factor) = match (channel, self.side < UNIT) {
-            (0, _) => (4, 1),
-            (_, true) => (8, 1),
-            (_, false) => (8, 2),
-        };
-        let place = |at: usize, motion: i32, size: usize| {
-            let place = scale * at as i32 + factor * motion;
-            let within = (place.div_euclid(scale)).clamp(-BEFORE, size as i32 + BEHIND);
-            // Beyond, all samples are the same, at parts of a sample, too.
-            scale * within + place.rem_euclid(scale)
-        };
-        let (x, y) = (place(rect.x, right, self.size.width()), place(rect.y, below, self.size.height()));
-        let pitch = self.whole.pitch;
-        if channel > 0 {
-            return eighths(out, self.whole.from(x >> 3, y >> 3), pitch, rect, [x & 7, y & 7]);
-        }
-        let (half_x, half_y) = (x >> 1, y >> 1);
-        let first = self.half(half_x, half_y);
-        match (x & 1, y & 1) {
-            (0, 0) => copy(out, first, pitch, rect),
-            (1, 0) => mean_of_two(out, [first, self.half(half_x + 1, half_y)], pitch, rect),
-            (0, _) => mean_of_two(out, [first, self.half(half_x, half_y + 1)], pitch, rect),
-            _ => {
-                let others = [(1, 0), (0, 1), (1, 1)].map(|(dx, dy)| self.half(half_x + dx, half_y + dy));
-                mean_of_four(out, [first, others[0], others[1], others[2]], pitch, rect);
-            }
-        }
+impl Colour {
+    /// The samples that those from (x, y) on are predicted from, and the part of a sample that they lie between.
+    fn eighth(&self, x: usize, y: usize, [right, below]: [i32; 2]) -> (&[u8], [u16; 2]) {
+        let factor = if self.side < UNIT { 1 } else { 2 };
+        let x = within(8 * x as i32 + factor * right, 8, self.size.width());
+        let y = within(8 * y as i32 + factor * below, 8, self.size.height());
+        (self.plane.from(x >> 3, y >> 3), [x, y].map(|at| (at & 7) as u16))
     }
 }
 
@@ -139,174 +38,230 @@ impl Channel {
 pub(crate) struct CpuPredictor {
     chroma: Chroma,
     size: FrameSize,
-    channels: Vec<Channel>,
+    luma: Luma,
+    colours: Vec<Colour>,
 }
 
 impl CpuPredictor {
     /// For pictures of a stream.
     pub(crate) fn new(chroma: Chroma, size: FrameSize) -> Self {
-        let channels = (0..chroma.channels().len()).map(|channel| Channel::new(chroma, size, channel)).collect();
-        Self { chroma, size, channels }
+        let colour = |channel| {
+            let (size, side) = plane_size(chroma, size, channel);
+            Colour { size, side, plane: Bordered::new(size) }
+        };
+        Self { chroma, size, luma: Luma::new(size), colours: (1..chroma.channels().len()).map(colour).collect() }
     }
 }
 
 impl Predictor for CpuPredictor {
     fn refer(&mut self, reference: &Picture) {
-        for (channel, plane) in self.channels.iter_mut().zip(planes(self.chroma, self.size, reference.data())) {
-            channel.take(plane);
+        let planes = planes(self.chroma, self.size, reference.data());
+        self.luma.take(planes[0]);
+        for (colour, plane) in self.colours.iter_mut().zip(&planes[1..]) {
+            colour.plane.take(colour.size, plane);
         }
     }
 
+    fn luma(&self) -> &Luma {
+        &self.luma
+    }
+
+    #[cfg(test)]
     fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]) {
-        self.channels[channel].block(channel, rect, motion, out);
+        let mut window = [0; WINDOW * WINDOW];
+        self.rows::<WINDOW>(channel, (rect.x, rect.y), rect.height, motion, &mut window, WINDOW);
+        for (to, from) in out.chunks_mut(WINDOW).zip(window.chunks(WINDOW)).take(rect.height) {
+            to[..rect.width].copy_from_slice(&from[..rect.width]);
+        }
     }
 
     fn compensate(&self, field: &Field, out: &mut Picture) {
         let mut rest = out.data_mut();
-        for (index, channel) in self.channels.iter().enumerate() {
-            let mut plane = rest.split_off_mut(..channel.size.pixels()).unwrap_or_default();
-            let [columns, rows] = field.units();
-            let (across, down) =
-                (spans(columns, channel.side, channel.size.width()), spans(rows, channel.side, channel.size.height()));
-            let pitch = channel.size.width();
-            // A thread takes the rows between the middles of two rows of units, where no others reach.
-            let side = channel.side;
-            let first = plane.split_off_mut(..(side / 2 * pitch).min(plane.len())).unwrap_or_default();
-            let strips = rayon::iter::once(first).chain(plane.par_chunks_mut(side * pitch)).enumerate();
-            strips.for_each(|(strip, out)| {
-                let first_row = if strip == 0 { 0 } else { strip * side - side / 2 };
-                let mut sums = vec![0; out.len()];
-                let mut window = [0; WINDOW * WINDOW];
-                let height = out.len() / pitch;
-                for y in [strip.checked_sub(1), Some(strip)].into_iter().flatten().filter(|&y| y < rows) {
-                    // The part of the unit's window in this strip.
-                    let Some(part) = cut(&down[y], first_row, height) else { continue };
-                    for (x, across) in across.iter().enumerate() {
-                        samples(self, index, field.unit(x, y), across, &part, &mut window);
-                        Sums { sums: &mut sums, pitch, first_row }.add(across, &part, &window);
-                    }
+        for channel in 0..self.chroma.channels().len() {
+            let (size, side) = plane_size(self.chroma, self.size, channel);
+            let plane = rest.split_off_mut(..size.pixels()).unwrap_or_default();
+            if side == UNIT {
+                self.plane::<UNIT>(channel, size, field, plane);
+            } else {
+                self.plane::<{ UNIT / 2 }>(channel, size, field, plane);
+            }
+        }
+    }
+}
+
+impl CpuPredictor {
+    /// Predicts `W` samples, 32, 16 or 8, in each of `rows` rows from (x, y) on; `out` has rows `pitch` apart.
+    fn rows<const W: usize>(
+        &self,
+        channel: usize,
+        (x, y): (usize, usize),
+        rows: usize,
+        motion: Motion,
+        out: &mut [u8],
+        pitch: usize,
+    ) {
+        if let Motion::Flat(samples) = motion {
+            out.chunks_mut(pitch).take(rows).for_each(|row| row[..W].fill(samples[channel]));
+            return;
+        }
+        let vector = motion.components();
+        if let Some(colour) = channel.checked_sub(1).and_then(|colour| self.colours.get(colour)) {
+            let (from, part) = colour.eighth(x, y, vector);
+            match W {
+                8 => eighths_8(out, pitch, rows, from, colour.plane.pitch, part),
+                16 => eighths_16(out, pitch, rows, from, colour.plane.pitch, part),
+                _ => eighths_32(out, pitch, rows, from, colour.plane.pitch, part),
+            }
+            return;
+        }
+        let taps = self.luma.quarter(4 * x as i32 + vector[0], 4 * y as i32 + vector[1]);
+        if W == 16 { predict_16(out, pitch, rows, taps) } else { predict_32(out, pitch, rows, taps) }
+    }
+
+    /// Predicts a plane whose units have `SIDE` samples: square by square from the middle of a unit to that of the next, where the
+    /// same four units meet.
+    fn plane<const SIDE: usize>(&self, channel: usize, size: FrameSize, field: &Field, plane: &mut [u8]) {
+        let [columns, rows] = field.units();
+        let (width, pitch) = (size.width(), size.width());
+        let (across, down) = (meetings(columns, SIDE, width), meetings(rows, SIDE, size.height()));
+        let mut rest = plane;
+        let strips = down
+            .iter()
+            .enumerate()
+            .filter(|(_, down)| down.len > 0)
+            .map(|(y, down)| (y, down, rest.split_off_mut(..down.len * pitch).unwrap_or_default()));
+        let strips: Vec<_> = strips.collect();
+        strips.into_par_iter().for_each(|(y, down, out)| {
+            let mut meeting = Vec::with_capacity(4);
+            for (x, across) in across.iter().enumerate().filter(|(_, across)| across.len > 0) {
+                meeting.clear();
+                for (row, second_row) in down.units(y) {
+                    meeting.extend(across.units(x).map(|(column, second)| (column, row, [second, second_row])));
                 }
-                round_sums(out, &sums);
-            });
+                let Some(&(column, row, _)) = meeting.first() else { continue };
+                let first = field.unit(column, row);
+                let to = &mut out[across.start..];
+                let at = (across.start, down.start);
+                let same = matches!(first, Unit::One(_)) && meeting.iter().all(|&(x, y, _)| field.unit(x, y) == first);
+                if let (true, Unit::One(motion), true) = (same, first, across.len == SIDE) {
+                    self.rows::<SIDE>(channel, at, down.len, motion, to, pitch);
+                    continue;
+                }
+                let (mut sums, mut window) = ([0; UNIT * UNIT], [0; UNIT * UNIT]);
+                let mut before = None;
+                for &(x, y, seconds) in &meeting {
+                    match field.unit(x, y) {
+                        Unit::One(motion) if before == Some(motion) => {}
+                        Unit::One(motion) => {
+                            self.rows::<SIDE>(channel, at, down.len, motion, &mut window, SIDE);
+                            before = Some(motion);
+                        }
+                        Unit::Four(cells) => {
+                            let second = [across.cells::<SIDE>(seconds[0]), down.cells::<SIDE>(seconds[1])];
+                            self.blended::<SIDE>(channel, at, down.len, (cells, second), &mut window);
+                            before = None;
+                        }
+                    }
+                    let weights = [across.weights::<SIDE>(seconds[0]), down.weights::<SIDE>(seconds[1])];
+                    add_square::<SIDE>(&mut sums, weights, &window);
+                }
+                for (to, sums) in to.chunks_mut(pitch).zip(sums.chunks(SIDE)).take(down.len) {
+                    round_sums(&mut to[..across.len], &sums[..across.len]);
+                }
+            }
+        });
+    }
+
+    /// The part of a unit of four cells in a square; `second`: the weights of its right and lower cells.
+    fn blended<const SIDE: usize>(
+        &self,
+        channel: usize,
+        at: (usize, usize),
+        rows: usize,
+        (cells, second): ([Motion; 4], [[u8; UNIT]; 2]),
+        out: &mut [u8; UNIT * UNIT],
+    ) {
+        let mut parts = [[0; UNIT * UNIT]; 4];
+        for (part, motion) in parts.iter_mut().zip(cells) {
+            self.rows::<SIDE>(channel, at, rows, motion, part, SIDE);
+        }
+        let [across, down] = &second;
+        for ((y, to), &below) in out.chunks_mut(SIDE).enumerate().zip(down).take(rows) {
+            blend_row(to, parts.each_ref().map(|part| &part[SIDE * y..][..SIDE]), &across[..SIDE], below);
         }
     }
 }
 
-/// Returns the part of a span that lies in the `len` samples from `start` on.
-fn cut(span: &Span, start: usize, len: usize) -> Option<Span> {
-    let (first, end) = (span.start.max(start), (span.start + span.len).min(start + len));
-    let skipped = first - span.start;
-    let mut cut = Span { start: first, len: end.checked_sub(first)?, weights: [0; WINDOW], second: [0; WINDOW] };
-    cut.weights[..cut.len].copy_from_slice(&span.weights[skipped..][..cut.len]);
-    cut.second[..cut.len].copy_from_slice(&span.second[skipped..][..cut.len]);
-    (cut.len > 0).then_some(cut)
-}
-
-multiversion! {
-    /// Samples half way between those of a row; the last ones of both ends are those of the row.
-    fn half_right(to: &mut [u8], row: &[u8]) = half_right_body;
-}
-
-#[inline(always)]
-fn half_right_body(to: &mut [u8], row: &[u8]) {
-    let inner = row.len() - 7;
-    let taps: [&[u8]; 8] = std::array::from_fn(|tap| &row[tap..][..inner]);
-    half_way(&mut to[3..][..inner], taps);
-    to[..3].copy_from_slice(&row[..3]);
-    to[3 + inner..].copy_from_slice(&row[3 + inner..]);
-}
-
-multiversion! {
-    /// Samples half way between the fourth and the fifth row.
-    fn half_below(to: &mut [u8], rows: [&[u8]; 8]) = half_way;
-}
-
-#[inline(always)]
-fn half_way(to: &mut [u8], taps: [&[u8]; 8]) {
-    let [a, b, c, d, e, f, g, h] = taps.map(|tap| &tap[..to.len()]);
-    for (x, to) in to.iter_mut().enumerate() {
-        // At most 88 times 255 and at least -24 times 255: nothing wraps.
-        let pair = |first: u8, second: u8| (u16::from(first) + u16::from(second)) as i16;
-        let outer = (HALF_TAPS[0] as i16).wrapping_mul(pair(a[x], h[x]));
-        let second = (HALF_TAPS[1] as i16).wrapping_mul(pair(b[x], g[x]));
-        let third = (HALF_TAPS[2] as i16).wrapping_mul(pair(c[x], f[x]));
-        let nearest = (HALF_TAPS[3] as i16).wrapping_mul(pair(d[x], e[x]));
-        let sum = outer.wrapping_add(second).wrapping_add(third).wrapping_add(nearest);
-        *to = (sum.wrapping_add(32) >> 6).clamp(0, 255) as u8;
+fn add_square<const SIDE: usize>(
+    sums: &mut [u16; UNIT * UNIT],
+    weights: [[u16; UNIT]; 2],
+    samples: &[u8; UNIT * UNIT],
+) {
+    let [across, down] = &weights;
+    if let (Some(across), Some(down)) = (across.first_chunk::<8>(), down.first_chunk::<8>())
+        && SIDE == 8
+    {
+        add_8(sums, SIDE, [across, down], samples);
+    } else {
+        add_16(sums, SIDE, [across, down], samples);
     }
 }
 
-multiversion! {
-    fn copy(out: &mut [u8], from: &[u8], pitch: usize, rect: Rect) = copy_body;
+/// The samples along an axis between the middles of two units.
+#[derive(Clone, Copy, Debug)]
+struct Meeting {
+    start: usize,
+    len: usize,
+    /// Of the first sample, counted from the middle of the first unit: not 0 where there is none.
+    from: usize,
+    has_first: bool,
+    has_second: bool,
 }
 
-#[inline(always)]
-fn copy_body(out: &mut [u8], from: &[u8], pitch: usize, rect: Rect) {
-    for (to, from) in out.chunks_mut(WINDOW).zip(from.chunks(pitch)).take(rect.height) {
-        to[..rect.width].copy_from_slice(&from[..rect.width]);
+/// The meetings of `units` units of `side` samples along an axis of `size` samples: before each of them, and after the last.
+fn meetings(units: usize, side: usize, size: usize) -> Vec<Meeting> {
+    let meeting = |unit: usize| {
+        let from = if unit == 0 { side / 2 } else { 0 };
+        let start = (unit * side + from - side / 2).min(size);
+        let end = (unit * side + side / 2).min(size);
+        Meeting { start, len: end - start, from, has_first: unit > 0, has_second: unit < units }
+    };
+    (0..=units).map(meeting).collect()
+}
+
+impl Meeting {
+    /// The units that meet in number `at`, and which is the second.
+    fn units(&self, at: usize) -> impl Iterator<Item = (usize, bool)> + use<> {
+        let first = self.has_first.then(|| (at - 1, false));
+        first.into_iter().chain(self.has_second.then_some((at, true)))
     }
-}
 
-multiversion! {
-    fn mean_of_two(out: &mut [u8], from: [&[u8]; 2], pitch: usize, rect: Rect) = mean_of_two_body;
-}
-
-#[inline(always)]
-fn mean_of_two_body(out: &mut [u8], [a, b]: [&[u8]; 2], pitch: usize, rect: Rect) {
-    let rows = out.chunks_mut(WINDOW).zip(a.chunks(pitch).zip(b.chunks(pitch)));
-    for (to, (a, b)) in rows.take(rect.height) {
-        let mean = |a: u8, b: u8| ((u16::from(a) + u16::from(b) + 1) >> 1) as u8;
-        by_eights(&mut to[..rect.width], [&a[..rect.width], &b[..rect.width]], |[a, b]| mean(a, b));
-    }
-}
-
-multiversion! {
-    fn mean_of_four(out: &mut [u8], from: [&[u8]; 4], pitch: usize, rect: Rect) = mean_of_four_body;
-}
-
-#[inline(always)]
-fn mean_of_four_body(out: &mut [u8], [a, b, c, d]: [&[u8]; 4], pitch: usize, rect: Rect) {
-    let (upper, lower) = (a.chunks(pitch).zip(b.chunks(pitch)), c.chunks(pitch).zip(d.chunks(pitch)));
-    for (to, ((a, b), (c, d))) in out.chunks_mut(WINDOW).zip(upper.zip(lower)).take(rect.height) {
-        let rows = [a, b, c, d].map(|row| &row[..rect.width]);
-        by_eights(&mut to[..rect.width], rows, |values| {
-            ((values.map(u16::from).into_iter().fold(2, u16::wrapping_add)) >> 2) as u8
-        });
-    }
-}
-
-/// `value` of the samples of rows side by side, eight at a time as far as that goes, which compiles to vectors.
-#[inline(always)]
-fn by_eights<const N: usize>(to: &mut [u8], from: [&[u8]; N], value: impl Fn([u8; N]) -> u8) {
-    let whole = to.len() / 8 * 8;
-    for at in (0..whole).step_by(8) {
-        let parts: [[u8; 8]; N] = from.map(|row| std::array::from_fn(|lane| row[at..at + 8][lane]));
-        for (lane, to) in to[at..at + 8].iter_mut().enumerate() {
-            *to = value(parts.map(|part| part[lane]));
+    /// The weights of one of the units.
+    fn weights<const SIDE: usize>(&self, second: bool) -> [u16; UNIT] {
+        let mut weights = [0; UNIT];
+        for (at, weight) in weights[..self.len].iter_mut().enumerate() {
+            let rising = rising(at + self.from, SIDE);
+            *weight = match (self.has_first && self.has_second, second) {
+                (false, _) => WEIGHT,
+                (true, true) => rising,
+                (true, false) => WEIGHT - rising,
+            };
         }
+        weights
     }
-    for (at, to) in to.iter_mut().enumerate().skip(whole) {
-        *to = value(from.map(|row| row[at]));
-    }
-}
 
-multiversion! {
-    fn eighths(out: &mut [u8], from: &[u8], pitch: usize, rect: Rect, part: [i32; 2]) = eighths_body;
-}
-
-#[inline(always)]
-fn eighths_body(out: &mut [u8], from: &[u8], pitch: usize, rect: Rect, [fx, fy]: [i32; 2]) {
-    let (fx, fy) = (fx as u16, fy as u16);
-    let weights = [(8 - fx) * (8 - fy), fx * (8 - fy), (8 - fx) * fy, fx * fy];
-    let rows = from.chunks(pitch).zip(from[pitch..].chunks(pitch));
-    for (to, (upper, lower)) in out.chunks_mut(WINDOW).zip(rows).take(rect.height) {
-        let width = rect.width;
-        let rows = [&upper[..width], &upper[1..=width], &lower[..width], &lower[1..=width]];
-        by_eights(&mut to[..width], rows, |values| {
-            let parts = values.into_iter().zip(weights);
-            // At most 64 times 255.
-            let sum = parts.fold(32, |sum: u16, (value, weight)| sum.wrapping_add(weight.wrapping_mul(value.into())));
-            (sum >> 6) as u8
-        });
+    /// The weights of the second half of one of the units.
+    fn cells<const SIDE: usize>(&self, second: bool) -> [u8; UNIT] {
+        let mut weights = [0; UNIT];
+        for (at, weight) in weights[..self.len].iter_mut().enumerate() {
+            // Counted from where the unit's window begins; the middle of the unit is sample `SIDE` of it.
+            let at = at + self.from + if second { 0 } else { SIDE };
+            *weight = match at.checked_sub(SIDE - SIDE / 4) {
+                None => 0,
+                Some(at) if at >= SIDE / 2 => CELL_WEIGHT,
+                Some(at) => rising_cell(at, SIDE),
+            };
+        }
+        weights
     }
 }

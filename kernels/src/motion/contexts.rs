@@ -110,6 +110,11 @@ pub(super) fn of_part(field: &Field, x: usize, y: usize, side: usize) -> (usize,
     let left = x > 0 && field.cell(x - 1, y).is_flat();
     let flat = usize::from(left) + usize::from(y > first && field.cell(x, y - 1).is_flat());
     let (expected, differ) = field.expected(x, y, side);
+    (FLAT + flat, same_context(side, differ, expected), expected)
+}
+
+/// The context of [`SAME`] of a part of `side` cells whose neighbours differ so much.
+pub(super) fn same_context(side: usize, differ: usize, expected: [i32; 2]) -> usize {
     let size = side.ilog2() as usize;
-    (FLAT + flat, SAME + 6 * size + 2 * differ + usize::from(expected == [0, 0]), expected)
+    SAME + 6 * size + 2 * differ + usize::from(expected == [0, 0])
 }

@@ -1,7 +1,8 @@
 //! The cost of vectors before they are coded.
 
 use super::contexts::{
-    CONTEXTS, EXPONENT, EXPONENTS, Learnt, QUARTER, SPLIT, ZERO, of_part, quartered_near, split_near,
+    CONTEXTS, EXPONENT, EXPONENTS, FLAT, Learnt, QUARTER, SPLIT, ZERO, of_part, quartered_near, same_context,
+    split_near,
 };
 use super::field::{Field, Motion};
 use crate::tables::PROBABILITY_BITS;
@@ -10,6 +11,38 @@ use crate::tables::PROBABILITY_BITS;
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     bits: [[u16; 2]; CONTEXTS],
+    /// Of a magnitude with its sign, by axis and binary digits behind the first one.
+    magnitudes: [[u16; EXPONENTS]; 2],
+}
+
+/// What the motion of a part costs where it is.
+pub(super) struct PartCosts<'a> {
+    costs: &'a Costs,
+    flat: [u16; 2],
+    same: [u16; 2],
+    pub(super) expected: [i32; 2],
+}
+
+impl PartCosts<'_> {
+    /// Of a part with this motion.
+    pub(super) fn of(&self, motion: Motion) -> u32 {
+        match motion {
+            Motion::Vector { .. } => self.of_vector(motion.components()),
+            Motion::Flat(_) => u32::from(self.flat[1]) + 16 * 16,
+        }
+    }
+
+    /// Of a part with this vector.
+    pub(super) fn of_vector(&self, vector: [i32; 2]) -> u32 {
+        let difference = [vector[0] - self.expected[0], vector[1] - self.expected[1]];
+        let is_same = usize::from(difference == [0, 0]);
+        let first = u32::from(self.flat[0]) + u32::from(self.same[is_same]);
+        if is_same == 1 {
+            return first;
+        }
+        let costs = self.costs;
+        first + costs.component(0, difference[0], true) + costs.component(1, difference[1], difference[0] != 0)
+    }
 }
 
 impl Costs {
@@ -23,21 +56,31 @@ impl Costs {
         let count = slices.len().max(1) as u32;
         let mean = |context| slices.iter().map(|slice| slice.of_one(context)).sum::<u32>() / count;
         let all = 1 << PROBABILITY_BITS;
-        Self { bits: std::array::from_fn(|context| [cost(all - mean(context)), cost(mean(context))]) }
+        let bits: [[u16; 2]; CONTEXTS] =
+            std::array::from_fn(|context| [cost(all - mean(context)), cost(mean(context))]);
+        let magnitude = |axis: usize, digits: usize| {
+            let exponent = EXPONENT + EXPONENTS * axis;
+            let more: u16 = (0..digits).map(|digit: usize| bits[exponent + digit][1]).sum();
+            // Digits behind the first one cost a bit, and so does the sign.
+            more + bits[exponent + digits][0] + 16 * (digits as u16 + 1)
+        };
+        Self { bits, magnitudes: [0, 1].map(|axis| std::array::from_fn(|digits| magnitude(axis, digits))) }
     }
 
-    /// Of a part with this motion.
-    pub(crate) fn part(&self, field: &Field, x: usize, y: usize, side: usize, motion: Motion) -> u32 {
+    /// Of a part of a field.
+    pub(super) fn part(&self, field: &Field, x: usize, y: usize, side: usize) -> PartCosts<'_> {
         let (flat, same, expected) = of_part(field, x, y, side);
-        let Motion::Vector { .. } = motion else { return u32::from(self.bits[flat][1]) + 16 * 16 };
-        let vector = motion.components();
-        let difference = [vector[0] - expected[0], vector[1] - expected[1]];
-        let moved = usize::from(difference == [0, 0]);
-        let first = u32::from(self.bits[flat][0]) + u32::from(self.bits[same][moved]);
-        if moved == 1 {
-            return first;
+        PartCosts { costs: self, flat: self.bits[flat], same: self.bits[same], expected }
+    }
+
+    /// Of a part beside which nothing is flat.
+    pub(super) fn beside(&self, (expected, differ): ([i32; 2], usize), side: usize) -> PartCosts<'_> {
+        PartCosts {
+            costs: self,
+            flat: self.bits[FLAT],
+            same: self.bits[same_context(side, differ, expected)],
+            expected,
         }
-        first + self.component(0, difference[0], true) + self.component(1, difference[1], difference[0] != 0)
     }
 
     fn component(&self, axis: usize, value: i32, may_be_zero: bool) -> u32 {
@@ -46,10 +89,7 @@ impl Costs {
             return zero;
         }
         let digits = (value.unsigned_abs().ilog2() as usize).min(EXPONENTS - 1);
-        let exponent = EXPONENT + EXPONENTS * axis;
-        let more: u32 = (0..digits).map(|digit| u32::from(self.bits[exponent + digit][1])).sum();
-        // Digits behind the first one cost a bit, and so does the sign.
-        zero + more + u32::from(self.bits[exponent + digits][0]) + 16 * (digits as u32 + 1)
+        zero + u32::from(self.magnitudes[axis][digits])
     }
 
     /// Of whether a block is split.
@@ -108,7 +148,7 @@ mod tests {
         for motion in [Motion::vector(1, 0), Motion::vector(-300, 1500), Motion::vector(0, -5)] {
             let field = field(motion);
             let bytes = encode(&field, 0, 3).0.len();
-            let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS, motion);
+            let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS).of(motion);
             // The state takes 16 bits besides, and the split flag one.
             assert!((parts as usize + 16 * 17).abs_diff(16 * 8 * bytes) <= 16 * 8, "{motion:?} {parts} {bytes}");
         }

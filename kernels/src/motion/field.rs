@@ -163,10 +163,7 @@ impl Field {
         } else {
             x.checked_sub(1).map(|x| self.cell(x, above).components()).unwrap_or_default()
         };
-        let equal = [left == up, up == other, left == other].into_iter().filter(|&equal| equal).count();
-        let median = |[a, b, c]: [i32; 3]| a.max(b).min(a.min(b).max(c));
-        let vector = [0, 1].map(|axis| median([left[axis], up[axis], other[axis]]));
-        (vector, [2, 1, 1, 0][equal])
+        median(left, up, other)
     }
 
     /// The place of a cell in the order of coding.
@@ -175,6 +172,14 @@ impl Field {
         let bit = |value: usize, bit: usize| value >> bit & 1;
         16 * block + 8 * bit(y, 1) + 4 * bit(x, 1) + 2 * bit(y, 0) + bit(x, 0)
     }
+}
+
+/// The median of three vectors, and how many of them differ: 0 none, 2 all.
+pub(super) fn median(left: [i32; 2], up: [i32; 2], other: [i32; 2]) -> ([i32; 2], usize) {
+    let equal = [left == up, up == other, left == other].into_iter().filter(|&equal| equal).count();
+    let middle = |[a, b, c]: [i32; 3]| a.max(b).min(a.min(b).max(c));
+    let vector = [0, 1].map(|axis| middle([left[axis], up[axis], other[axis]]));
+    (vector, [2, 1, 1, 0][equal])
 }
 
 /// The motion of a unit.

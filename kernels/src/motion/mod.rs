@@ -2,20 +2,18 @@
 //!
 //! Each voice has its own `Predictor`; the search and the code of the vectors are the same Rust for all of them.
 
-mod coarse;
-mod coder;
 mod contexts;
 mod cost;
+mod decoder;
+mod encoder;
 pub(crate) mod field;
 pub(crate) mod overlap;
 pub(crate) mod predictor;
 mod search;
 mod slice;
 
-pub use coder::{
-    Effort, PredictError, PredictedDecoder, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_decoder,
-    open_predicted_encoder, open_state_decoder,
-};
+pub use decoder::{PredictedDecoder, StateDecoder, open_predicted_decoder, open_state_decoder};
+pub use encoder::{Effort, PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
 pub use overlap::{WEIGHT, rising, rising_cell};
 
@@ -26,7 +24,6 @@ mod tests {
     use common::frame::{Chroma, FrameSize};
 
     use super::field::WINDOW;
-    use super::overlap::{rect, spans};
     use super::predictor::{Predictor, Rect};
     use super::slice::tests::any_field;
     use super::*;
@@ -41,6 +38,47 @@ mod tests {
             *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
         }
         picture
+    }
+
+    /// Where the window of a unit of luma lies along an axis, its weights, and those of the second half of its cells.
+    struct Span {
+        start: usize,
+        weights: Vec<u16>,
+        second: Vec<u8>,
+    }
+
+    fn spans(units: usize, size: usize) -> Vec<Span> {
+        let span = |unit: usize| {
+            let before = if unit == 0 { UNIT / 2 } else { 0 };
+            let start = unit * UNIT + before - UNIT / 2;
+            let end = size.min(unit * UNIT + UNIT + UNIT / 2);
+            let weight = |at: usize| match at.checked_sub(UNIT) {
+                None if unit == 0 => WEIGHT,
+                None => rising(at, UNIT),
+                Some(_) if unit + 1 == units => WEIGHT,
+                Some(at) => WEIGHT - rising(at, UNIT),
+            };
+            // The middle of the unit is sample `UNIT` of its window.
+            let second = |at: usize| match at.checked_sub(UNIT - UNIT / 4) {
+                None => 0,
+                Some(at) if at >= UNIT / 2 => CELL_WEIGHT,
+                Some(at) => rising_cell(at, UNIT),
+            };
+            let places = before..before + end - start;
+            Span { start, weights: places.clone().map(weight).collect(), second: places.map(second).collect() }
+        };
+        (0..units).map(span).collect()
+    }
+
+    #[test]
+    fn weights_add_up_everywhere() {
+        for size in [1_usize, 7, 8, 9, 15, 16, 17, 31, 33, 100] {
+            let mut sums = vec![0; size];
+            for span in spans(size.div_ceil(UNIT), size) {
+                sums[span.start..].iter_mut().zip(&span.weights).for_each(|(sum, weight)| *sum += weight);
+            }
+            assert_eq!(sums, vec![WEIGHT; size], "{size} samples");
+        }
     }
 
     /// One sample of luma, as the README has it and with other words than the reference.
@@ -67,18 +105,13 @@ mod tests {
             let (right, bottom) = (-(-x4).div_euclid(2), -(-y4).div_euclid(2));
             round((half(left, top) + half(right, top) + half(left, bottom) + half(right, bottom)) / 4.0)
         };
-        let (across, down) =
-            (spans(field.units()[0], UNIT, width as usize), spans(field.units()[1], UNIT, height as usize));
+        let (across, down) = (spans(field.units()[0], width as usize), spans(field.units()[1], height as usize));
         let mut sum = 0.0;
         for (unit_y, down) in down.iter().enumerate() {
             for (unit_x, across) in across.iter().enumerate() {
-                let rect = rect(across, down);
-                let (Some(dx), Some(dy)) = ((x as usize).checked_sub(rect.x), (y as usize).checked_sub(rect.y)) else {
-                    continue;
-                };
-                if dx >= rect.width || dy >= rect.height {
-                    continue;
-                }
+                let place =
+                    |at: i32, span: &Span| (at as usize).checked_sub(span.start).filter(|&at| at < span.weights.len());
+                let (Some(dx), Some(dy)) = (place(x, across), place(y, down)) else { continue };
                 let value = match field.unit(unit_x, unit_y) {
                     Unit::One(motion) => quarter(motion),
                     Unit::Four(cells) => {

@@ -3,7 +3,10 @@
 use common::coded::{CodedFrame, ReceivedFrame};
 use common::frame::{Chroma, FrameSize};
 
-use super::field::{Field, Motion, UNIT};
+#[cfg(test)]
+use super::field::Motion;
+use super::field::{Field, UNIT};
+use crate::cpu::planes::Luma;
 use crate::{DecodeError, EncodeError, Picture, PictureRef, Target};
 
 /// A rectangle of a plane.
@@ -20,8 +23,12 @@ pub(crate) trait Predictor: Send + Sync {
     /// Predicts from `reference` from now on: planar, of the stream's size.
     fn refer(&mut self, reference: &Picture);
 
+    /// The luma of the reference, for the search.
+    fn luma(&self) -> &Luma;
+
     /// Writes the prediction of `motion` for a rectangle of at most [`WINDOW`](super::field::WINDOW) samples a side; rows
     /// [`WINDOW`](super::field::WINDOW) apart.
+    #[cfg(test)]
     fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]);
 
     /// Writes the prediction of `field`, with all overlaps.

@@ -3,9 +3,14 @@
 use common::frame::{Chroma, FrameSize};
 
 use crate::Picture;
-use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit, WINDOW};
+use crate::cpu::planes::Luma;
+#[cfg(test)]
+use crate::motion::field::WINDOW;
+use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-use crate::motion::predictor::{Predictor, Rect, plane_size, planes};
+#[cfg(test)]
+use crate::motion::predictor::Rect;
+use crate::motion::predictor::{Predictor, plane_size, planes};
 
 /// Taps of the filter for samples half way between two: those of four samples on one side, the nearest one last. They add up
 /// to 32.
@@ -132,20 +137,28 @@ pub fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> Vec<u8>
 pub(crate) struct ReferencePredictor {
     chroma: Chroma,
     reference: Picture,
+    /// The search is that of the processor in every voice.
+    luma: Luma,
 }
 
 impl ReferencePredictor {
     /// Creates a compensation for pictures of a stream.
     pub(crate) fn new(chroma: Chroma, size: FrameSize) -> Self {
-        Self { chroma, reference: Picture::for_stream(chroma, size) }
+        Self { chroma, reference: Picture::for_stream(chroma, size), luma: Luma::new(size) }
     }
 }
 
 impl Predictor for ReferencePredictor {
     fn refer(&mut self, reference: &Picture) {
         self.reference.data_mut().copy_from_slice(reference.data());
+        self.luma.take(planes(self.chroma, self.reference.size(), reference.data())[0]);
     }
 
+    fn luma(&self) -> &Luma {
+        &self.luma
+    }
+
+    #[cfg(test)]
     fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]) {
         let (size, side) = plane_size(self.chroma, self.reference.size(), channel);
         let plane = Plane { samples: planes(self.chroma, self.reference.size(), self.reference.data())[channel], size };

@@ -1,26 +1,24 @@
-//! Streams of frames that are predicted from others, or coded alone where that costs less.
+//! Encoders of frames that are predicted from others, or coded alone where that costs less.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
-use common::coded::{BlockState, PredictedFrame, ReceivedFrame, StepIndex};
+use common::coded::{PredictedFrame, ReceivedFrame, StepIndex};
 use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
-use common::pyramid::BlockLayout;
 use common::wire::run::{coded_size, directory_bytes, map_bytes};
 
 use super::cost::Costs;
+use super::decoder::{StateDecoder, States, state_decoder};
 use super::field::Field;
-use super::predictor::{Predictor, ResidualDecoder, ResidualEncoder, planes};
+use super::predictor::{ResidualEncoder, planes};
 use super::search::Search;
 use super::slice;
-use crate::cpu::motion::CpuPredictor;
-use crate::reference::colour;
-use crate::reference::compensate::ReferencePredictor;
-use crate::reference::sample::Sample;
-use crate::reference::{ReferenceDecoder, ReferenceEncoder, check_picture, check_target};
+use crate::cpu::colour;
+use crate::cpu::planes::Bordered;
+use crate::cpu::square::differences_from_means;
+use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    Backend, BackendChoice, BackendInfo, DecodeError, Decoder, EncodeError, Encoder, OpenError, Picture, PictureRef,
-    Target, cpu, memory, open_decoder, open_encoder,
+    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, Encoder, OpenError, Picture, PictureRef, Target,
+    cpu, open_encoder,
 };
 
 /// Why a picture cannot be predicted and coded.
@@ -75,48 +73,8 @@ pub struct PredictedEncoder {
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
-}
-
-/// Decoder of a stream with prediction, of which every frame comes.
-pub struct PredictedDecoder {
-    decoder: StateDecoder,
-    states: States,
-    held: u64,
-}
-
-/// Decoder of frames from the states that they refer to, which its owner keeps.
-pub struct StateDecoder {
-    params: StreamParams,
-    blocks: usize,
-    alone: Box<dyn Decoder>,
-    residual: Box<dyn ResidualDecoder>,
-    predictor: Box<dyn Predictor>,
-    damaged_slices: u64,
-}
-
-/// The last pictures, the newest one last.
-struct States {
-    pictures: VecDeque<Picture>,
-    most: usize,
-}
-
-impl States {
-    fn new(states: u8) -> Self {
-        Self { pictures: VecDeque::with_capacity(states.into()), most: states.into() }
-    }
-
-    /// Keeps a state, and forgets the oldest one beyond those that may be referred to.
-    fn keep(&mut self, picture: Picture) {
-        if self.pictures.len() == self.most {
-            self.pictures.pop_front();
-        }
-        self.pictures.push_back(picture);
-    }
-
-    /// The state so many frames back.
-    fn get(&self, age: u8) -> Option<&Picture> {
-        self.pictures.get(self.pictures.len().checked_sub(age.into())?)
-    }
+    /// The luma of a picture that is searched.
+    source: Bordered,
 }
 
 /// Opens an encoder for a stream of [`Profile::Predicted`]. It runs on the processor.
@@ -151,33 +109,12 @@ pub fn open_predicted_encoder(
         last: None,
         costs: Costs::new(),
         step: FIRST_STEP,
+        source: Bordered::new(params.size),
     })
 }
 
-/// Opens a decoder for a stream of [`Profile::Predicted`]. It runs on the processor; errors as
-/// [`open_predicted_encoder`], and [`OpenError::OutOfMemory`].
-pub fn open_predicted_decoder(
-    params: &StreamParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<PredictedDecoder, OpenError> {
-    let (inner, states) = inner(params)?;
-    let decoder = state_decoder(params, &inner, states, on_the_processor(choice, device)?)?;
-    Ok(PredictedDecoder { decoder, states: States::new(states), held: 0 })
-}
-
-/// Opens a decoder of frames of a stream of [`Profile::Predicted`] whose states its owner keeps; as [`open_predicted_decoder`].
-pub fn open_state_decoder(
-    params: &StreamParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<StateDecoder, OpenError> {
-    let (inner, states) = inner(params)?;
-    state_decoder(params, &inner, states, on_the_processor(choice, device)?)
-}
-
 /// The stream without prediction, and how many states it keeps.
-fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
+pub(super) fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
     match params.codec.profile {
         Profile::Predicted(states) if (1..=STATES_MAX).contains(&states) => {
             let codec = CodecParams { profile: Profile::Quad, ..params.codec };
@@ -187,7 +124,7 @@ fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
     }
 }
 
-fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
+pub(super) fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
     match (choice, device) {
         (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
             backend: Backend::Opencl,
@@ -197,27 +134,6 @@ fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<Backe
         (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
         (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
     }
-}
-
-fn state_decoder(
-    params: &StreamParams,
-    inner: &StreamParams,
-    states: u8,
-    choice: BackendChoice,
-) -> Result<StateDecoder, OpenError> {
-    let (chroma, size) = (params.chroma, params.size);
-    // States, and a few planes of samples between samples and of coefficients.
-    memory::check((u64::from(states) + 16) * chroma.picture_format().bytes(size) as u64)?;
-    let alone = open_decoder(inner, choice, None)?;
-    let (layout, reason) = (BlockLayout::new(inner), alone.backend().reason.clone());
-    let (residual, predictor): (Box<dyn ResidualDecoder>, Box<dyn Predictor>) = match choice {
-        BackendChoice::Reference => {
-            (Box::new(ReferenceDecoder::new(inner, layout, reason)), Box::new(ReferencePredictor::new(chroma, size)))
-        }
-        _ => (Box::new(cpu::CpuDecoder::new(inner, layout, reason)), Box::new(CpuPredictor::new(chroma, size))),
-    };
-    let blocks = BlockLayout::new(inner).blocks().len();
-    Ok(StateDecoder { params: *params, blocks, alone, residual, predictor, damaged_slices: 0 })
 }
 
 impl PredictedEncoder {
@@ -243,8 +159,9 @@ impl PredictedEncoder {
         reference: Option<(u8, &Picture)>,
     ) -> Result<(PredictedFrame, Picture), PredictError> {
         check_picture(picture, self.params.size).map_err(EncodeError::from)?;
+        let own = samples(picture, &self.params);
         let predicted = match reference {
-            Some((age, reference)) => self.predict(picture, target, age, reference)?,
+            Some((age, reference)) => self.predict((picture, &own), target, age, reference)?,
             None => None,
         };
         let target = less(target, REFERENCE_BYTES);
@@ -252,7 +169,7 @@ impl PredictedEncoder {
             Some(predicted) => {
                 let step = Target::Step(predicted.frame.frame.header.step);
                 let bytes = coded_size(&predicted.frame.frame);
-                let may_be_alone = self.may_be_alone(picture, &predicted.prediction);
+                let may_be_alone = self.may_be_alone(&own, &predicted.prediction);
                 let is_alone = may_be_alone && coded_size(&self.alone.encode(picture, step)?) <= bytes;
                 Some(predicted).filter(|_| !is_alone)
             }
@@ -302,22 +219,24 @@ impl PredictedEncoder {
     /// The frame if it is predicted; `None` if the budget does not do for vectors.
     fn predict(
         &mut self,
-        picture: PictureRef<'_>,
+        (picture, own): (PictureRef<'_>, &[u8]),
         target: Target,
         age: u8,
         reference: &Picture,
     ) -> Result<Option<Predicted>, PredictError> {
         let (chroma, size) = (self.params.chroma, self.params.size);
         self.decoder.predictor.refer(reference);
-        let own = samples(picture, &self.params);
         let channels = chroma.channels().len();
         let step = if let Target::Step(step) = target { step } else { self.step };
+        let planes_of_source = planes(chroma, size, own);
+        self.source.take(size, planes_of_source[0]);
         let search = Search {
-            predictor: &*self.decoder.predictor,
             chroma,
             size,
-            source: &planes(chroma, size, &own),
-            reference: planes(chroma, size, reference.data())[0],
+            reference: self.decoder.predictor.luma(),
+            reference_plane: planes(chroma, size, reference.data())[0],
+            source: &self.source,
+            planes: &planes_of_source,
             costs: &self.costs,
             lambda: lambda(step),
             effort: self.settings.effort,
@@ -346,21 +265,14 @@ impl PredictedEncoder {
 
     /// True if coding the picture alone may be the less expensive way: unless its prediction is far nearer than squares of
     /// one sample each.
-    fn may_be_alone(&self, picture: PictureRef<'_>, prediction: &Picture) -> bool {
-        let own = samples(picture, &self.params);
+    fn may_be_alone(&self, own: &[u8], prediction: &Picture) -> bool {
         let (width, pixels) = (self.params.size.width(), self.params.size.pixels());
-        let (own, predicted) = (&own[..pixels], &prediction.data()[..pixels]);
-        let difference: u64 = own.iter().zip(predicted).map(|(&a, &b)| u64::from(a.abs_diff(b))).sum();
-        let mut activity = 0;
-        for rows in own.chunks(ACTIVITY_SIDE * width) {
-            for left in (0..width).step_by(ACTIVITY_SIDE) {
-                let square = rows.chunks(width).map(|row| &row[left..width.min(left + ACTIVITY_SIDE)]);
-                let (sum, count) =
-                    square.clone().flatten().fold((0, 0), |(sum, count), &s| (sum + u32::from(s), count + 1));
-                let mean = (sum / count) as u8;
-                activity += square.flatten().map(|&s| u64::from(s.abs_diff(mean))).sum::<u64>();
-            }
-        }
+        let rows = ACTIVITY_SIDE * width;
+        let both = own[..pixels].chunks(rows).zip(prediction.data()[..pixels].chunks(rows));
+        let [difference, activity] = both.fold([0; 2], |sums: [u64; 2], (own, predicted)| {
+            let more = differences_from_means(own, predicted, width);
+            [0, 1].map(|at| sums[at] + u64::from(more[at]))
+        });
         2 * difference >= activity
     }
 }
@@ -391,107 +303,5 @@ fn samples<'a>(picture: PictureRef<'a>, params: &StreamParams) -> Cow<'a, [u8]> 
     if picture.format() == params.chroma.picture_format() {
         return Cow::Borrowed(picture.data());
     }
-    Cow::Owned(colour::planes(picture, params.chroma).into_iter().flatten().map(f32::to_byte).collect())
-}
-
-impl PredictedDecoder {
-    /// Decodes a frame with this reference into `out`, as [`StateDecoder::decode`].
-    ///
-    /// A frame whose reference is not kept is the frame before, and [`Self::held_frames`] counts it; as the first one it is
-    /// grey.
-    pub fn decode(&mut self, reference: u8, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
-        check_target(out, self.decoder.params.size, &self.decoder.params)?;
-        let from = self.states.get(reference).filter(|_| reference > 0);
-        if reference > 0 && from.is_none() {
-            self.held += 1;
-            self.show_again(out);
-        } else {
-            self.decoder.decode(frame, from, out)?;
-        }
-        self.states.keep(out.clone());
-        Ok(())
-    }
-
-    /// Makes the picture of a frame that is not there: the frame before's, and its state; as the first one it is grey and has
-    /// none.
-    pub fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
-        check_target(out, self.decoder.params.size, &self.decoder.params)?;
-        self.show_again(out);
-        if !self.states.pictures.is_empty() {
-            self.states.keep(out.clone());
-        }
-        Ok(())
-    }
-
-    fn show_again(&self, out: &mut Picture) {
-        match self.states.pictures.back() {
-            Some(last) => out.data_mut().copy_from_slice(last.data()),
-            None => out.data_mut().fill(128),
-        }
-    }
-
-    /// How many frames since the decoder was opened had a reference that was not there.
-    pub fn held_frames(&self) -> u64 {
-        self.held
-    }
-
-    /// How many blocks and slices since the decoder was opened had bytes that no encoder makes.
-    pub fn damaged_blocks(&self) -> u64 {
-        self.decoder.damaged_blocks()
-    }
-
-    /// Returns the back end and the device that compute.
-    pub fn backend(&self) -> &BackendInfo {
-        self.decoder.backend()
-    }
-}
-
-impl StateDecoder {
-    /// Decodes a frame into `out`, as [`Decoder::decode`] does if there is no reference.
-    ///
-    /// With one, the frame has the slices of vectors and then the blocks: a slice that is missing or damaged rests, a block
-    /// adds nothing.
-    pub fn decode(
-        &mut self,
-        frame: &ReceivedFrame,
-        reference: Option<&Picture>,
-        out: &mut Picture,
-    ) -> Result<(), DecodeError> {
-        check_target(out, self.params.size, &self.params)?;
-        let Some(reference) = reference else { return self.alone.decode(frame, out) };
-        let mut field = Field::new(self.params.size);
-        let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
-        if frame.block_count() != slices + self.blocks {
-            return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
-        }
-        for index in 0..slices {
-            if let BlockState::Coded(bytes) = frame.block(index)
-                && slice::decode(bytes, &mut field, index, channels).is_err()
-            {
-                slice::clear(&mut field, index);
-                self.damaged_slices += 1;
-            }
-        }
-        self.predictor.refer(reference);
-        self.predictor.compensate(&field, out);
-        let mut received = ReceivedFrame::empty(frame.header, self.blocks);
-        for index in 0..self.blocks {
-            match frame.block(slices + index) {
-                BlockState::Missing => {}
-                BlockState::Zero => _ = received.insert(index, &[]),
-                BlockState::Coded(bytes) => _ = received.insert(index, bytes),
-            }
-        }
-        self.residual.add_residual(&received, out)
-    }
-
-    /// How many blocks and slices since the decoder was opened had bytes that no encoder makes.
-    pub fn damaged_blocks(&self) -> u64 {
-        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_residuals()
-    }
-
-    /// Returns the back end and the device that compute.
-    pub fn backend(&self) -> &BackendInfo {
-        self.alone.backend()
-    }
+    Cow::Owned(colour::bytes(picture, params.chroma))
 }

@@ -3,10 +3,10 @@
 use common::frame::FrameSize;
 use rayon::prelude::*;
 
-use super::field::{UNIT, WINDOW};
-use super::overlap::mean;
-use super::predictor::Rect;
 use crate::cpu::overlap::difference;
+use crate::motion::field::{UNIT, WINDOW};
+use crate::motion::overlap::mean;
+use crate::motion::predictor::Rect;
 
 /// Side of the squares.
 const COARSE: usize = 4;

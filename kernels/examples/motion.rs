@@ -1,0 +1,142 @@
+//! Bits, quality and processor time of predicted frames, for each effort, over clips, as a Markdown table.
+//!
+//! ```text
+//! motion CLIP.y4m..
+//! ```
+//! Clips are 4:2:0 with 8 bits. `STEPS`, `EFFORTS` and `FRAMES` in the environment say which quantiser steps, which efforts and
+//! how many frames; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use common::coded::{ReceivedFrame, StepIndex};
+use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+use common::params::{CodecParams, Profile, StreamParams};
+use common::units::FrameRate;
+use common::vectors::VectorLayout;
+use common::wire::run::coded_size;
+use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
+use kernels::{BackendChoice, Picture, PictureRef, Target};
+
+fn main() -> anyhow::Result<()> {
+    let (frames, repeats) = (asked("FRAMES", "1000").parse()?, asked("REPEATS", "1").parse()?);
+    println!("| clip | effort | step | bit per pixel | of vectors | PSNR-Y, dB | encode, ms | decode, ms |");
+    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    for path in std::env::args().skip(1) {
+        let (size, pictures) = read(&path, frames).with_context(|| path.clone())?;
+        let params = StreamParams {
+            size,
+            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
+            chroma: Chroma::C420,
+            colour: ColourSpace::BT709_LIMITED,
+            codec: CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() },
+        };
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        for effort in asked("EFFORTS", "medium").split(',') {
+            for step in asked("STEPS", "6,12,24,48").split(',') {
+                let run = || Figures::of(&params, &pictures, effort, step.parse()?);
+                let mut figures = run()?;
+                for _ in 1..repeats {
+                    let again = run()?;
+                    figures.encode = figures.encode.min(again.encode);
+                    figures.decode = figures.decode.min(again.decode);
+                }
+                let Figures { bits, vectors, psnr, encode, decode } = figures;
+                let [encode, decode] = [encode, decode].map(|time| time.as_secs_f64() * 1e3);
+                println!(
+                    "| {name} | {effort} | {step} | {bits:.5} | {vectors:.5} | {psnr:.3} | {encode:.2} | {decode:.2} |"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::disallowed_methods, reason = "reads its settings")]
+fn asked(name: &str, default: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| default.to_owned())
+}
+
+/// Of the second half of a clip.
+struct Figures {
+    bits: f64,
+    vectors: f64,
+    psnr: f64,
+    encode: Duration,
+    decode: Duration,
+}
+
+impl Figures {
+    fn of(params: &StreamParams, pictures: &[Vec<u8>], effort: &str, step: f32) -> anyhow::Result<Self> {
+        let effort = match effort {
+            "low" => Effort::Low,
+            "medium" => Effort::Medium,
+            "high" => Effort::High,
+            other => bail!("{other} is no effort: low, medium or high"),
+        };
+        let step = StepIndex::ONE.coarser_by((8.0 * step.log2()).round() as u8);
+        let settings = PredictionSettings { reference_age: 1, effort };
+        let mut encoder = open_predicted_encoder(params, settings, BackendChoice::Cpu, None)?;
+        let mut decoder = open_state_decoder(params, BackendChoice::Cpu, None)?;
+        let mut states = [0; 2].map(|_| Picture::for_stream(params.chroma, params.size));
+        let luma = params.size.pixels();
+        let (mut coded, mut vectors, mut psnr, mut times) = (0, 0, 0.0, [Duration::ZERO; 2]);
+        let first = pictures.len() / 2;
+        for (at, picture) in pictures.iter().enumerate() {
+            let began = processor_time();
+            let picture_ref = PictureRef::new(PixelFormat::I420, params.size, picture)?;
+            let frame = encoder.encode(picture_ref, Target::Step(step))?;
+            let encoded = processor_time();
+            let [reference, out] = &mut states;
+            decoder.decode(&ReceivedFrame::from(&frame.frame), (frame.reference > 0).then_some(&*reference), out)?;
+            let ended = processor_time();
+            if encoder.state() != Some(out) {
+                bail!("frame {at} decodes to something else");
+            }
+            if at >= first {
+                coded += coded_size(&frame.frame);
+                let slices = if frame.reference > 0 { VectorLayout::new(params.size).slices() } else { 0 };
+                vectors += (0..slices).map(|slice| frame.frame.block(slice).len()).sum::<usize>();
+                let squares = picture[..luma].iter().zip(out.data()).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));
+                psnr += 10.0 * (255.0 * 255.0 * luma as f64 / squares.sum::<u64>().max(1) as f64).log10();
+                times[0] += encoded.saturating_sub(began);
+                times[1] += ended.saturating_sub(encoded);
+            }
+            states.swap(0, 1);
+        }
+        let count = pictures.len() - first;
+        let bits = |bytes: usize| 8.0 * bytes as f64 / (count * luma) as f64;
+        let [encode, decode] = times.map(|time| time / count as u32);
+        Ok(Self { bits: bits(coded), vectors: bits(vectors), psnr: psnr / count as f64, encode, decode })
+    }
+}
+
+/// What all threads of this program have taken of the processors, which tells more than a clock on a busy machine.
+fn processor_time() -> Duration {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    Duration::from_nanos(texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
+}
+
+/// Size and frames of a clip.
+fn read(path: &str, most: usize) -> anyhow::Result<(FrameSize, Vec<Vec<u8>>)> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut line = String::new();
+    file.read_line(&mut line)?;
+    let field = |key: char| line.split_whitespace().skip(1).find_map(|word| word.strip_prefix(key));
+    let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("no Y4M header") };
+    let size = FrameSize::new(width.parse()?, height.parse()?)?;
+    let mut frames = Vec::new();
+    while frames.len() < most {
+        line.clear();
+        if file.read_line(&mut line)? == 0 {
+            break;
+        }
+        let mut frame = vec![0; Chroma::C420.picture_format().bytes(size)];
+        file.read_exact(&mut frame)?;
+        frames.push(frame);
+    }
+    Ok((size, frames))
+}

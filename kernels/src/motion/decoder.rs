@@ -1,0 +1,203 @@
+//! Decoders of frames that are predicted from others.
+
+use std::collections::VecDeque;
+
+use common::coded::{BlockState, ReceivedFrame};
+use common::params::StreamParams;
+use common::pyramid::BlockLayout;
+
+use super::encoder::{inner, on_the_processor};
+use super::field::Field;
+use super::predictor::{Predictor, ResidualDecoder};
+use super::slice;
+use crate::cpu::motion::CpuPredictor;
+use crate::reference::compensate::ReferencePredictor;
+use crate::reference::{ReferenceDecoder, check_target};
+use crate::{BackendChoice, BackendInfo, DecodeError, Decoder, OpenError, Picture, cpu, memory, open_decoder};
+
+/// Decoder of a stream with prediction, of which every frame comes.
+pub struct PredictedDecoder {
+    decoder: StateDecoder,
+    states: States,
+    held: u64,
+}
+
+/// Decoder of frames from the states that they refer to, which its owner keeps.
+pub struct StateDecoder {
+    params: StreamParams,
+    pub(super) blocks: usize,
+    pub(super) alone: Box<dyn Decoder>,
+    pub(super) residual: Box<dyn ResidualDecoder>,
+    pub(super) predictor: Box<dyn Predictor>,
+    damaged_slices: u64,
+}
+
+/// The last pictures, the newest one last.
+pub(super) struct States {
+    pub(super) pictures: VecDeque<Picture>,
+    most: usize,
+}
+
+impl States {
+    pub(super) fn new(states: u8) -> Self {
+        Self { pictures: VecDeque::with_capacity(states.into()), most: states.into() }
+    }
+
+    /// Keeps a state, and forgets the oldest one beyond those that may be referred to.
+    pub(super) fn keep(&mut self, picture: Picture) {
+        if self.pictures.len() == self.most {
+            self.pictures.pop_front();
+        }
+        self.pictures.push_back(picture);
+    }
+
+    /// The state so many frames back.
+    pub(super) fn get(&self, age: u8) -> Option<&Picture> {
+        self.pictures.get(self.pictures.len().checked_sub(age.into())?)
+    }
+}
+
+/// Opens a decoder for a stream of [`Profile::Predicted`]. It runs on the processor; errors as
+/// [`open_predicted_encoder`], and [`OpenError::OutOfMemory`].
+pub fn open_predicted_decoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<PredictedDecoder, OpenError> {
+    let (inner, states) = inner(params)?;
+    let decoder = state_decoder(params, &inner, states, on_the_processor(choice, device)?)?;
+    Ok(PredictedDecoder { decoder, states: States::new(states), held: 0 })
+}
+
+/// Opens a decoder of frames of a stream of [`Profile::Predicted`] whose states its owner keeps; as [`open_predicted_decoder`].
+pub fn open_state_decoder(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+) -> Result<StateDecoder, OpenError> {
+    let (inner, states) = inner(params)?;
+    state_decoder(params, &inner, states, on_the_processor(choice, device)?)
+}
+
+pub(super) fn state_decoder(
+    params: &StreamParams,
+    inner: &StreamParams,
+    states: u8,
+    choice: BackendChoice,
+) -> Result<StateDecoder, OpenError> {
+    let (chroma, size) = (params.chroma, params.size);
+    // States, and a few planes of samples between samples and of coefficients.
+    memory::check((u64::from(states) + 16) * chroma.picture_format().bytes(size) as u64)?;
+    let alone = open_decoder(inner, choice, None)?;
+    let (layout, reason) = (BlockLayout::new(inner), alone.backend().reason.clone());
+    let (residual, predictor): (Box<dyn ResidualDecoder>, Box<dyn Predictor>) = match choice {
+        BackendChoice::Reference => {
+            (Box::new(ReferenceDecoder::new(inner, layout, reason)), Box::new(ReferencePredictor::new(chroma, size)))
+        }
+        _ => (Box::new(cpu::CpuDecoder::new(inner, layout, reason)), Box::new(CpuPredictor::new(chroma, size))),
+    };
+    let blocks = BlockLayout::new(inner).blocks().len();
+    Ok(StateDecoder { params: *params, blocks, alone, residual, predictor, damaged_slices: 0 })
+}
+
+impl PredictedDecoder {
+    /// Decodes a frame with this reference into `out`, as [`StateDecoder::decode`].
+    ///
+    /// A frame whose reference is not kept is the frame before, and [`Self::held_frames`] counts it; as the first one it is
+    /// grey.
+    pub fn decode(&mut self, reference: u8, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
+        check_target(out, self.decoder.params.size, &self.decoder.params)?;
+        let from = self.states.get(reference).filter(|_| reference > 0);
+        if reference > 0 && from.is_none() {
+            self.held += 1;
+            self.show_again(out);
+        } else {
+            self.decoder.decode(frame, from, out)?;
+        }
+        self.states.keep(out.clone());
+        Ok(())
+    }
+
+    /// Makes the picture of a frame that is not there: the frame before's, and its state; as the first one it is grey and has
+    /// none.
+    pub fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
+        check_target(out, self.decoder.params.size, &self.decoder.params)?;
+        self.show_again(out);
+        if !self.states.pictures.is_empty() {
+            self.states.keep(out.clone());
+        }
+        Ok(())
+    }
+
+    fn show_again(&self, out: &mut Picture) {
+        match self.states.pictures.back() {
+            Some(last) => out.data_mut().copy_from_slice(last.data()),
+            None => out.data_mut().fill(128),
+        }
+    }
+
+    /// Returns the number of frames since the decoder was opened whose reference was not there.
+    pub fn held_frames(&self) -> u64 {
+        self.held
+    }
+
+    /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
+    pub fn damaged_blocks(&self) -> u64 {
+        self.decoder.damaged_blocks()
+    }
+
+    /// Returns the back end and the device that compute.
+    pub fn backend(&self) -> &BackendInfo {
+        self.decoder.backend()
+    }
+}
+
+impl StateDecoder {
+    /// Decodes a frame into `out`, as [`Decoder::decode`] does if there is no reference.
+    ///
+    /// With one, the frame has the slices of vectors and then the blocks: a slice that is missing or damaged rests, a block
+    /// adds nothing.
+    pub fn decode(
+        &mut self,
+        frame: &ReceivedFrame,
+        reference: Option<&Picture>,
+        out: &mut Picture,
+    ) -> Result<(), DecodeError> {
+        check_target(out, self.params.size, &self.params)?;
+        let Some(reference) = reference else { return self.alone.decode(frame, out) };
+        let mut field = Field::new(self.params.size);
+        let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
+        if frame.block_count() != slices + self.blocks {
+            return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
+        }
+        for index in 0..slices {
+            if let BlockState::Coded(bytes) = frame.block(index)
+                && slice::decode(bytes, &mut field, index, channels).is_err()
+            {
+                slice::clear(&mut field, index);
+                self.damaged_slices += 1;
+            }
+        }
+        self.predictor.refer(reference);
+        self.predictor.compensate(&field, out);
+        let mut received = ReceivedFrame::empty(frame.header, self.blocks);
+        for index in 0..self.blocks {
+            match frame.block(slices + index) {
+                BlockState::Missing => {}
+                BlockState::Zero => _ = received.insert(index, &[]),
+                BlockState::Coded(bytes) => _ = received.insert(index, bytes),
+            }
+        }
+        self.residual.add_residual(&received, out)
+    }
+
+    /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
+    pub fn damaged_blocks(&self) -> u64 {
+        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_residuals()
+    }
+
+    /// Returns the back end and the device that compute.
+    pub fn backend(&self) -> &BackendInfo {
+        self.alone.backend()
+    }
+}

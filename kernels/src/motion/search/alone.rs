@@ -1,0 +1,108 @@
+//! Units each on its own, row by row, with the vectors beside and above and the last frame's.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::coarse::Coarse;
+use super::{PARTS, Search, add, neighbour, start};
+use crate::cpu::square::{difference_16, difference_32};
+use crate::motion::encoder::Effort;
+use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
+use crate::motion::overlap::one;
+
+/// Where the search around a vector begins, quarters of a sample.
+const STRIDE: i32 = 8;
+/// The same around one that a neighbour has found.
+const NEIGHBOUR_STRIDE: i32 = 2;
+
+const THEREABOUTS: [[i32; 2]; 3] = [[0, 0], [1, 0], [0, 1]];
+const AROUND: [[i32; 2]; 9] = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
+
+/// What a unit begins with.
+#[derive(Clone, Copy)]
+enum Begin<'a> {
+    /// The vectors of the last frame, and a search over the picture.
+    Last(Option<&'a Field>, Option<&'a [Coarse; 2]>),
+    /// Those found before.
+    Again(&'a Field),
+}
+
+impl Search<'_> {
+    /// Gives each unit a vector.
+    pub(super) fn search_alone(&self, field: &mut Field, last: Option<&Field>, coarse: Option<&[Coarse; 2]>) {
+        self.units_alone(field, Begin::Last(last, coarse));
+        if self.effort > Effort::Low || last.is_none() {
+            // What one unit has found helps those above and to the left of it, too.
+            let found = field.clone();
+            self.units_alone(field, Begin::Again(&found));
+        }
+    }
+
+    fn units_alone(&self, field: &mut Field, begin: Begin<'_>) {
+        let (layout, [columns, rows]) = (*field.layout(), field.units());
+        let search = |slice| {
+            let blocks = layout.rows_of(slice);
+            self.slice_alone(2 * blocks.start..(2 * blocks.end).min(rows), [columns, rows], begin)
+        };
+        let found: Vec<_> = (0..layout.slices()).into_par_iter().flat_map_iter(search).collect();
+        for (at, vector) in found.into_iter().enumerate() {
+            let (x, y) = (at % columns, at / columns);
+            field.fill(UNIT_CELLS * x, UNIT_CELLS * y, UNIT_CELLS, Motion::vector(vector[0], vector[1]));
+        }
+    }
+
+    fn slice_alone(&self, rows: Range<usize>, [columns, all_rows]: [usize; 2], begin: Begin<'_>) -> Vec<[i32; 2]> {
+        let (mut found, mut candidates) = (Vec::<[i32; 2]>::with_capacity(rows.len() * columns), Vec::new());
+        let (last, steps) = match begin {
+            Begin::Last(last, _) => (last, &THEREABOUTS[..]),
+            Begin::Again(found) => (Some(found), &AROUND[..]),
+        };
+        for (y, x) in rows.clone().flat_map(|y| (0..columns).map(move |x| (y, x))) {
+            let at = found.len();
+            let left = if x > 0 { found[at - 1] } else { [0, 0] };
+            let expected = if y > rows.start {
+                let up = found[at - columns];
+                let other =
+                    if x + 1 < columns { found[at - columns + 1] } else { found[at - columns - usize::from(x > 0)] };
+                candidates.extend([up, other]);
+                median(left, up, other)
+            } else {
+                (left, 0)
+            };
+            let mut own = Vec::with_capacity(12);
+            [expected.0, [0, 0], left].into_iter().for_each(|candidate| add(&mut own, candidate));
+            candidates.drain(..).for_each(|candidate| add(&mut own, candidate));
+            for &step in steps {
+                if let Some(motion) = last.and_then(|last| neighbour(last, x, y, step)) {
+                    add(&mut own, motion.components());
+                }
+            }
+            if let Begin::Last(_, Some([source, reference])) = begin {
+                add(&mut own, source.search(reference, x, y));
+            }
+            let costs = self.costs.beside(expected, UNIT_CELLS);
+            let (pitch, is_outermost) = (self.source.pitch, x == 0 || y == 0 || x + 1 == columns || y + 1 == all_rows);
+            let cost = |vector| {
+                // A window is a square four times as large as the unit; where much of it lies outside, the unit itself counts.
+                let difference = if is_outermost {
+                    let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
+                    u64::from(difference_16(self.source.from(left, top), pitch, self.taps(left, top, vector))) * PARTS
+                } else {
+                    let source = self.source.from(start(x), start(y));
+                    u64::from(difference_32(source, pitch, self.taps(start(x), start(y), vector))) * (PARTS / 4)
+                };
+                difference + self.bits(costs.of_vector(vector))
+            };
+            found.push(match begin {
+                Begin::Last(..) => self.best(cost, &own, STRIDE).0,
+                Begin::Again(before) => {
+                    let (best, _) = self.best(cost, &own, 0);
+                    let is_new = best != one(before.unit(x, y)).components();
+                    if is_new { self.best(cost, &[best], NEIGHBOUR_STRIDE).0 } else { best }
+                }
+            });
+        }
+        found
+    }
+}

@@ -1,0 +1,211 @@
+//! Search for the vectors of a frame.
+//!
+//! Units are searched each on its own, then blocks are joined where that is worth the bits; those units that stay are searched
+//! with what the overlap of windows makes of them, and quartered where that is worth the bits. Slices do not depend on each other
+//! at first, and later blocks and units of one colour of four, of which no two touch, so that every step gives the same vectors
+//! in any order. All in integers.
+//!
+//! Planes and sums have a border, so that every window is whole: what lies outside counts as the outermost samples.
+
+mod alone;
+mod blocks;
+mod cells;
+mod coarse;
+mod overlapped;
+mod sums;
+
+use common::frame::{Chroma, FrameSize};
+
+use super::cost::Costs;
+use super::encoder::Effort;
+use super::field::{Field, Motion, UNIT, WINDOW};
+use super::overlap::{mean, one};
+use super::predictor::{Rect, plane_size};
+use crate::cpu::planes::{Bordered, Luma};
+use crate::cpu::square::{Taps, predict_32};
+use coarse::Coarse;
+
+/// Parts of a difference of one sample.
+const PARTS: u64 = 256;
+/// Steps of one stride or another that a search takes at most.
+const STEPS: usize = 24;
+/// Bits that a vector's differences and its own are worth together, for which no better one is looked for.
+const QUIET_BITS: u64 = 4;
+
+const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
+
+/// A search for the motion of a picture, and its settings.
+pub(crate) struct Search<'a> {
+    pub(crate) chroma: Chroma,
+    pub(crate) size: FrameSize,
+    pub(crate) reference: &'a Luma,
+    /// Luma of the reference, without its border.
+    pub(crate) reference_plane: &'a [u8],
+    /// Luma of the picture.
+    pub(crate) source: &'a Bordered,
+    /// Planes of the picture.
+    pub(crate) planes: &'a [&'a [u8]],
+    pub(crate) costs: &'a Costs,
+    /// The worth of a sixteenth of a bit, in [`PARTS`] of a difference.
+    pub(crate) lambda: u64,
+    pub(crate) effort: Effort,
+}
+
+impl Search<'_> {
+    /// The vectors of the picture, beginning with those of the last frame.
+    pub(crate) fn find(&self, last: Option<&Field>) -> Field {
+        let coarse = (last.is_none() || self.effort >= Effort::High)
+            .then(|| [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size)));
+        let mut field = split(self.size);
+        self.search_alone(&mut field, last, coarse.as_ref());
+        let mut overlapped = self.overlap(&field);
+        self.join(&mut field, &mut overlapped);
+        if self.effort > Effort::Low {
+            for _ in 0..if self.effort == Effort::High { 2 } else { 1 } {
+                self.search_overlapped(&mut field, &mut overlapped);
+            }
+            self.quarter(&mut field, &mut overlapped);
+        }
+        field
+    }
+
+    /// The worth of sixteenths of a bit.
+    fn bits(&self, sixteenths: u32) -> u64 {
+        self.lambda * u64::from(sixteenths)
+    }
+
+    /// Where the prediction of the samples from (x, y) on comes from.
+    fn taps(&self, x: i32, y: i32, vector: [i32; 2]) -> Taps<'_> {
+        self.reference.quarter(4 * x + vector[0], 4 * y + vector[1])
+    }
+
+    /// Predicts a window; (x, y) is its first sample.
+    fn window(&self, x: i32, y: i32, motion: Motion, out: &mut [u8; WINDOW * WINDOW]) {
+        match motion {
+            Motion::Vector { .. } => predict_32(out, WINDOW, WINDOW, self.taps(x, y, motion.components())),
+            Motion::Flat([luma, ..]) => out.fill(luma),
+        }
+    }
+
+    /// The best of `candidates`, and of what lies around it at `stride` and less.
+    fn best(&self, cost: impl Fn([i32; 2]) -> u64, candidates: &[[i32; 2]], mut stride: i32) -> ([i32; 2], u64) {
+        let (mut least, mut best) = (u64::MAX, [0, 0]);
+        for &vector in candidates {
+            let cost = cost(vector);
+            if cost < least {
+                (least, best) = (cost, vector);
+            }
+        }
+        let (mut steps, mut from) = (0, None);
+        while stride > 0 && least > self.bits(16) * QUIET_BITS {
+            let middle = best;
+            for step in CROSS {
+                let vector = [middle[0] + stride * step[0], middle[1] + stride * step[1]];
+                if Some(vector) == from {
+                    continue;
+                }
+                let cost = cost(vector);
+                if cost < least {
+                    (least, best) = (cost, vector);
+                }
+            }
+            steps += 1;
+            from = Some(middle);
+            if best == middle || steps >= STEPS {
+                stride /= 2;
+                from = None;
+            }
+        }
+        (best, least)
+    }
+
+    /// The mean samples of unit (x, y).
+    fn flat(&self, x: usize, y: usize) -> Motion {
+        let mut samples = [128; 3];
+        for ((channel, sample), plane) in samples.iter_mut().enumerate().zip(self.planes) {
+            let (size, side) = plane_size(self.chroma, self.size, channel);
+            let (left, top) = (x * side, y * side);
+            let (width, height) = (side.min(size.width() - left), side.min(size.height() - top));
+            *sample = mean(plane, size.width(), Rect { x: left, y: top, width, height });
+        }
+        Motion::flat(samples)
+    }
+}
+
+/// Blocks of units of their own.
+fn split(size: FrameSize) -> Field {
+    let mut field = Field::new(size);
+    for y in 0..field.layout().rows() {
+        for x in 0..field.layout().columns() {
+            field.set_whole(x, y, false);
+        }
+    }
+    field
+}
+
+/// The motion of the unit so far to the right of and below unit (x, y), if it is in the picture.
+fn neighbour(field: &Field, x: usize, y: usize, [dx, dy]: [i32; 2]) -> Option<Motion> {
+    let (x, y) = (x.checked_add_signed(dx as isize)?, y.checked_add_signed(dy as isize)?);
+    field.has_unit(x, y).then(|| one(field.unit(x, y)))
+}
+
+/// Adds a candidate that is not there yet.
+fn add<T: PartialEq>(candidates: &mut Vec<T>, candidate: T) {
+    if !candidates.contains(&candidate) {
+        candidates.push(candidate);
+    }
+}
+
+/// The first sample of the window of a unit, along an axis.
+fn start(unit: usize) -> i32 {
+    (UNIT * unit) as i32 - (UNIT / 2) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::motion::predictor::planes;
+
+    /// The same vectors with any number of threads, and those that made the picture.
+    #[test]
+    fn what_moves_is_found_in_any_order() {
+        let size = FrameSize::new(200, 130).unwrap();
+        let sample = |x: usize, y: usize| {
+            let (x, y) = (x as f64, y as f64);
+            (128.0 + 50.0 * (x / 9.0).sin() + 40.0 * (y / 7.0).cos() + 25.0 * ((x + 2.0 * y) / 17.0).sin()) as u8
+        };
+        let picture = |right, down| {
+            let luma = (0..size.pixels()).map(|at| sample(at % 200 + right, at / 200 + down));
+            luma.chain(vec![128; 2 * 100 * 65]).collect::<Vec<u8>>()
+        };
+        let (before, now) = (picture(0, 0), picture(3, 2));
+        let mut luma = Luma::new(size);
+        luma.take(&before[..size.pixels()]);
+        let mut source = Bordered::new(size);
+        source.take(size, &now[..size.pixels()]);
+        for effort in [Effort::Low, Effort::Medium, Effort::High] {
+            let find = |threads| {
+                let search = Search {
+                    chroma: Chroma::C420,
+                    size,
+                    reference: &luma,
+                    reference_plane: &before[..size.pixels()],
+                    source: &source,
+                    planes: &planes(Chroma::C420, size, &now),
+                    costs: &Costs::new(),
+                    lambda: 200,
+                    effort,
+                };
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| search.find(None))
+            };
+            let field = find(1);
+            assert!((2..5).all(|threads| find(threads) == field), "{effort:?}");
+            let [columns, rows] = field.units();
+            let inner = (1..rows - 1).flat_map(|y| (1..columns - 1).map(move |x| (x, y)));
+            let right = inner.filter(|&(x, y)| one(field.unit(x, y)) == Motion::vector(12, 8)).count();
+            assert!(2 * right > (rows - 2) * (columns - 2), "{effort:?}: {right}");
+        }
+    }
+}

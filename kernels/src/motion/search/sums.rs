@@ -1,0 +1,114 @@
+//! The weighted sums of a frame's windows while they are chosen.
+
+use rayon::prelude::*;
+
+use super::{Search, start};
+use crate::cpu::square::{add_32, subtract_32};
+use crate::motion::field::{Field, Motion, UNIT, WINDOW};
+use crate::motion::overlap::{WEIGHT, one, rising};
+
+/// Side of the square that the windows of a block's units cover.
+pub(super) const SQUARE: usize = 3 * UNIT;
+
+/// The weights of a unit's window along an axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Profile(pub(super) [u16; WINDOW]);
+
+/// The sums of a frame, with a border of half a unit.
+pub(super) struct Overlapped {
+    /// Samples in a row.
+    pub(super) pitch: usize,
+    /// Row after row; [`WEIGHT`] squared times a sample where all units are in.
+    pub(super) sums: Vec<u16>,
+    /// Weights by column and by row of units.
+    pub(super) across: Vec<Profile>,
+    pub(super) down: Vec<Profile>,
+}
+
+/// The rows of sums of a row of units or blocks.
+pub(super) struct Rows<'a> {
+    pub(super) sums: &'a mut [u16],
+    pub(super) pitch: usize,
+}
+
+/// Of units along an axis; the outermost ones reach beyond the picture.
+fn profiles(units: usize) -> Vec<Profile> {
+    let weight = |unit: usize, at: usize| match at.checked_sub(UNIT) {
+        None if unit == 0 => WEIGHT,
+        None => rising(at, UNIT),
+        Some(_) if unit + 1 == units => WEIGHT,
+        Some(at) => WEIGHT - rising(at, UNIT),
+    };
+    (0..units).map(|unit| Profile(std::array::from_fn(|at| weight(unit, at)))).collect()
+}
+
+/// The weights of a block of `units` units that all have one motion.
+pub(super) fn joined(units: &[Profile]) -> [u16; SQUARE] {
+    let mut sums = [0; SQUARE];
+    for (at, unit) in units.iter().enumerate() {
+        for (sum, weight) in sums[UNIT * at..].iter_mut().zip(unit.0) {
+            *sum += weight;
+        }
+    }
+    sums
+}
+
+impl Overlapped {
+    /// The rows of every other row of parts, from number `first` on: parts of `side` samples whose windows have half a unit more on
+    /// each side.
+    pub(super) fn every_other(
+        &mut self,
+        first: usize,
+        side: usize,
+    ) -> impl IndexedParallelIterator<Item = (usize, Rows<'_>)> {
+        let pitch = self.pitch;
+        let from = (first * side * pitch).min(self.sums.len());
+        let rows = self.sums[from..].par_chunks_mut(2 * side * pitch).enumerate();
+        rows.map(move |(at, sums)| (first + 2 * at, Rows { sums, pitch }))
+    }
+}
+
+impl Rows<'_> {
+    /// The sums of the window of unit or block of `side` samples in column `x`, rows [`Self::pitch`] apart.
+    pub(super) fn at(&mut self, x: usize, side: usize) -> &mut [u16] {
+        &mut self.sums[side * x..]
+    }
+}
+
+impl Search<'_> {
+    /// The sums of all units.
+    pub(super) fn overlap(&self, field: &Field) -> Overlapped {
+        let [columns, rows] = field.units();
+        let layout = field.layout();
+        let [width, height] = [layout.columns(), layout.rows()].map(|blocks| 2 * UNIT * blocks + UNIT);
+        let (across, down) = (profiles(columns), profiles(rows));
+        let mut overlapped = Overlapped { pitch: width, sums: vec![0; width * height], across, down };
+        for parity in 0..2 {
+            let (across, down) = (overlapped.across.clone(), overlapped.down.clone());
+            overlapped.every_other(parity, UNIT).for_each(|(y, mut strip)| {
+                let Some(down) = down.get(y) else { return };
+                let mut window = [0; WINDOW * WINDOW];
+                for (x, across) in across.iter().enumerate() {
+                    self.window(start(x), start(y), one(field.unit(x, y)), &mut window);
+                    let pitch = strip.pitch;
+                    add_32(strip.at(x, UNIT), pitch, [&across.0, &down.0], &window);
+                }
+            });
+        }
+        overlapped
+    }
+
+    /// Takes the window of a unit away from sums.
+    pub(super) fn take_away(
+        &self,
+        sums: &mut [u16],
+        pitch: usize,
+        weights: [&Profile; 2],
+        (x, y): (usize, usize),
+        motion: Motion,
+    ) {
+        let mut window = [0; WINDOW * WINDOW];
+        self.window(start(x), start(y), motion, &mut window);
+        subtract_32(sums, pitch, weights.map(|profile| &profile.0), &window);
+    }
+}
