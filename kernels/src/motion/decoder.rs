@@ -3,17 +3,16 @@
 use std::collections::VecDeque;
 
 use common::coded::{BlockState, ReceivedFrame};
-use common::params::StreamParams;
+use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
 use common::pyramid::BlockLayout;
 
-use super::encoder::{inner, on_the_processor};
 use super::field::Field;
 use super::predictor::{Predictor, ResidualDecoder};
 use super::slice;
 use crate::cpu::motion::CpuPredictor;
 use crate::reference::compensate::ReferencePredictor;
 use crate::reference::{ReferenceDecoder, check_target};
-use crate::{BackendChoice, BackendInfo, DecodeError, Decoder, OpenError, Picture, cpu, memory, open_decoder};
+use crate::{Backend, BackendChoice, BackendInfo, DecodeError, Decoder, OpenError, Picture, cpu, memory, open_decoder};
 
 /// Decoder of a stream with prediction, of which every frame comes.
 pub struct PredictedDecoder {
@@ -57,8 +56,32 @@ impl States {
     }
 }
 
+/// Returns the stream without prediction and the number of states that it keeps.
+pub(super) fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
+    match params.codec.profile {
+        Profile::Predicted(states) if (1..=STATES_MAX).contains(&states) => {
+            let codec = CodecParams { profile: Profile::Quad, ..params.codec };
+            Ok((StreamParams { codec, ..*params }, states))
+        }
+        _ => Err(OpenError::WrongProfile { wanted: "quad with prediction" }),
+    }
+}
+
+/// Returns the back end, none of which is OpenCL.
+pub(super) fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
+    match (choice, device) {
+        (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
+            backend: Backend::Opencl,
+            what: "predicted frames".to_owned(),
+            instead: Backend::Cpu,
+        }),
+        (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
+        (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
+    }
+}
+
 /// Opens a decoder for a stream of [`Profile::Predicted`]. It runs on the processor; errors as
-/// [`open_predicted_encoder`], and [`OpenError::OutOfMemory`].
+/// [`open_predicted_encoder`](super::open_predicted_encoder), and [`OpenError::OutOfMemory`].
 pub fn open_predicted_decoder(
     params: &StreamParams,
     choice: BackendChoice,

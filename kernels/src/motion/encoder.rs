@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use common::coded::{PredictedFrame, ReceivedFrame, StepIndex};
-use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
+use common::params::StreamParams;
 use common::wire::run::{coded_size, directory_bytes, map_bytes};
 
 use super::cost::Costs;
-use super::decoder::{StateDecoder, States, state_decoder};
+use super::decoder::{StateDecoder, States, inner, on_the_processor, state_decoder};
 use super::field::Field;
 use super::predictor::{ResidualEncoder, planes};
 use super::search::Search;
@@ -17,8 +17,8 @@ use crate::cpu::planes::Bordered;
 use crate::cpu::square::differences_from_means;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, Encoder, OpenError, Picture, PictureRef, Target,
-    cpu, open_encoder,
+    BackendChoice, BackendInfo, DecodeError, EncodeError, Encoder, OpenError, Picture, PictureRef, Target, cpu,
+    open_encoder,
 };
 
 /// Why a picture cannot be predicted and coded.
@@ -47,7 +47,7 @@ pub enum Effort {
 /// How frames are predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictionSettings {
-    /// How many frames before a frame its reference is, 1 to [`STATES_MAX`].
+    /// How many frames before a frame its reference is, 1 to [`STATES_MAX`](common::params::STATES_MAX).
     pub reference_age: u8,
     /// The search for vectors.
     pub effort: Effort,
@@ -77,7 +77,7 @@ pub struct PredictedEncoder {
     source: Bordered,
 }
 
-/// Opens an encoder for a stream of [`Profile::Predicted`]. It runs on the processor.
+/// Opens an encoder for a stream of [`common::params::Profile::Predicted`]. It runs on the processor.
 ///
 /// [`OpenError::WrongProfile`] for any other stream, [`OpenError::NotOnThisBackend`] if OpenCL or a device is asked for,
 /// [`OpenError::ReferenceAge`] unless the stream keeps as many states as the reference is old.
@@ -111,29 +111,6 @@ pub fn open_predicted_encoder(
         step: FIRST_STEP,
         source: Bordered::new(params.size),
     })
-}
-
-/// The stream without prediction, and how many states it keeps.
-pub(super) fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
-    match params.codec.profile {
-        Profile::Predicted(states) if (1..=STATES_MAX).contains(&states) => {
-            let codec = CodecParams { profile: Profile::Quad, ..params.codec };
-            Ok((StreamParams { codec, ..*params }, states))
-        }
-        _ => Err(OpenError::WrongProfile { wanted: "quad with prediction" }),
-    }
-}
-
-pub(super) fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
-    match (choice, device) {
-        (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
-            backend: Backend::Opencl,
-            what: "predicted frames".to_owned(),
-            instead: Backend::Cpu,
-        }),
-        (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
-        (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
-    }
 }
 
 impl PredictedEncoder {
