@@ -303,6 +303,11 @@ impl Incoming {
         let _ = self.inner.retry();
     }
 
+    /// Gives it no answer.
+    pub(crate) fn ignore(self) {
+        self.inner.ignore();
+    }
+
     /// Turns it away.
     pub(crate) fn refuse(self) {
         self.inner.refuse();

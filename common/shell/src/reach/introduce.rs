@@ -158,6 +158,11 @@ impl Inviting {
                 },
                 Some(incoming) = endpoint.incoming() => {
                     let (address, proved) = (incoming.address(), incoming.address_is_validated());
+                    if !search.has_knocked(address) {
+                        // Whoever has the ticket knocks first, and sends again what is lost: strangers get no answer.
+                        incoming.ignore();
+                        continue;
+                    }
                     match gate.knock(address.ip(), proved, false, clock::now()) {
                         Answer::Admit(place) if guests.len() < GUESTS_MAX => {
                             let (inviting, told) = (Arc::clone(&inviting), search.addresses());

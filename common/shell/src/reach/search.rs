@@ -1,5 +1,6 @@
 //! A search for one machine at work: its decisions ([`Meeting`]), a socket, STUN servers and a clock.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ use crate::quic::{Aside, Beside, KNOCK};
 const SERVERS_MAX: usize = 4;
 /// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Addresses with right knocks that are remembered.
+const KNOCKED_MAX: usize = 16;
 
 /// Next act of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub(crate) struct Search {
     gathered: bool,
     gather_until: Timestamp,
     begun: Timestamp,
+    /// Newest first.
+    knocked: VecDeque<SocketAddr>,
 }
 
 impl Search {
@@ -89,7 +95,13 @@ impl Search {
             gathered: false,
             gather_until: now + if asks { PATIENCE } else { Duration::ZERO },
             begun: now,
+            knocked: VecDeque::with_capacity(KNOCKED_MAX),
         }
+    }
+
+    /// Returns true if a right knock has come from there, as it does before a friend dials.
+    pub(crate) fn has_knocked(&self, address: SocketAddr) -> bool {
+        self.knocked.contains(&address)
     }
 
     /// Returns this machine's addresses as known now.
@@ -205,6 +217,10 @@ impl Search {
         match aside.bytes.first() {
             Some(&KNOCK) if self.knocks.is_of_peer(&aside.bytes) => {
                 self.beside.sending().let_in(aside.from);
+                if !self.has_knocked(aside.from.to) {
+                    self.knocked.truncate(KNOCKED_MAX - 1);
+                    self.knocked.push_front(aside.from.to);
+                }
                 self.meeting.on_knock(aside.from, clock::now());
             }
             Some(&KNOCK) => {}
