@@ -354,7 +354,7 @@ mod tests {
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
              black_holes frames_damaged frames_predicted frames_replayed state_mismatches backend device
-             stages_us final unix_ms state connected reasons",
+             stages_us final unix_ms state connected path path_changes reasons",
         );
         check_keys(
             &ReceiverReport::default(),
@@ -362,7 +362,7 @@ mod tests {
              freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
-             unix_ms state connected reasons",
+             unix_ms state connected path path_changes reasons",
         );
     }
 
