@@ -1,7 +1,8 @@
 //! Behaviour of the rate control on the lines and computers of homes, in virtual time, as Markdown tables.
 //!
-//! `make home-lines` runs it. `SEEDS` in the environment: how many seeds a row (10). `TRACES`: a folder of recordings
-//! in mahimahi's format, which are run besides the made-up mobile line.
+//! `make home-lines` runs it. `SEEDS` in the environment: how many seeds a row (10). `FRAMES`: frames a second on the
+//! lines that vary (60). `TRACES`: a folder of recordings in mahimahi's format, which are run besides the made-up mobile
+//! line.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "an example")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "reads its settings")]
 
@@ -93,10 +94,11 @@ fn print(call: &Call) {
 
 fn varying(name: &str, cap: u64, queue: Duration, seeds: u64, long: Duration, line: impl Fn(u64) -> Scenario) {
     let from = Duration::from_secs(2);
+    let frames = std::env::var("FRAMES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let (mut shares, mut waits) = (vec![], vec![]);
     for seed in 0..seeds {
         let scenario = line(seed);
-        let mut call = Call::new(mbit(cap), scenario.clone(), NetConditions::perfect(ms(25)));
+        let mut call = Call::with_frames(frames, mbit(cap), scenario.clone(), NetConditions::perfect(ms(25)));
         call.run(long);
         if std::env::var("PRINT").is_ok() {
             print(&call);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::packetise::Packet;
 use crate::units::Timestamp;
+use crate::wire::on_wire;
 
 /// Shortest time between two bursts: timers are no finer.
 const BURST_INTERVAL: Duration = Duration::from_millis(1);
@@ -73,6 +74,21 @@ impl Pacer {
         self.queue.iter().filter(|scheduled| !scheduled.packet.is_parity()).count()
     }
 
+    /// Throws away what `is_needed` does not name beyond the first `bytes` on the wire, but leaves `least` datagrams.
+    /// Returns the number of those thrown away that are not parity.
+    pub(super) fn leave_out(&mut self, bytes: usize, least: usize, is_needed: impl Fn(&Packet) -> bool) -> usize {
+        let before = self.unsent();
+        let (mut left, mut kept) = (bytes, 0);
+        self.queue.retain(|Scheduled { packet, .. }| {
+            let wire_bytes = on_wire(packet.bytes());
+            let keeps = kept < least || wire_bytes <= left || is_needed(packet);
+            left = if keeps { left.saturating_sub(wire_bytes) } else { 0 };
+            kept += usize::from(keeps);
+            keeps
+        });
+        before - self.unsent()
+    }
+
     /// Throws everything away.
     pub(super) fn clear(&mut self) -> Dropped {
         let dropped = Dropped { datagrams: self.queue.len(), cuts_frame: self.unsent() > 0 };
@@ -129,6 +145,24 @@ mod tests {
             }
             assert!(seen.last().is_some_and(|last| last.0 < 100 + span));
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_the_end_of_the_frame_and_never_what_is_needed() {
+        let left = |bytes: usize, least: usize| {
+            let mut pacer = Pacer::default();
+            let packets = (0..6).map(|number| packet(number, number == 4)).collect();
+            pacer.start(packets, Timestamp::default(), Duration::ZERO);
+            let left_out = pacer.leave_out(bytes, least, |packet| packet.payload[0] == 5);
+            let left: Vec<_> = std::iter::from_fn(|| pacer.poll(Timestamp::default())).collect();
+            (left.iter().map(|packet| packet.payload[0]).collect::<Vec<_>>(), left_out)
+        };
+        let two = 2 * on_wire(packet(0, false).bytes());
+        assert_eq!(left(usize::MAX, 0), (vec![0, 1, 2, 3, 4, 5], 0));
+        assert_eq!(left(two, 0), (vec![0, 1, 5], 2));
+        assert_eq!(left(two - 1, 0), (vec![0, 5], 3));
+        assert_eq!(left(0, 3), (vec![0, 1, 2, 5], 1));
+        assert_eq!(left(0, 0), (vec![5], 4));
     }
 
     #[test]

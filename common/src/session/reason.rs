@@ -70,7 +70,7 @@ pub enum Reason {
     GrowthEnded { change: Change, took: Duration },
     /// Bursts came as fast as they left: they leave faster, to see what the line takes.
     ProbingBegan { shown: Bitrate, pace: Bitrate },
-    /// The target has fallen since a frame was coded: its finest parts were left out.
+    /// The target has fallen since a frame was coded, or while it left: its finest parts were left out.
     DetailLeftOut { frame: FrameId, sent: usize, datagrams: usize, target: Bitrate },
     /// A newer frame, or the end, came before all of a frame had left.
     FrameOvertaken { frame: FrameId, unsent: usize },

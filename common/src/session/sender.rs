@@ -108,6 +108,12 @@ struct CurrentFrame {
     reference: u8,
     times: FrameTimes,
     coded_bytes: usize,
+    /// Blocks that always go, and the number of protection groups that are theirs: the first ones.
+    coarse_blocks: usize,
+    coarse_groups: u8,
+    /// Datagrams without parity, and bytes on the wire that have left.
+    datagrams: usize,
+    sent_bytes: usize,
     /// True if detail was left out because the target has fallen since the frame was coded.
     is_cut: bool,
 }
@@ -268,6 +274,7 @@ impl SenderSession {
             let arrivals = &self.arrivals;
             rate.on_feedback(&Told { arrivals, rtt, fates, in_flight_bytes, unsure_from, feedback_late }, now);
             self.budget.set_rate(rate.target());
+            self.leave_out_detail();
         }
         self.take_reasons();
         Ok(FeedbackOutcome::Accepted)
@@ -344,13 +351,27 @@ impl SenderSession {
         let span = span.min(pacing_span(self.params.frame_rate.interval()));
 
         self.drop_unsent();
+        let coarse = protected.packets.iter().filter(|packet| packet.begins_before(coarse_blocks));
+        let coarse_groups = coarse.filter_map(|packet| packet.place).map(|place| place.group).max().unwrap_or(0);
+        let datagrams = packet_count;
         self.pacer.start(protected.packets, now, span);
-        self.current = Some(CurrentFrame { id, steps: frame.header, reference, times, coded_bytes, is_cut });
+        self.current = Some(CurrentFrame {
+            id,
+            steps: frame.header,
+            reference,
+            times,
+            coded_bytes,
+            coarse_blocks,
+            coarse_groups,
+            datagrams,
+            sent_bytes: 0,
+            is_cut,
+        });
     }
 
     /// Returns the next datagram to hand to the socket at `now`.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        let current = self.current?;
+        let current = self.current.as_mut()?;
         let packet = self.pacer.poll(now)?;
         let header = MediaHeader {
             sequence: self.next_sequence,
@@ -365,6 +386,7 @@ impl SenderSession {
         };
         let (datagram, is_parity) = (header.datagram(&packet.payload), packet.is_parity());
         self.next_sequence = self.next_sequence.next();
+        current.sent_bytes += on_wire(datagram.len());
         self.sent.on_sent(on_wire(datagram.len()), now);
         if let Some(rate) = &mut self.rate {
             rate.on_sent(on_wire(datagram.len()), now);
@@ -459,7 +481,7 @@ impl SenderSession {
         if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {
             return coarse;
         }
-        let mut left = (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram));
+        let mut left = self.detail_most();
         let fitting = packets.iter().take_while(|packet| {
             let bytes = on_wire(packet.bytes());
             let fits = bytes <= left;
@@ -467,6 +489,30 @@ impl SenderSession {
             fits
         });
         fitting.count().max(coarse)
+    }
+
+    /// Leaves out what the present frame should no longer have, because the target has fallen while it leaves: the line
+    /// has become slower, and what a full queue holds comes late. The coarse datagrams and their parity always go.
+    fn leave_out_detail(&mut self) {
+        let most = self.detail_most();
+        let Some(current) = &mut self.current else { return };
+        let left_out = self.pacer.leave_out(most.saturating_sub(current.sent_bytes), MARKED_LAST, |packet| {
+            packet.begins_before(current.coarse_blocks)
+                || packet.place.is_some_and(|place| place.group <= current.coarse_groups)
+        });
+        if left_out > 0 {
+            let (frame, sent) = (current.id, current.datagrams - left_out);
+            let datagrams = std::mem::replace(&mut current.datagrams, sent);
+            current.is_cut = true;
+            self.counters.frames_cut += u64::from(self.pacer.unsent() == 0);
+            let target = self.rate_target();
+            self.tell(Reason::DetailLeftOut { frame, sent, datagrams, target });
+        }
+    }
+
+    /// Returns the bytes on the wire beyond which a frame loses detail: a good deal more than it should have had.
+    fn detail_most(&self) -> usize {
+        (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram))
     }
 
     fn drop_unsent(&mut self) {

@@ -1,4 +1,4 @@
-//! A sender and a receiver of 720p60 over one bottleneck, alone or with a TCP flow in the same queue, in virtual time.
+//! A sender and a receiver of 720p60, or fewer frames a second, over one bottleneck, alone or with a TCP flow in the same queue, in virtual time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,10 +32,10 @@ pub(crate) const fn mbit(mbit: u64) -> Bitrate {
 
 const MAX_DATAGRAM: usize = 1_200;
 
-fn params() -> StreamParams {
+fn params(frames_a_second: u32) -> StreamParams {
     StreamParams {
         size: FrameSize::new(1280, 720).unwrap(),
-        frame_rate: FrameRate::new(60, 1).unwrap(),
+        frame_rate: FrameRate::new(frames_a_second, 1).unwrap(),
         chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
         codec: CodecParams::default(),
@@ -83,6 +83,7 @@ pub(crate) struct Call {
     pub(crate) now: Timestamp,
     pub(crate) sender: SenderSession,
     pub(crate) receiver: ReceiverSession,
+    interval: Duration,
     layout: BlockLayout,
     media: Network,
     feedback: Network,
@@ -115,14 +116,26 @@ pub(crate) struct Call {
 impl Call {
     /// Creates a call at up to `max` over `media`, whose way back loses and delays as `back` says.
     pub(crate) fn new(max: Bitrate, media: impl Into<Scenario>, back: impl Into<Scenario>) -> Self {
+        Self::with_frames(60, max, media, back)
+    }
+
+    /// Creates a call of so many frames a second likewise.
+    pub(crate) fn with_frames(
+        frames_a_second: u32,
+        max: Bitrate,
+        media: impl Into<Scenario>,
+        back: impl Into<Scenario>,
+    ) -> Self {
+        let params = params(frames_a_second);
         let now = Timestamp::from_us(1_000_000);
         let media = media.into();
         let delay = media.at(Duration::ZERO).delay;
         let mut call = Self {
             now,
-            sender: SenderSession::new(params(), max, Protection::Auto),
+            sender: SenderSession::new(params, max, Protection::Auto),
             receiver: ReceiverSession::new(ReceiverOptions::default()),
-            layout: BlockLayout::new(&params()),
+            interval: params.frame_rate.interval(),
+            layout: BlockLayout::new(&params),
             media: Network::new(media, now + ms(500)),
             feedback: Network::new(back.into().with_seed(7), now + ms(500)),
             delay,
@@ -152,7 +165,7 @@ impl Call {
     pub(crate) fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {
-            let next = self.now + params().frame_rate.interval();
+            let next = self.now + self.interval;
             // The first frame after a stall goes late, those before it never.
             let up = self.runs_again(0);
             if up < next {

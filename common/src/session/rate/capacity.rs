@@ -17,7 +17,7 @@ const BURST_GAP_US: u64 = 3_000;
 /// Least number of distances between datagrams for a measurement.
 const DISTANCES: usize = 4;
 /// Datagrams of a long burst that are measured together; more, up to [`BURST_DATAGRAMS_MAX`], if they arrive fast.
-const BURST_DATAGRAMS: usize = 40;
+const BURST_DATAGRAMS: usize = 6;
 const BURST_DATAGRAMS_MAX: usize = 400;
 /// Number of bursts whose median is the capacity estimate.
 const BURSTS: usize = 5;
@@ -105,14 +105,18 @@ impl Capacity {
         while self.recent.len() > RECENT_MAX || self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
         }
+        let goes_on = |last: &Arrival| arrival.sent.since(last.sent).as_micros() <= u128::from(BURST_GAP_US);
+        let is_measured = |(first, last, datagrams): &(Arrival, Arrival, usize)| {
+            let span_us = last.received.since(first.received).as_micros();
+            *datagrams >= BURST_DATAGRAMS
+                && (*datagrams >= BURST_DATAGRAMS_MAX || span_us >= u128::from(RESOLUTIONS * RESOLUTION_US))
+        };
+        if let Some(last) = self.burst.filter(is_measured).map(|burst| burst.1).filter(goes_on) {
+            self.end_burst();
+            self.burst = Some((last, last, 1));
+        }
         match &mut self.burst {
-            Some((first, last, datagrams))
-                if arrival.sent.since(last.sent).as_micros() <= u128::from(BURST_GAP_US)
-                    && *datagrams < BURST_DATAGRAMS_MAX
-                    && (*datagrams < BURST_DATAGRAMS
-                        || last.received.since(first.received).as_micros()
-                            < u128::from(RESOLUTIONS * RESOLUTION_US)) =>
-            {
+            Some((_, last, datagrams)) if goes_on(last) => {
                 *last = *arrival;
                 *datagrams += 1;
                 self.burst_bytes += arrival.bytes;
@@ -232,18 +236,30 @@ mod tests {
         burst(&mut capacity, 0, 100, 1_000, false);
         burst(&mut capacity, 20_000, 500, 100, false);
         assert_eq!((shown(&capacity), capacity.may_be_faster()), (Some(10.0), false));
-        burst(&mut capacity, 40_000, 500, 510, false);
-        burst(&mut capacity, 60_000, 500, 510, false);
+        [40_000, 60_000, 80_000].into_iter().for_each(|start| burst(&mut capacity, start, 500, 510, false));
         assert_eq!((shown(&capacity), capacity.may_be_faster()), (Some(19.0), true));
         capacity.limit(12e6);
         assert_eq!(shown(&capacity), Some(12.0));
-        for burst_number in 4..10 {
+        for burst_number in 5..11 {
             burst(&mut capacity, burst_number * 20_000, 100, 2_000, false);
         }
         assert_eq!((shown(&capacity), capacity.is_certain()), (Some(5.0), true));
         let mut limited = Capacity::new(4e6);
         [0, 20_000].into_iter().for_each(|start| burst(&mut limited, start, 100, 1_000, false));
         assert_eq!(shown(&limited), Some(4.0));
+    }
+
+    #[test]
+    fn a_long_burst_is_several_measurements() {
+        let mut capacity = Capacity::new(1e9);
+        // The line becomes faster within it.
+        for n in 0_u64..27 {
+            let received = 20_000 + 2_000 * n.min(10) + 1_000 * n.saturating_sub(10);
+            let [sent, received] = [100 * n, received].map(Timestamp::from_us);
+            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held: false });
+        }
+        let bps: Vec<_> = capacity.shown.iter().map(|shown| (shown.bps / 1e6).round()).collect();
+        assert_eq!(bps, [5.0, 5.0, 10.0, 10.0, 10.0]);
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //!   within a frame, cuts the target to the rate that arrived meanwhile, less a part that empties the queue soon, and
 //!   again with each feedback report until the queue is empty; then the target is the rate that arrived while there was
 //!   a queue. There is no cut if more arrives than the target: the queue shrinks already. The length of the queue
-//!   follows from the bytes in flight, because the reported waits are a round trip old.
+//!   follows from the bytes in flight, because the reported waits are a round trip old. Detail of the present frame that
+//!   has not left, and for which the new target has no room, does not leave any more.
 //! - **Competition.** If the queue stands although the target has been low for [`CROWDED`], other traffic fills it, as
 //!   TCP does. Then the target is that of a TCP Cubic flow ([`cubic`]), else no capacity would be left for us (as in
 //!   Copa: Arun and Balakrishnan, NSDI 2018, section 2.2). This ends when the queue runs empty, for which the target is
@@ -78,7 +79,7 @@ const SHRUNK: f64 = 0.7;
 const TEST_INTERVAL: Duration = Duration::from_secs(12);
 /// Share of the capacity estimate that the target follows, and the time constant, seconds.
 const OF_SHOWN: f64 = 0.95;
-const FOLLOW_S: f64 = 0.06;
+const FOLLOW_S: f64 = 0.04;
 /// Time of growth by a factor of e where bursts disagree, and near a rate that has caused loss, seconds.
 const SLOW_GROWTH_S: f64 = 10.0;
 /// Time likewise where the capacity is unknown, and where bursts are not to be believed, seconds.
