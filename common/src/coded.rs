@@ -180,6 +180,11 @@ impl ReceivedFrame {
         self.missing
     }
 
+    /// Returns the bytes of memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.data.len() + self.slots.len() * size_of::<Slot>()
+    }
+
     /// Adds the bytes of block `index` (empty: all zero). Returns false, changing nothing, if it was there
     /// already or `index` is beyond the frame.
     pub fn insert(&mut self, index: usize, bytes: &[u8]) -> bool {

@@ -84,7 +84,7 @@ impl AssembledFrame {
 ///
 /// A complete frame is released at once, and the older ones that are still held are dropped: a frame never comes
 /// after a newer one. When a fourth frame begins, the oldest is released as it is. Releasing at a deadline is the
-/// owner's part ([`Self::pending`], [`Self::release`]).
+/// owner's part ([`Self::pending`], [`Self::release`]). A recording has no deadline: [`Self::that_waits`].
 #[derive(Debug)]
 pub struct Reassembler {
     blocks: usize,
@@ -94,6 +94,10 @@ pub struct Reassembler {
     interval: Duration,
     /// Bytes that the frames held may have together.
     bytes_max: usize,
+    /// Frames held at most.
+    window: usize,
+    /// True if no frame is dropped for a newer one that is complete.
+    waits: bool,
     /// Frames that may begin.
     begins: Allowance,
     /// Oldest first.
@@ -128,6 +132,8 @@ impl Reassembler {
             reference_max: params.codec.profile.states(),
             interval,
             bytes_max: params.chroma.picture_format().bytes(params.size).max(HELD_BYTES_MIN),
+            window: WINDOW_FRAMES,
+            waits: false,
             begins: Allowance::new(at_once.max(AHEAD_FRAMES_MIN as u32), interval / SPEED_MAX as u32, now),
             held: VecDeque::with_capacity(WINDOW_FRAMES),
             ready: VecDeque::new(),
@@ -137,6 +143,12 @@ impl Reassembler {
             newest_at: now,
             recovered: Recovered::default(),
         }
+    }
+
+    /// Creates a reassembler for a recording: it holds `window` frames and gives each of them out, in order, when it is
+    /// complete or has to make room.
+    pub fn that_waits(params: &StreamParams, start_frame: FrameId, window: usize, now: Timestamp) -> Self {
+        Self { window, waits: true, ..Self::new(params, start_frame, now) }
     }
 
     /// Takes a datagram. Afterwards take what [`Self::poll_frame`] gives.
@@ -157,7 +169,7 @@ impl Reassembler {
         self.ready.pop_front()
     }
 
-    /// Returns the incomplete frames held, oldest first.
+    /// Returns the frames held, oldest first.
     pub fn pending(&self) -> impl Iterator<Item = &AssembledFrame> {
         self.held.iter().map(|assembly| &assembly.frame)
     }
@@ -168,6 +180,12 @@ impl Reassembler {
         let assembly = self.held.drain(..=at).next_back()?;
         self.released = id;
         Some(assembly.frame)
+    }
+
+    /// Gives the oldest frame held away as it is.
+    pub fn release_oldest(&mut self) -> Option<AssembledFrame> {
+        let oldest = self.held.front()?.frame.id;
+        self.release(oldest)
     }
 
     /// Returns the last frame released; before the first one, the number before the stream's first.
@@ -224,7 +242,12 @@ impl Reassembler {
             self.newest = header.frame;
         }
         self.newest_at = now;
-        if assembly.frame.is_complete() {
+        if self.waits {
+            while self.held.front().is_some_and(|first| first.frame.is_complete()) {
+                let frame = self.release_oldest();
+                self.ready.extend(frame);
+            }
+        } else if assembly.frame.is_complete() {
             self.complete.truncate(REMEMBERED - 1);
             self.complete.push_front(header.frame);
             let frame = self.release(header.frame);
@@ -240,15 +263,15 @@ impl Reassembler {
         if self.held.get(at).is_some_and(|assembly| assembly.frame.id == header.frame) {
             return Ok(at);
         }
-        let is_full = self.held.len() == WINDOW_FRAMES;
+        let is_full = self.held.len() >= self.window;
         if is_full && at == 0 {
             return Err(DatagramOutcome::Late);
         }
         if !self.begins.take(now) {
             return Err(DatagramOutcome::TooFarAhead);
         }
-        if let Some(oldest) = self.held.front().filter(|_| is_full) {
-            let oldest = self.release(oldest.frame.id);
+        if is_full {
+            let oldest = self.release_oldest();
             self.ready.extend(oldest);
             at -= 1;
         }

@@ -40,8 +40,8 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let path = path.as_deref();
     let text = read_config(path)?;
     let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| in_file(path, &error))?;
-    let ReceiverFile { compute, network, identity, peers, stats, .. } = &mut file;
-    cli.common.apply(compute, network, identity, peers, stats)?;
+    let ReceiverFile { compute, network, identity, peers, stats, record, .. } = &mut file;
+    cli.common.apply(compute, network, identity, peers, stats, record)?;
     if cli.command.as_ref().is_some_and(Command::introduces) {
         network.mode = None;
     }

@@ -17,6 +17,7 @@ use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead,
 use shell::apart::{self, Patience, Place};
 use shell::exit::Failure;
 use shell::limited;
+use shell::record::{KeptFrame, Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
@@ -130,6 +131,8 @@ pub struct DecodeStage<R> {
     pub now: fn() -> Timestamp,
     /// Shows that the thread turns.
     pub pulse: Pulse,
+    /// Where frames with prediction are recorded, as the decoder used them.
+    pub recording: Option<Tap>,
 }
 
 impl<R> DecodeStage<R> {
@@ -352,6 +355,10 @@ impl Open {
                     self.spare.push(picture);
                     return Ok(());
                 }
+                if let Some(tap) = &stage.recording {
+                    let stream = Recorded { serial: self.stream.serial, params, start: id };
+                    tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
+                }
                 (picture, Duration::ZERO)
             }
             Engine::Alone(decoder) => {
@@ -443,8 +450,16 @@ mod tests {
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
         let (_back, shown) = mpsc::channel();
         let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
-        let stage =
-            DecodeStage { jobs, pictures, records: false, shown, tell: |_| (), now: ticking, pulse: Pulse::default() };
+        let stage = DecodeStage {
+            jobs,
+            pictures,
+            records: false,
+            shown,
+            tell: |_| (),
+            now: ticking,
+            pulse: Pulse::default(),
+            recording: None,
+        };
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for id in 0..3 {
             let now = ticking();

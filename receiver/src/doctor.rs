@@ -52,6 +52,7 @@ pub fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Fai
 
 /// Fails if a file that receiving writes cannot be written.
 pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
+    config.record.as_deref().map_or(Ok(()), doctor::recordable)?;
     let sinks = sinks.iter().filter_map(SinkSpec::file);
     sinks.chain(config.pictures_file.as_deref()).try_for_each(doctor::writable)
 }

@@ -37,6 +37,7 @@ use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
 use shell::reach::Learning;
+use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -128,6 +129,9 @@ pub fn run_over(
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
 
+    let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
+    let tap = || recording.as_ref().map(Recording::tap);
+
     let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { LIVE_DEPTH }), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
@@ -139,7 +143,8 @@ pub fn run_over(
     let network = {
         let jobs = jobs.clone();
         let view = Arc::clone(&view);
-        let link = ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse);
+        let link =
+            ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
         spawn("network", move || {
             let _closing = Closing(&jobs);
             turn(link)
@@ -160,6 +165,7 @@ pub fn run_over(
             tell,
             now: clock::now,
             pulse: decode_pulse,
+            recording: tap(),
         };
         let (backend, device) = (shared.backend, shared.device.clone());
         spawn("decode", move || decode::run(backend, device.as_deref(), &stage))?
@@ -182,7 +188,9 @@ pub fn run_over(
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.
     end(present::End::Stop);
     let decoded = join(decoding);
-    join(network)?;
+    let linked = join(network);
+    drop(recording);
+    linked?;
     decoded?;
     presented
 }

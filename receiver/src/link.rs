@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
-use common::units::Timestamp;
+use common::units::{FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::states::StatesReport;
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
 use shell::quoted::Quoted;
+use shell::record::{Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::Slot;
 
@@ -53,12 +54,18 @@ pub struct ReceiverLink {
     heard: Timestamp,
     goodbye: u64,
     path: PathInUse,
+    recording: Option<Tap>,
+    /// The stream that is recorded from its datagrams.
+    recorded: Option<Arc<Recorded>>,
+    /// The first frame of the stream that was offered last.
+    start: FrameId,
 }
 
 impl ReceiverLink {
     /// Creates a link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this
     /// side makes the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread
-    /// turns.
+    /// turns. What comes is copied to `recording`, but for frames with prediction: of these counts what the decoder used.
+    #[allow(clippy::too_many_arguments, reason = "each is another end of it")]
     pub fn new(
         options: ReceiverOptions,
         dials: bool,
@@ -67,6 +74,7 @@ impl ReceiverLink {
         commands: Receiver<Command>,
         view: Arc<Mutex<LinkView>>,
         pulse: Pulse,
+        recording: Option<Tap>,
     ) -> Self {
         let session = ReceiverSession::new(options);
         Self {
@@ -84,6 +92,9 @@ impl ReceiverLink {
             heard: Timestamp::default(),
             goodbye: 0,
             path: PathInUse::default(),
+            recording,
+            recorded: None,
+            start: FrameId::default(),
         }
     }
 
@@ -95,6 +106,9 @@ impl ReceiverLink {
             ReceiverEvent::Start(params) => {
                 self.serial += 1;
                 self.interval = params.frame_rate.interval();
+                let is_predicted = params.codec.profile.states() > 0;
+                let recorded = Recorded { serial: self.serial, params, start: self.start };
+                self.recorded = (!is_predicted).then(|| Arc::new(recorded));
                 // A frame of the stream before may be lost here: the new stream is what counts.
                 self.jobs.replace(Job::Open { params, serial: self.serial });
             }
@@ -171,12 +185,18 @@ impl Link for ReceiverLink {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
             self.view.lock().unwrap_or_else(PoisonError::into_inner).last_frame = last_frame;
         }
+        if let ControlMessage::Welcome { start_frame, .. } = message {
+            self.start = start_frame;
+        }
         self.heard = now;
         self.session.on_control(message, now)
     }
 
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         self.heard = now;
+        if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.session.is_streaming()) {
+            tap.datagram(stream, bytes, now);
+        }
         self.session.on_datagram(bytes, now);
         // At once: many datagrams may come together, and each may bring a frame.
         self.take_events();
@@ -256,7 +276,7 @@ mod tests {
 
     use common::frame::{Chroma, ColourSpace, FrameSize};
     use common::params::{CodecParams, StreamParams};
-    use common::units::{FrameId, FrameRate};
+    use common::units::FrameRate;
     use common::wire::PROTOCOL_VERSION;
 
     use super::*;
@@ -268,7 +288,7 @@ mod tests {
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
         let (slot, view, pulse) = (Slot::new(), Arc::default(), Pulse::default());
-        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse);
+        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, None);
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);

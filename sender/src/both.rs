@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use common::config::SenderConfig;
-use common::config::raw::{Network, ReceiverFile, SenderFile, Stats};
+use common::config::raw::{Network, ReceiverFile, Record, SenderFile, Stats};
 use receiver::cli::Resolved;
 use receiver::own::OwnSide;
 use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
 use shell::exit::Failure;
 use shell::link::{BothWays, HangUp, Waker};
+use shell::record::is_folder;
 use shell::tls::Protocol;
 
 use crate::run::Sending;
@@ -59,8 +60,14 @@ pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Pat
         identity: file.identity.clone(),
         peers: file.peers.clone(),
         stats: Stats { file: stats.map(|file| beside(file).to_string_lossy().into_owned()), ..Stats::default() },
+        record: Record { path: file.record.path.as_deref().map(|path| recording(path).to_string_lossy().into_owned()) },
     };
     receiver::cli::resolve_file(receiving, sinks, path)
+}
+
+/// The recording of what is received: in the same folder as that of what is sent, or a file beside it.
+fn recording(path: &str) -> PathBuf {
+    if path.is_empty() || path == "-" || is_folder(Path::new(path)) { PathBuf::from(path) } else { beside(path) }
 }
 
 /// The file of what is received beside that of what is sent.
@@ -86,6 +93,7 @@ pub(crate) fn of_other_file(
         config: Some(path.to_owned()),
         backend: flags.backend.clone(),
         device: flags.device.clone(),
+        record: flags.record.as_ref().map(|path| recording(&path.to_string_lossy())),
         ..CommonFlags::default()
     };
     let mut resolved = receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: sinks.to_vec(), common })?;

@@ -78,11 +78,11 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let path = cli.common.config_file("sender.toml");
     let path = path.as_deref();
     let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| in_file(path, &error))?;
-    let SenderFile { video, codec, compute, network, identity, peers, stats, .. } = &mut file;
+    let SenderFile { video, codec, compute, network, identity, peers, stats, record, .. } = &mut file;
     replace(&mut video.source, cli.source.clone());
     replace(&mut codec.rate, cli.rate.clone());
     replace(&mut codec.prediction, cli.prediction.clone());
-    cli.common.apply(compute, network, identity, peers, stats)?;
+    cli.common.apply(compute, network, identity, peers, stats, record)?;
     if let Some((name, _)) = called {
         call(&cli.common, name, network, peers)?;
     }

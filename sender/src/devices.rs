@@ -71,6 +71,7 @@ pub fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(), Failur
         return Err(Failure::usage(crate::run::NO_PEER));
     }
     doctor::configured(&config.shared)?;
+    config.record.as_deref().map_or(Ok(()), doctor::recordable)?;
     file(config, spec).map(drop)
 }
 

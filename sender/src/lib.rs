@@ -13,6 +13,7 @@ mod gate;
 mod link;
 pub mod linktest;
 pub mod predict;
+mod recorder;
 mod run;
 pub mod source;
 

@@ -23,6 +23,7 @@ use shell::stats::Statistics;
 use crate::encode::Encoded;
 use crate::gate::Gate;
 use crate::predict::Told;
+use crate::recorder::Recorder;
 use crate::source::{SourceFrame, SourceInfo};
 
 /// Ticks of the link from one line of statistics to the next.
@@ -43,6 +44,7 @@ pub(crate) struct Parts {
     pub(crate) one_stream: bool,
     /// Who may ask for another rate.
     pub(crate) own: Option<OwnSide>,
+    pub(crate) recording: Option<Recorder>,
 }
 
 /// A sending session between the encode thread and the network.
@@ -126,6 +128,9 @@ impl SenderLink {
             self.stages.record(stage, time);
         }
         self.parts.backend = encoded.backend;
+        if let Some(recording) = &mut self.parts.recording {
+            recording.on_frame(&encoded.frame.frame, encoded.times.capture, now);
+        }
         match encoded.id {
             Some(id) => session.on_predicted_frame(id, encoded.frame, encoded.times, now),
             None => session.on_frame(encoded.frame.frame, encoded.times, now),
@@ -151,6 +156,7 @@ impl SenderLink {
                     self.parts.session.rate_target()
                 );
                 self.follow_target();
+                self.parts.recording.iter_mut().for_each(Recorder::on_stream);
                 self.parts.gate.tell(Told::Restart);
                 self.parts.gate.set_open(true);
             }

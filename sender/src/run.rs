@@ -16,6 +16,7 @@ use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
 use shell::reach::Learning;
+use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
@@ -27,12 +28,17 @@ use crate::encode::{self, Coder, Encode, Encoded};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
 use crate::predict::Predicting;
+use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
 use crate::source::{SourceFrame, SourceSpec};
 
 /// The sentence of a sender without a peer.
 pub(crate) const NO_PEER: &str =
     "no machine may receive: give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there";
+
+/// The sentence of a sender that predicts and shall record.
+const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here, since each frame is coded from what has reached \
+                            the receiver: record it there, or leave out [codec] prediction or [record] path";
 
 /// Streams until the source ends, `frames_max` frames are coded, or a signal comes; if there is such an end, also until
 /// the receiver is done.
@@ -101,6 +107,14 @@ impl Sending {
         let capture = spawn("capture", move || capture.run(&opened))?;
         let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
 
+        if config.prediction && config.record.is_some() {
+            match own {
+                None => return Err(Failure::usage(NO_RECORDING)),
+                Some(_) => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
+            }
+        }
+        let path = config.record.as_deref().filter(|_| !config.prediction);
+        let recording = path.map(|path| Recording::start(path, "sent")).transpose()?;
         let profile =
             if config.prediction { Profile::Predicted(states_of(info.frame_rate)) } else { config.codec.profile };
         let params = StreamParams {
@@ -151,6 +165,7 @@ impl Sending {
             dials: shared.mode.dials(),
             one_stream: frames_max.is_some() || spec.is_finite(),
             own: own.cloned(),
+            recording: recording.map(|recording| Recorder::new(recording, params)),
         });
         // Room for what the rate may be raised to.
         let frame_bytes = match own {

@@ -40,6 +40,9 @@ pub struct CommonFlags {
     /// Write statistics there, one JSON object a second
     #[arg(long, global = true, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// Keep the frames that are received or sent, as they were coded: a .duet file, or a folder for files named by date
+    #[arg(long, global = true, value_name = "PATH")]
+    pub record: Option<PathBuf>,
     /// Private key file of this machine
     #[arg(long, global = true, value_name = "FILE")]
     pub identity: Option<PathBuf>,
@@ -138,12 +141,14 @@ impl CommonFlags {
         identity: &mut raw::Identity,
         peers: &mut Vec<raw::Peer>,
         stats: &mut raw::Stats,
+        record: &mut raw::Record,
     ) -> Result<(), Failure> {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         replace(&mut compute.backend, self.backend.clone());
         replace(&mut compute.device, self.device.clone());
         replace(&mut identity.file, self.identity.as_ref().map(text));
         replace(&mut stats.file, self.stats.as_ref().map(text));
+        replace(&mut record.path, self.record.as_ref().map(text));
         for (mode, address) in [("dial", &self.to), ("listen", &self.listen)] {
             if address.is_some() {
                 network.mode = Some(mode.to_owned());

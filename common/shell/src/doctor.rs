@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::NOBODY;
-use crate::{cli, outlet, quic, reach};
+use crate::{cli, outlet, quic, reach, record};
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -110,6 +110,23 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
         false => File::create_new(path).and_then(|_| std::fs::remove_file(path)),
     };
     opened.map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Fails if no recording can be made at `path`, a file or a folder. Nothing of the recordings there is touched.
+pub fn recordable(path: &Path) -> Result<(), Failure> {
+    if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
+    let folder = if record::is_folder(path) { Some(path) } else { path.parent() };
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // One that is not there yet is made, in one that is there.
+    let there = folder.ancestors().find(|folder| folder.is_dir()).filter(|it| *it == folder || record::is_folder(path));
+    match there {
+        Some(there) => writable(&there.join(".duet-can-record")),
+        None => {
+            Err(Failure::usage(format!("cannot record to {}: there is no folder {}", path.display(), folder.display())))
+        }
+    }
 }
 
 /// Returns what the way outside is like, and what follows for a call. Never a failure: within the house, and from a

@@ -1,5 +1,5 @@
 //! Shared parts of both daemons: command line, identity, QUIC, the link's event loop, link tests, slots of threads,
-//! threads that drivers may hold, limits on log lines, statistics file, metrics page, signals, service manager.
+//! threads that drivers may hold, limits on log lines, recordings, statistics file, metrics page, signals, service manager.
 
 #![deny(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod outlet;
 mod quic;
 pub mod quoted;
 pub mod reach;
+pub mod record;
 pub mod sd;
 pub mod signals;
 pub mod slot;

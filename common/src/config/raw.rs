@@ -27,6 +27,8 @@ pub struct SenderFile {
     pub stats: Stats,
     /// `[display]`: of a call in both directions.
     pub display: Display,
+    /// `[record]`
+    pub record: Record,
 }
 
 /// `receiver.toml`.
@@ -48,6 +50,8 @@ pub struct ReceiverFile {
     pub peers: Vec<Peer>,
     /// `[stats]`
     pub stats: Stats,
+    /// `[record]`
+    pub record: Record,
 }
 
 /// `peers.toml`, where machines that were introduced are remembered if no configuration is named.
@@ -214,4 +218,12 @@ pub struct Stats {
     pub metrics: Option<String>,
     /// File that gets one JSON object for each picture shown (receiver only). Default: none.
     pub pictures: Option<String>,
+}
+
+/// `[record]`: what is kept of the stream as it was coded.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// A `.duet` file or a folder for such files, for the frames that are sent or received. Default: none.
+    pub path: Option<String>,
 }

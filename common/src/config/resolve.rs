@@ -41,6 +41,8 @@ pub struct SenderConfig {
     pub protection: Protection,
     /// The limit of the bytes in flight.
     pub controller: Controller,
+    /// File or folder for the frames that are sent.
+    pub record: Option<PathBuf>,
 }
 
 /// The limit of the bytes in flight.
@@ -66,6 +68,8 @@ pub struct ReceiverConfig {
     pub size_max: FrameSize,
     /// File with a line for each picture shown.
     pub pictures_file: Option<PathBuf>,
+    /// File or folder for the frames that come.
+    pub record: Option<PathBuf>,
 }
 
 /// The part that both daemons have.
@@ -222,6 +226,7 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
             &file.network.controller,
             &[("duet", Controller::Duet), ("cubic", Controller::Cubic)],
         )?,
+        record: record(&file.record)?,
     })
 }
 
@@ -251,6 +256,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         latency_max,
         size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,
         pictures_file: path(&file.stats.pictures),
+        record: record(&file.record)?,
     })
 }
 
@@ -292,6 +298,16 @@ fn shared(
         stats_file: path(&stats.file),
         metrics: stats.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
     })
+}
+
+/// Returns where frames are kept, if they are.
+fn record(record: &raw::Record) -> Result<Option<PathBuf>, ConfigError> {
+    if record.path.as_deref() == Some("-") {
+        let message = "`-` is no file: it takes a file, such as call.duet, or a folder; pictures for other programs go to \
+                       the sink y4m:-";
+        return Err(value("record.path", message));
+    }
+    Ok(path(&record.path))
 }
 
 /// Returns a path; none if it is unset or empty.

@@ -33,7 +33,7 @@ fn every_key_is_read() {
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
          [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
-         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n"
+         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n[record]\npath = \"/r\"\n"
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
@@ -48,6 +48,7 @@ fn every_key_is_read() {
     assert_eq!(config.shared.peers[0].name, "Ana");
     assert_eq!(config.shared.peers[0].key.to_string(), KEY);
     assert_eq!(config.shared.metrics, Some("[::1]:9464".parse().unwrap()));
+    assert_eq!(config.record, Some(PathBuf::from("/r")));
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
@@ -112,6 +113,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
     check_refused(sender("[network]\ncontroller = \"bbr\""), "network.controller", "`cubic`");
     check_refused(receiver("[network]\ncontroller = \"duet\""), "network.controller", "sender's file");
+    check_refused(receiver("[record]\npath = \"-\""), "record.path", "a file, such as call.duet, or a folder");
     check_refused(sender("[stats]\npictures = \"p\""), "stats.pictures", "receiver's file");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
     check_refused(receiver("[display]\nsize_max = \"640\""), "display.size_max", "1280x720");

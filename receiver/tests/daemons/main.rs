@@ -12,6 +12,7 @@ mod linktest;
 mod loopback;
 mod metrics;
 mod namespaces;
+mod record;
 mod restart;
 mod sources;
 mod support;

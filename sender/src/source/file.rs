@@ -12,7 +12,7 @@ use shell::exit::Failure;
 
 use super::mjpeg::MjpegReader;
 use super::spec::{Layout, Pace};
-use super::{FrameSource, SourceFrame, SourceInfo, jpeg};
+use super::{FrameSource, SourceFrame, SourceInfo, duet, jpeg};
 
 /// Opens a file. `configured` wins over the rate in a file's header, `fallback` stands in where there is none.
 pub(super) fn open(
@@ -57,15 +57,20 @@ pub(super) fn open(
             let player = frames_end(info.frame_rate);
             Box::new(MjpegFile { pictures, first: Some((format, data)), repeat, info, player, path: path.to_owned() })
         }
+        Layout::Duet => {
+            let film = duet::Film::open(input, path)?;
+            let info = SourceInfo { frame_rate: rate(Some(film.info().frame_rate)), ..film.info() };
+            Box::new(DuetFile { film, repeat, info, player: frames_end(info.frame_rate), path: path.to_owned() })
+        }
     })
 }
 
-fn failed(path: &Path, error: &impl std::fmt::Display) -> Failure {
+pub(super) fn failed(path: &Path, error: &impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{}: {error}", path.display()))
 }
 
 /// A file or standard input.
-enum Input {
+pub(super) enum Input {
     File(File),
     Stdin(std::io::Stdin),
 }
@@ -246,5 +251,35 @@ impl FrameSource for MjpegFile {
 
     fn skipped(&self) -> u64 {
         self.pictures.skipped()
+    }
+}
+
+struct DuetFile {
+    film: duet::Film,
+    repeat: bool,
+    info: SourceInfo,
+    player: Player,
+    path: std::path::PathBuf,
+}
+
+impl FrameSource for DuetFile {
+    fn info(&self) -> SourceInfo {
+        self.info
+    }
+
+    fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
+        let mut there = self.film.next(&mut data)?;
+        if !there && self.repeat {
+            let mut input = Input::open(&self.path)?;
+            input.rewind(&self.path)?;
+            self.film.begin_again(input)?;
+            there = self.film.next(&mut data)?;
+        }
+        let format = self.film.format();
+        Ok(there.then(|| SourceFrame { format, data, capture: self.player.wait() }))
+    }
+
+    fn skipped(&self) -> u64 {
+        self.film.damaged()
     }
 }

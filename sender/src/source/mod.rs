@@ -1,6 +1,7 @@
 //! Sources of pictures: a camera, a test pattern, files.
 
 mod camera;
+mod duet;
 mod file;
 mod jpeg;
 mod mjpeg;

@@ -9,7 +9,8 @@ use shell::exit::Failure;
 
 /// The forms that a source can have, for messages and help.
 pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
-                         y4m:PATH[:loop][:fps=N] (PATH may be -) or mjpeg:PATH[:loop][:fps=N] (fps=0: as fast as it goes)";
+                         y4m:PATH[:loop][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:fps=N] or duet:PATH[:loop][:fps=N], such \
+                         as a recording (fps=0: as fast as it goes)";
 
 /// Sources of pictures.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,8 @@ pub enum Layout {
     Y4m,
     /// JPEG pictures one after another.
     Mjpeg,
+    /// Coded frames, such as a recording.
+    Duet,
 }
 
 /// Speeds at which a file is played.
@@ -76,6 +79,7 @@ impl SourceSpec {
             "camera" | "pattern" => return live(kind, rest, text),
             "y4m" => Layout::Y4m,
             "mjpeg" => Layout::Mjpeg,
+            "duet" => Layout::Duet,
             _ => return Err(Failure::usage(format!("`{text}` is not a source: use {FORMS}"))),
         };
         file(layout, rest, text)
@@ -149,6 +153,8 @@ mod tests {
         check("y4m:-", y4m("-", false, Pace::Own));
         check("y4m:a:b:loop:fps=0", y4m("a:b", true, Pace::Free));
         check("y4m:/x:fps=30000/1001", y4m("/x", false, Pace::Rate(FrameRate::new(30_000, 1001).unwrap())));
+        let path = "call.duet".into();
+        check("duet:call.duet", SourceSpec::File { layout: Layout::Duet, path, repeat: false, pace: Pace::Own });
         let path = "clip.mjpeg".into();
         check("mjpeg:clip.mjpeg:loop", SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, pace: Pace::Own });
     }

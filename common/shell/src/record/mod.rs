@@ -1,0 +1,196 @@
+//! Recording of a stream as it is coded, to `.duet` files, on a thread of its own.
+//!
+//! The live path gives copies to a queue with a bound and never waits. What finds no room is left out of the file, and a
+//! file that cannot be written ends the recording, not the call.
+
+mod name;
+mod numbers;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use common::coded::ReceivedFrame;
+use common::params::StreamParams;
+use common::units::{FrameId, Timestamp};
+
+pub use self::name::is_folder;
+use self::writer::Writer;
+use crate::exit::Failure;
+use crate::limited;
+
+/// Bytes that wait for the file at most.
+const WAITING_MAX: usize = 16 << 20;
+/// Counted for each thing that waits, besides its bytes.
+const OVERHEAD: usize = 128;
+/// Longest time, at the end, in which the file takes nothing.
+const STILL_MAX: Duration = Duration::from_secs(2);
+/// Time between two checks of the thread.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A recording; the files are complete when it is dropped, unless they take nothing any more.
+#[derive(Debug)]
+pub struct Recording {
+    tap: Tap,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The way into a recording; clones share it.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    queue: Sender<Piece>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Bytes that wait.
+    waiting: AtomicUsize,
+    left_out: AtomicU64,
+    /// Counts the frames that were given, taken or not.
+    frames: AtomicU64,
+    /// Things that the thread has done with.
+    done: AtomicU64,
+}
+
+/// A stream that is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Counts the streams: one that begins again counts its frames from elsewhere.
+    pub serial: u64,
+    /// Its parameters.
+    pub params: StreamParams,
+    /// Number of its first frame.
+    pub start: FrameId,
+}
+
+/// A frame as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFrame {
+    /// Its number.
+    pub id: FrameId,
+    /// Distance to the reference frame; 0: it has none.
+    pub reference: u8,
+    /// Its blocks.
+    pub frame: ReceivedFrame,
+    /// Time of capture, on the sender's clock.
+    pub capture: Timestamp,
+}
+
+#[derive(Debug)]
+enum Piece {
+    /// A datagram with media, and when it came.
+    Datagram(Arc<Recorded>, Box<[u8]>, Timestamp),
+    /// A frame, when it was there, and which of those given it is.
+    Frame(Arc<Recorded>, Box<KeptFrame>, Timestamp, u64),
+    End,
+}
+
+impl Recording {
+    /// Starts a recording at `path`, a file or a folder; `what` is `received` or `sent`, for names of files in a folder.
+    /// Files are made when frames come.
+    ///
+    /// Errors: the system starts no further thread.
+    pub fn start(path: &Path, what: &'static str) -> Result<Self, Failure> {
+        let shared = Arc::<Shared>::default();
+        let (queue, pieces) = channel();
+        let (path, counts) = (path.to_owned(), Arc::clone(&shared));
+        let body = move || {
+            let mut writer = Writer::new(&path, what);
+            while let Ok(piece) = pieces.recv() {
+                let (result, bytes) = match piece {
+                    Piece::Datagram(stream, bytes, at) => (writer.datagram(&stream, &bytes, at), bytes.len()),
+                    Piece::Frame(stream, kept, at, number) => {
+                        let bytes = kept.frame.memory_bytes();
+                        (writer.frame(&stream, *kept, at, number), bytes)
+                    }
+                    Piece::End => break,
+                };
+                counts.waiting.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
+                counts.done.fetch_add(1, Ordering::Relaxed);
+                if let Err(error) = result {
+                    tracing::warn!("the recording ends, the call goes on: {error}");
+                    return;
+                }
+            }
+            match writer.finish() {
+                Ok(()) => {}
+                Err(error) => tracing::warn!("the recording lacks its end: {error}"),
+            }
+            let left_out = counts.left_out.load(Ordering::Relaxed);
+            if left_out > 0 {
+                tracing::warn!("the recording lacks {left_out} datagrams or frames for which there was no room");
+            }
+        };
+        let thread = thread::Builder::new().name("record".to_owned()).spawn(body);
+        let thread = thread.map_err(|error| Failure::device(format!("cannot start the record thread: {error}")))?;
+        Ok(Self { tap: Tap { queue, shared }, thread: Some(thread) })
+    }
+
+    /// Returns a way into it.
+    pub fn tap(&self) -> Tap {
+        self.tap.clone()
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ = self.tap.queue.send(Piece::End);
+        let done = || self.tap.shared.done.load(Ordering::Relaxed);
+        let (mut before, mut since) = (done(), Instant::now());
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            if std::mem::replace(&mut before, done()) != done() {
+                since = Instant::now();
+            } else if since.elapsed() > STILL_MAX {
+                tracing::warn!("the recording takes nothing any more; what waited is left out");
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::warn!("the recording's thread broke down");
+        }
+    }
+}
+
+impl Tap {
+    /// Gives a copy of a datagram that came at `at`. Never waits.
+    pub fn datagram(&self, stream: &Arc<Recorded>, bytes: &[u8], at: Timestamp) {
+        if self.has_room(bytes.len()) {
+            self.put(Piece::Datagram(Arc::clone(stream), bytes.into(), at), bytes.len());
+        }
+    }
+
+    /// Gives a frame that was there at `at`. Never waits.
+    pub fn frame(&self, stream: &Arc<Recorded>, kept: KeptFrame, at: Timestamp) {
+        let (bytes, number) = (kept.frame.memory_bytes(), self.shared.frames.fetch_add(1, Ordering::Relaxed));
+        if self.has_room(bytes) {
+            self.put(Piece::Frame(Arc::clone(stream), Box::new(kept), at, number), bytes);
+        }
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        if self.shared.waiting.load(Ordering::Relaxed) + bytes + OVERHEAD <= WAITING_MAX {
+            return true;
+        }
+        if self.shared.left_out.fetch_add(1, Ordering::Relaxed) == 0 {
+            limited!(warn, "the recording's disk is too slow: what it does not take in time is left out");
+        }
+        false
+    }
+
+    fn put(&self, piece: Piece, bytes: usize) {
+        self.shared.waiting.fetch_add(bytes + OVERHEAD, Ordering::Relaxed);
+        // Once the recording has ended, nobody takes it.
+        if self.queue.send(piece).is_err() {
+            self.shared.waiting.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! What is sent, for a recording.
+
+use std::sync::Arc;
+
+use common::coded::{CodedFrame, ReceivedFrame};
+use common::params::StreamParams;
+use common::units::{FrameId, Timestamp};
+use shell::record::{KeptFrame, Recorded, Recording};
+
+/// A recording of the frames that are sent; each of them is coded alone.
+pub(crate) struct Recorder {
+    recording: Recording,
+    stream: Arc<Recorded>,
+    next: FrameId,
+}
+
+impl Recorder {
+    pub(crate) fn new(recording: Recording, params: StreamParams) -> Self {
+        let stream = Arc::new(Recorded { serial: 0, params, start: FrameId(0) });
+        Self { recording, stream, next: FrameId(0) }
+    }
+
+    /// Notes that a receiver has begun.
+    pub(crate) fn on_stream(&mut self) {
+        self.stream = Arc::new(Recorded { serial: self.stream.serial + 1, ..(*self.stream).clone() });
+    }
+
+    /// Keeps a copy of a frame that leaves.
+    pub(crate) fn on_frame(&mut self, frame: &CodedFrame, capture: Timestamp, now: Timestamp) {
+        let kept = KeptFrame { id: self.next, reference: 0, frame: ReceivedFrame::from(frame), capture };
+        self.recording.tap().frame(&self.stream, kept, now);
+        self.next = self.next.next();
+    }
+}
