@@ -38,6 +38,10 @@ fn pings_allowed(now: Timestamp) -> Allowance {
 /// Number of a frame's last datagrams that are marked as such: the receiver learns of its end though one is lost.
 const MARKED_LAST: usize = 2;
 
+/// Ratio of a frame to what it may take by now, from which on it loses what has not left. A route that becomes longer
+/// looks like a queue for a moment, and should cost no detail.
+const LEFT_OUT_FROM: usize = 3;
+
 /// Time for which a sender that is done waits for the receiver's confirmation.
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
 
@@ -481,7 +485,7 @@ impl SenderSession {
         if self.rate.as_ref().is_some_and(RateControl::is_coarse_only) {
             return coarse;
         }
-        let mut left = self.detail_most();
+        let mut left = (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram));
         let fitting = packets.iter().take_while(|packet| {
             let bytes = on_wire(packet.bytes());
             let fits = bytes <= left;
@@ -492,9 +496,10 @@ impl SenderSession {
     }
 
     /// Leaves out what the present frame should no longer have, because the target has fallen while it leaves: the line
-    /// has become slower, and what a full queue holds comes late. The coarse datagrams and their parity always go.
+    /// has become much slower, and what stands in its queue holds up the next frames. The coarse datagrams and their
+    /// parity always go.
     fn leave_out_detail(&mut self) {
-        let most = self.detail_most();
+        let most = (LEFT_OUT_FROM * self.budget.gross()).max(2 * on_wire(self.max_datagram));
         let Some(current) = &mut self.current else { return };
         let left_out = self.pacer.leave_out(most.saturating_sub(current.sent_bytes), MARKED_LAST, |packet| {
             packet.begins_before(current.coarse_blocks)
@@ -508,11 +513,6 @@ impl SenderSession {
             let target = self.rate_target();
             self.tell(Reason::DetailLeftOut { frame, sent, datagrams, target });
         }
-    }
-
-    /// Returns the bytes on the wire beyond which a frame loses detail: a good deal more than it should have had.
-    fn detail_most(&self) -> usize {
-        (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(self.max_datagram))
     }
 
     fn drop_unsent(&mut self) {

@@ -78,7 +78,7 @@ const SHRUNK: f64 = 0.7;
 /// Time between two tests whether the queue is still other traffic's.
 const TEST_INTERVAL: Duration = Duration::from_secs(12);
 /// Share of the capacity estimate that the target follows, and the time constant, seconds.
-const OF_SHOWN: f64 = 0.95;
+const OF_SHOWN: f64 = 0.97;
 const FOLLOW_S: f64 = 0.04;
 /// Time of growth by a factor of e where bursts disagree, and near a rate that has caused loss, seconds.
 const SLOW_GROWTH_S: f64 = 10.0;
