@@ -71,6 +71,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("quinn_proto", vec!["common/shell/src/quic/", "common/shell/src/quic.rs", "receiver/tests/"]),
         ("bincode", vec!["common/src/wire/control.rs"]),
         ("stun_types", vec!["common/shell/src/reach/stun.rs", "receiver/faults/examples/stun.rs"]),
+        ("igd_next", vec!["common/shell/src/reach/mapping.rs"]),
+        ("crab_nat", vec!["common/shell/src/reach/mapping.rs"]),
         ("turn_client_proto", vec!["common/shell/src/reach/turn.rs"]),
     ];
     let sources = files(".", "rs");

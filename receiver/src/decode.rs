@@ -96,9 +96,7 @@ pub struct Passed {
     pub released: Timestamp,
     /// Picture ready.
     pub decoded: Timestamp,
-    /// Duration of the prediction from another picture and of the inverse transform, within the time from release to picture.
-    pub compensate: Duration,
-    /// See `compensate`.
+    /// Duration of the inverse transform, within the time from release to picture.
     pub inverse: Duration,
     /// Total duration of stalls of the network thread until then.
     pub stalled: Duration,
@@ -346,7 +344,7 @@ impl Open {
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
         let AssembledFrame { id, reference, mut frame, capture, sent, last_received, .. } = assembled;
-        let (picture, times) = match &mut self.engine {
+        let (picture, inverse) = match &mut self.engine {
             Engine::Predicted(predicted) => {
                 let is_decoded = predicted.decode(id, reference, &mut frame, &mut picture);
                 let is_decoded = is_decoded.map_err(|error| Failure::codec(&error))?;
@@ -361,24 +359,25 @@ impl Open {
                     let stream = Recorded { serial: self.stream.serial, params, start: id };
                     tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
                 }
-                (picture, predicted.times())
+                (picture, Duration::ZERO)
             }
             Engine::Alone(decoder) => {
                 let before = Arc::clone(&self.stream);
                 let work = move |decoder: &mut Box<dyn Decoder>| {
                     decoder.decode(&frame, &mut picture)?;
                     let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
-                    Ok((picture, decoder.times(), backend))
+                    Ok((picture, decoder.times().inverse, backend))
                 };
                 // From a processor that took over from a device that failed there is nothing else to go on with.
                 let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
                 match decoder.run(patience, work) {
                     Ok(result) => {
-                        let (picture, times, backend) = result.map_err(|error: DecodeError| Failure::codec(&error))?;
+                        let (picture, inverse, backend) =
+                            result.map_err(|error: DecodeError| Failure::codec(&error))?;
                         if let Some(backend) = backend {
                             self.go_on_with(backend);
                         }
-                        (picture, times)
+                        (picture, inverse)
                     }
                     Err(lost) => {
                         // The frame and the picture that the driver keeps are lost with it.
@@ -399,8 +398,7 @@ impl Open {
             received: last_received,
             released,
             decoded: (stage.now)(),
-            compensate: times.compensate,
-            inverse: times.inverse,
+            inverse,
             stalled,
             clock_offset_us,
             missing,

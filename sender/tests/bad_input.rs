@@ -20,8 +20,10 @@ impl Home {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("duet-sender-{}-{count}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(path.join(".config/duet")).unwrap();
         let home = Self(path);
+        // Nobody outside is asked for an address, and no router.
+        home.write(".config/duet/sender.toml", b"[reach]\nstun = []\nopen_port = false\n");
         let made = home.run(&["identity"]);
         assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 45), "{made:?}");
         home

@@ -31,8 +31,8 @@ pub struct SenderConfig {
     pub chroma: Chroma,
     /// Transform and coefficient code.
     pub codec: CodecParams,
-    /// Whether frames are coded from what the receiver holds.
-    pub prediction: Prediction,
+    /// True if frames are coded from what the receiver holds.
+    pub prediction: bool,
     /// What the rate may be raised to during a call: `rate_max`, or twice the rate.
     pub rate_most: Bitrate,
     /// Highest video bit rate, `rate_max` applied.
@@ -43,18 +43,6 @@ pub struct SenderConfig {
     pub controller: Controller,
     /// File or folder for the frames that are sent.
     pub record: Option<PathBuf>,
-}
-
-/// When frames are coded from what the receiver holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Prediction {
-    /// Never.
-    #[default]
-    Off,
-    /// Always.
-    On,
-    /// Where the processor codes and is fast enough.
-    Auto,
 }
 
 /// The limit of the bytes in flight.
@@ -103,6 +91,8 @@ pub struct SharedConfig {
     pub share_port: bool,
     /// STUN servers that `invite` and `join` ask, `HOST:PORT`.
     pub stun: Vec<String>,
+    /// True if the router is asked to open a port.
+    pub open_port: bool,
     /// Relays.
     pub turn: Turn,
     /// Private key file; `None`: the default place.
@@ -187,6 +177,8 @@ pub struct Meet {
     pub port: u16,
     /// Relays, for where there is no direct way.
     pub turn: Turn,
+    /// True if the router is asked to open the port.
+    pub open_port: bool,
 }
 
 impl LinkMode {
@@ -212,13 +204,9 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     if file.stats.pictures.is_some() {
         return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
     }
-    let predictions = [("off", Prediction::Off), ("on", Prediction::On), ("auto", Prediction::Auto)];
-    let mut prediction = choice("codec.prediction", &file.codec.prediction, &predictions)?;
+    let prediction = choice("codec.prediction", &file.codec.prediction, &[("off", false), ("on", true)])?;
     let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
-    let is_on_a_device = shared.backend == BackendChoice::Opencl || shared.device.is_some();
-    if is_on_a_device && prediction == Prediction::Auto {
-        prediction = Prediction::Off;
-    } else if is_on_a_device && prediction == Prediction::On {
+    if prediction && (shared.backend == BackendChoice::Opencl || shared.device.is_some()) {
         let message =
             "predicted frames are coded on the processor: set compute.backend to `auto` or `cpu` and no device";
         return Err(value("codec.prediction", message));
@@ -307,6 +295,7 @@ fn shared(
         gso: network.gso.unwrap_or(true),
         share_port: network.share_port.unwrap_or(false),
         stun: stun(reach)?,
+        open_port: open_port(reach),
         turn: turn(reach)?,
         identity_file: path(&identity.file),
         file: None,
@@ -340,14 +329,21 @@ fn link_mode(
     let (dial, listen, meet) = (("dial", Mode::Dial), ("listen", Mode::Listen), ("meet", Mode::Meet));
     let modes = if dials_by_default { [dial, listen, meet] } else { [listen, dial, meet] };
     let mode = choice("network.mode", &network.mode, &modes)?;
+    let introduced = peers.iter().find(|peer| peer.addresses.is_some());
     if mode == Mode::Meet {
-        let introduced = peers.iter().find(|peer| peer.addresses.is_some()).or(peers.first());
-        let introduced = introduced.ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
-        return meeting(introduced, turn(reach)?).map(LinkMode::Meet);
+        let introduced = introduced.or(peers.first()).ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
+        return meeting(introduced, turn(reach)?, open_port(reach)).map(LinkMode::Meet);
     }
     if mode == Mode::Dial {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
-        let Some(address) = network.address.as_ref().or_else(of_peer) else { return Ok(LinkMode::DialNobody) };
+        let Some(address) = network.address.as_ref().or_else(of_peer) else {
+            return match introduced {
+                Some(peer) if network.mode.is_none() => {
+                    meeting(peer, turn(reach)?, open_port(reach)).map(LinkMode::Meet)
+                }
+                _ => Ok(LinkMode::DialNobody),
+            };
+        };
         return with_port(address).map(LinkMode::Dial).ok_or_else(|| {
             let message =
                 format!("`{address}` is not an address to dial: write HOST or HOST:PORT, such as home.example:4820");
@@ -403,7 +399,7 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 
 /// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
 /// from anywhere.
-fn meeting(raw: &raw::Peer, turn: Turn) -> Result<Meet, ConfigError> {
+fn meeting(raw: &raw::Peer, turn: Turn, open_port: bool) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {
         text.parse().ok().and_then(candidate_of).ok_or_else(|| {
@@ -430,6 +426,7 @@ fn meeting(raw: &raw::Peer, turn: Turn) -> Result<Meet, ConfigError> {
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
         turn,
+        open_port,
     })
 }
 
@@ -451,6 +448,10 @@ fn stun(reach: &raw::Reach) -> Result<Vec<String>, ConfigError> {
 fn is_server(text: &str) -> bool {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     matches!(port, Some(Ok(1..))) && !text.contains(char::is_whitespace)
+}
+
+fn open_port(reach: &raw::Reach) -> bool {
+    reach.open_port.unwrap_or(true)
 }
 
 /// Ports of a relay unless others are named: the first of those that systems leave free, and few, so that two machines can

@@ -42,11 +42,7 @@ fn every_key_is_read() {
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
     assert_eq!(config.codec.weights, Weights::Visual);
-    let prediction = |text: &str| sender(text).unwrap().prediction;
-    assert_eq!((config.prediction, prediction("[codec]\nprediction = \"on\"")), (Prediction::Off, Prediction::On));
-    let auto = "[codec]\nprediction = \"auto\"\n";
-    assert_eq!(prediction(auto), Prediction::Auto);
-    assert_eq!(prediction(&format!("{auto}[compute]\nbackend = \"opencl\"")), Prediction::Off);
+    assert!(!config.prediction && sender("[codec]\nprediction = \"on\"").unwrap().prediction);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
     assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");
@@ -155,6 +151,13 @@ fn a_peer_that_was_introduced_is_met() {
     assert!(peer("address = \"my home\"").unwrap_err().to_string().contains("HOST:PORT"));
     let nobody = sender("[network]\nmode = \"meet\"").unwrap_err().to_string();
     assert!(nobody.contains("`invite` on one side"), "{nobody}");
+    // Where nobody else is named, whoever was introduced is called.
+    let introduced = "addresses = [\"192.0.2.7:20000\"]\nport = 20000";
+    for (network, meets) in [("", true), ("mode = \"dial\"", false), ("address = \"home.example\"", false)] {
+        let text = format!("[network]\n{network}\n[[peer]]\npublic_key = \"{KEY}\"\n{introduced}");
+        let mode = sender(&text).unwrap().shared.mode;
+        assert_eq!(matches!(mode, LinkMode::Meet(_)), meets, "{network}: {mode:?}");
+    }
     for wrong in ["stun.example", ":1", "stun.example:0", "a b:1"] {
         let file = parse_sender(&format!("[reach]\nstun = [\"{wrong}\"]")).unwrap();
         assert!(resolve_sender(&file).unwrap_err().to_string().contains("HOST:PORT"), "{wrong}");

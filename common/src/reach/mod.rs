@@ -14,5 +14,5 @@ mod ticket;
 pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
 pub use self::meeting::{Meeting, PLACES_MAX, Role, Route, Step};
-pub use self::outside::{Finding, Ipv6, Outside, Router};
+pub use self::outside::{Finding, Ipv6, Opened, Outside, Port, Router};
 pub use self::ticket::{PROOF_BYTES, Purpose, TICKET_LIFE_S, Ticket, TicketError};

@@ -12,6 +12,28 @@ pub struct Outside {
     pub router: Router,
     /// How far IPv6 goes.
     pub ipv6: Ipv6,
+    /// What the router does when it is asked for a port.
+    pub port: Port,
+}
+
+/// A port that the router has opened to this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its address outside.
+    pub at: SocketAddr,
+    /// Name of the protocol by which the router was asked.
+    pub by: &'static str,
+}
+
+/// What a router does when it is asked to open a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// It is not asked.
+    NotAsked,
+    /// It opens none, or does not answer in time.
+    Closed,
+    /// It opens one.
+    Open(Opened),
 }
 
 /// What stands between a machine and the outside.
@@ -55,8 +77,8 @@ pub struct Finding {
 
 impl Outside {
     /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen
-    /// it.
-    pub fn of(own: &[Candidate], seen: &[SocketAddr]) -> Self {
+    /// it; `port`: what the router has done when it was asked.
+    pub fn of(own: &[Candidate], seen: &[SocketAddr], port: Port) -> Self {
         let v6 = |address: &SocketAddr| address.is_ipv6();
         let ipv6 = match (seen.iter().any(v6), own.iter().any(|candidate| is_global(candidate.address.ip()))) {
             (true, _) => Ipv6::Works,
@@ -73,12 +95,12 @@ impl Outside {
             [first, rest @ ..] if rest.iter().all(|address| address == first) => Router::OnePort(first.ip()),
             [first, ..] => Router::PortPerDestination(first.ip()),
         };
-        Self { router, ipv6 }
+        Self { router, ipv6, port }
     }
 
     /// Returns what there is to say, the most important last.
-    pub fn findings(&self) -> [Finding; 4] {
-        [self.udp(), self.between(), self.over_ipv6(), self.calls()]
+    pub fn findings(&self) -> [Finding; 5] {
+        [self.udp(), self.between(), self.on_request(), self.over_ipv6(), self.calls()]
     }
 
     fn udp(&self) -> Finding {
@@ -104,11 +126,50 @@ impl Outside {
                 format!("there is one ({ip}); one server alone answers, so its kind cannot be told")
             }
         };
-        let is_bad = matches!(self.router, Router::PortPerDestination(_));
+        let is_bad = matches!(self.router, Router::PortPerDestination(_)) && !self.is_opened();
         let advice = is_bad.then_some(
             "look in the router for `full cone` or `endpoint independent` NAT, or forward a UDP port to this machine",
         );
         Finding { name: "router", is_bad, sentence, advice }
+    }
+
+    fn on_request(&self) -> Finding {
+        const SWITCH: &str = "many routers have a switch for UPnP, PCP or NAT-PMP on their page";
+        let (sentence, advice) = match self.port {
+            Port::NotAsked => ("the router is not asked to open one: `[reach] open_port` is false".to_owned(), None),
+            Port::Closed => {
+                let needs_it = matches!(self.router, Router::OnePort(_) | Router::PortPerDestination(_));
+                (
+                    "the router opens none when it is asked by UPnP, PCP or NAT-PMP".to_owned(),
+                    needs_it.then_some(SWITCH),
+                )
+            }
+            Port::Open(Opened { at, by }) => match self.seen() {
+                Some(ip) if ip != at.ip() => (
+                    format!(
+                        "the router opens one by {by} ({at}), but servers outside see {ip}: there is another router"
+                    ),
+                    None,
+                ),
+                _ => (format!("the router opens one by {by} ({at}), and has closed it again"), None),
+            },
+        };
+        Finding { name: "port", is_bad: false, sentence, advice }
+    }
+
+    /// The address that servers outside see, if any has answered.
+    fn seen(&self) -> Option<IpAddr> {
+        match self.router {
+            Router::Silent => None,
+            Router::Open(ip) | Router::OnePort(ip) | Router::PortPerDestination(ip) | Router::Translated(ip) => {
+                Some(ip)
+            }
+        }
+    }
+
+    /// True if the router opens a port at the address that everybody outside sees.
+    fn is_opened(&self) -> bool {
+        matches!(self.port, Port::Open(Opened { at, .. }) if self.seen() == Some(at.ip()))
     }
 
     fn over_ipv6(&self) -> Finding {
@@ -124,6 +185,9 @@ impl Outside {
         let (is_bad, sentence) = match (self.router, self.ipv6) {
             (Router::Silent, _) => (true, "within the house they work; outside nobody will be found"),
             (Router::Open(_), _) => (false, "every home that can send UDP finds this machine"),
+            _ if self.is_opened() => {
+                (false, "every home that can send UDP finds this machine, at the port that the router opens")
+            }
             (Router::OnePort(_), _) => (
                 false,
                 "a direct way is found to every home but those whose router shows each destination another port",
@@ -187,12 +251,40 @@ mod tests {
                 "every home that",
             ),
         ] {
-            let found = Outside::of(&own, seen);
-            assert_eq!(found, Outside { router, ipv6 });
+            let found = Outside::of(&own, seen, Port::NotAsked);
+            assert_eq!(found, Outside { router, ipv6, port: Port::NotAsked });
             let findings = found.findings();
             let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
             assert_eq!(names.join(" "), bad, "{findings:?}");
-            assert!(findings[3].sentence.contains(says), "{findings:?}");
+            assert!(findings[4].sentence.contains(says), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_the_router_opens_helps_if_nothing_else_stands_before_it() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let symmetric = [address("11.0.1.2:7"), address("11.0.1.2:8")];
+        for (port, bad, of_port, of_calls) in [
+            (Port::NotAsked, "router calls", "not asked", "lets everybody in"),
+            (Port::Closed, "router calls", "opens none", "lets everybody in"),
+            (
+                Port::Open(Opened { at: address("11.0.1.2:20000"), by: "UPnP" }),
+                "",
+                "by UPnP (11.0.1.2:20000)",
+                "every home",
+            ),
+            (
+                Port::Open(Opened { at: address("11.0.9.9:20000"), by: "PCP" }),
+                "router calls",
+                "servers outside see 11.0.1.2",
+                "lets everybody in",
+            ),
+        ] {
+            let findings = Outside::of(&[], &symmetric, port).findings();
+            let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
+            assert_eq!(names.join(" "), bad, "{findings:?}");
+            assert!(findings[2].sentence.contains(of_port) && findings[4].sentence.contains(of_calls), "{findings:?}");
+            assert_eq!(findings[2].advice.is_some(), port == Port::Closed);
         }
     }
 }

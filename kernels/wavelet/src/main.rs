@@ -16,7 +16,6 @@ mod clip;
 mod decode;
 mod devices;
 mod io;
-mod lossy;
 mod options;
 mod pcwt;
 mod picture;

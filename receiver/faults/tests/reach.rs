@@ -14,7 +14,11 @@ fn two_homes_behind_routers_call_each_other() {
     }
     let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("reach"));
     // On a busy machine nothing is measured.
-    script.arg(programs).args(["port-port", "symmetric-symmetric"]).env("PATIENCE", "60").env("LATE", "0.5");
+    script
+        .arg(programs)
+        .args(["port-port", "symmetric-symmetric", "upnp-symmetric"])
+        .env("PATIENCE", "60")
+        .env("LATE", "0.5");
     let output = script.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     eprintln!("{}{said}", String::from_utf8_lossy(&output.stdout));

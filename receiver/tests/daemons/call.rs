@@ -13,11 +13,12 @@ struct Home {
 }
 
 impl Home {
-    /// An empty one, but for a configuration in the usual place: nobody outside is asked for an address.
+    /// An empty one, but for a configuration in the usual place: nobody outside is asked for an address, and no
+    /// router.
     fn new() -> Self {
         let folder = Folder::new();
         std::fs::create_dir_all(folder.join(".config/duet")).unwrap();
-        std::fs::write(folder.join(".config/duet/sender.toml"), "[reach]\nstun = []\n").unwrap();
+        std::fs::write(folder.join(".config/duet/sender.toml"), "[reach]\nstun = []\nopen_port = false\n").unwrap();
         Self { folder }
     }
 
@@ -122,7 +123,9 @@ fn whichever_side_knows_the_others_address_they_find_each_other() {
             let known = if *name == knows { format!("address = \"{there}\"\n") } else { String::new() };
             let file = pair.folder.join(&format!("{name}.toml"));
             let port = own_port(address);
-            let text = format!("[[peer]]\nname = \"{other}\"\npublic_key = \"{key}\"\nport = {port}\n{known}");
+            let text = format!(
+                "reach.open_port = false\n[[peer]]\nname = \"{other}\"\npublic_key = \"{key}\"\nport = {port}\n{known}"
+            );
             std::fs::write(&file, text).unwrap();
             let mut command = sender();
             command.args(["call", other, "--sink", "headless", "--backend", "cpu", "--rate", "2M", "--frames", "20"]);

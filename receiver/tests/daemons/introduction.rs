@@ -7,8 +7,8 @@ use common::reach::Ticket;
 
 use crate::support::{Daemon, Folder, receiver, sender, until};
 
-/// Contents of the sender's file before: nobody outside is asked for an address.
-const SENDER_FILE: &str = "# Mine.\n[reach]\nstun = [] # nobody\n";
+/// Contents of the sender's file before: nobody outside is asked for an address, and no router.
+const SENDER_FILE: &str = "# Mine.\n[reach]\nstun = [] # nobody\nopen_port = false\n";
 const FRAMES: &str = "20";
 
 struct Homes {

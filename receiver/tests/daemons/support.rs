@@ -19,14 +19,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Returns the receiver under test.
 pub(crate) fn receiver() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_receiver"))
+    at_home(Command::new(env!("CARGO_BIN_EXE_receiver")))
+}
+
+/// Configurations in the usual place, for who names none.
+fn at_home(mut program: Command) -> Command {
+    program.env("XDG_CONFIG_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemons/home"));
+    program
 }
 
 /// Returns the sender of the same build. Cargo builds only the own package's programs for a test, so this one is built
 /// here, with the profile and in the folder that the receiver has.
 pub(crate) fn sender() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(PROGRAM.get_or_init(|| {
+    at_home(Command::new(PROGRAM.get_or_init(|| {
         let folder = Path::new(env!("CARGO_BIN_EXE_receiver")).parent().unwrap();
         let profile = match folder.file_name().unwrap().to_str().unwrap() {
             "debug" => "dev",
@@ -41,7 +47,7 @@ pub(crate) fn sender() -> Command {
             .unwrap();
         assert!(status.success(), "the sender cannot be built");
         folder.join("sender")
-    }))
+    })))
 }
 
 /// A folder that goes away with its value.

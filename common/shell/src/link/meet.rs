@@ -17,7 +17,7 @@ use super::dial::{Find, Stalled, revived};
 use crate::exit::Failure;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
-use crate::reach::{Found, KnockKey, Search, open};
+use crate::reach::{Asks, Found, KnockKey, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -45,7 +45,8 @@ impl Meeting {
             error => error,
         })?;
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
-        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, &[], &meet.turn);
+        let asks = Asks { stun: &[], turn: &meet.turn, open_port: meet.open_port };
+        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, asks);
         tracing::info!("looking for {}", meet.peer.name);
         let (found, named) = mpsc::channel(1);
         if let Some(host) = meet.host.clone() {

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::peers::{NewPeer, PeersFile, name};
 use super::proof::{Keys, KnockKey, Secret, random};
-use super::search::{Found, Search};
+use super::search::{Asks, Found, Search};
 use super::{open, port_of};
 use crate::clock;
 use crate::exit::Failure;
@@ -74,10 +74,15 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
     on_the_network(async {
         let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), false)?;
         let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun, &Turn::default());
+        let without_relay = Asks { turn: &Turn::default(), ..asks(config) };
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], without_relay);
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
+}
+
+fn asks(config: &SharedConfig) -> Asks<'_> {
+    Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }
 }
 
 fn on_the_network<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -144,7 +149,7 @@ impl Inviting {
         let inviting =
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
         let knocks = inviting.secret.knocks(Role::Waits);
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], &config.stun, &config.turn);
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
         let mut answers = lines();
         let mut guests = JoinSet::new();
         let mut gate = Gate::default();
@@ -276,7 +281,7 @@ async fn join_by(
     let host = Peer { name: name.to_owned(), key: ticket.key };
     let (endpoint, beside, port) = endpoint(config, identity, vec![host], false)?;
     let knocks = secret.knocks(Role::Dials);
-    let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, &config.stun, &config.turn);
+    let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
     let answer_at = tokio::time::Instant::now() + ALONE;
     let (mut gathered, mut answered) = (false, false);
     let mut dials = JoinSet::new();

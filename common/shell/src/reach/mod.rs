@@ -4,6 +4,7 @@
 
 mod addresses;
 mod introduce;
+mod mapping;
 mod peers;
 mod proof;
 mod search;
@@ -17,7 +18,7 @@ use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
 pub use self::introduce::{invite, join, outside};
 pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
-pub(crate) use self::search::{Found, Search};
+pub(crate) use self::search::{Asks, Found, Search};
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
 pub(crate) fn open(options: &EndpointOptions, port: u16, listens: bool) -> Result<(Endpoint, Beside), QuicError> {

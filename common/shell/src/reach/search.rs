@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Kind, Meeting, Outside, Role, Route, Step, merge};
+use common::reach::{Candidate, Kind, Meeting, Outside, Port, Role, Route, Step, merge};
 use common::units::Timestamp;
 use tokio::sync::mpsc;
 
 use super::addresses;
+use super::mapping::Mapping;
 use super::proof::{KnockKey, random};
 use super::stun::Stun;
 use super::turn::{Place, Relaying};
@@ -34,6 +35,17 @@ pub(crate) enum Found {
     Addresses,
 }
 
+/// Who is asked for ways to this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asks<'a> {
+    /// `HOST:PORT` of STUN servers.
+    pub(crate) stun: &'a [String],
+    /// Relays.
+    pub(crate) turn: &'a Turn,
+    /// True if the router is asked to open the port.
+    pub(crate) open_port: bool,
+}
+
 /// A search for one machine.
 pub(crate) struct Search {
     beside: Beside,
@@ -43,6 +55,7 @@ pub(crate) struct Search {
     servers: mpsc::Receiver<SocketAddr>,
     turn: Turn,
     relaying: Option<Relaying>,
+    mapping: Option<Mapping>,
     port: u16,
     ready: bool,
     gathered: bool,
@@ -53,21 +66,19 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search through the socket at `port` to which `beside` belongs. `servers` are `HOST:PORT` of STUN servers. Where
-    /// `turn` has relays, a place at one is asked for at once, and kept until the search is dropped. Must be called on a tokio
-    /// runtime.
+    /// A search through the socket at `port` to which `beside` belongs. What `asks` names is asked at once; a place at a
+    /// relay and a port at the router are kept until the search is dropped. Must be called on a tokio runtime.
     pub(crate) fn new(
         beside: Beside,
         port: u16,
         knocks: KnockKey,
         role: Role,
         candidates: &[Candidate],
-        servers: &[String],
-        turn: &Turn,
+        asks: Asks<'_>,
     ) -> Self {
         let now = clock::now();
         let (found, receiver) = mpsc::channel(2 * SERVERS_MAX);
-        for name in servers.iter().take(SERVERS_MAX) {
+        for name in asks.stun.iter().take(SERVERS_MAX) {
             let (name, found) = (name.clone(), found.clone());
             tokio::spawn(async move {
                 let addresses: Vec<_> = match tokio::net::lookup_host(&name).await {
@@ -81,10 +92,11 @@ impl Search {
                 }
             });
         }
-        let asks = !servers.is_empty() || !turn.servers.is_empty();
+        let somebody = !asks.stun.is_empty() || !asks.turn.servers.is_empty() || asks.open_port;
         Self {
-            relaying: Relaying::start(turn, beside.sending()),
-            turn: turn.clone(),
+            relaying: Relaying::start(asks.turn, beside.sending()),
+            mapping: asks.open_port.then(|| Mapping::start(port)),
+            turn: asks.turn.clone(),
             beside,
             knocks,
             meeting: Meeting::new(role, candidates, now),
@@ -93,7 +105,7 @@ impl Search {
             port,
             ready: false,
             gathered: false,
-            gather_until: now + if asks { PATIENCE } else { Duration::ZERO },
+            gather_until: now + if somebody { PATIENCE } else { Duration::ZERO },
             begun: now,
             knocked: VecDeque::with_capacity(KNOCKED_MAX),
         }
@@ -110,12 +122,17 @@ impl Search {
             Some(Place::At(at)) => Candidate::new(Kind::Relayed, at),
             _ => None,
         };
-        merge(&[&self.local(), &self.stun.seen(), relayed.as_slice()])
+        let mapped = self.mapping.as_ref().map(Mapping::candidates).unwrap_or_default();
+        merge(&[&self.local(), &mapped, &self.stun.seen(), relayed.as_slice()])
     }
 
     /// Returns what is known now of this machine's way outside.
     pub(crate) fn outside(&self) -> Outside {
-        Outside::of(&self.local(), &self.stun.answers())
+        let port = match &self.mapping {
+            None => Port::NotAsked,
+            Some(mapping) => mapping.opened().map_or(Port::Closed, Port::Open),
+        };
+        Outside::of(&self.local(), &self.stun.answers(), port)
     }
 
     fn local(&self) -> Vec<Candidate> {
@@ -178,7 +195,8 @@ impl Search {
             let answered = self.stun.is_complete()
                 && self.servers.is_closed()
                 && self.servers.is_empty()
-                && self.place() != Some(Place::Asked);
+                && self.place() != Some(Place::Asked)
+                && self.mapping.as_ref().is_none_or(Mapping::is_complete);
             if !self.gathered && (now >= self.gather_until || answered && now > self.begun) {
                 self.gathered = true;
                 return Ok(Found::Addresses);
@@ -208,6 +226,7 @@ impl Search {
                     Some(Place::At(at)) => self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now()),
                     _ => self.meeting.remove_relay(),
                 },
+                () = answered_by_router(&mut self.mapping) => {}
                 () = wait(next) => {}
             }
         }
@@ -226,6 +245,13 @@ impl Search {
             Some(&KNOCK) => {}
             _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
+    }
+}
+
+async fn answered_by_router(mapping: &mut Option<Mapping>) {
+    match mapping {
+        Some(mapping) => mapping.changed().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -45,11 +45,17 @@ enum Says {
 
 const ALL: [Says; 4] = [Says::Nothing, Says::WrongProof, Says::Remembered, Says::Half];
 
+/// Nobody outside is asked for an address, and no router.
+const QUIET: &str = "[reach]\nstun = []\nopen_port = false\n";
+
 /// Lets strangers knock, call with keys of their own and with a weak one, and say what is no introduction, while the
 /// friend who has the ticket joins.
 pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     let (config, ticket_file) = (stage.file("sender.toml"), stage.file("ticket"));
-    std::fs::write(&config, "[reach]\nstun = []\n")?;
+    let theirs = stage.file("receiver.toml");
+    for file in [&config, &theirs] {
+        std::fs::write(file, QUIET)?;
+    }
     let mut invite = stage.plain("sender")?;
     let mut victim = stage.start_into(
         "sender",
@@ -74,7 +80,8 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     victim.watch(BEFORE);
     let in_time = victim.daemon.ended()?.is_none();
     let joined = Instant::now();
-    let mut friend = stage.start("receiver", stage.plain("receiver")?.args(["join", &ticket, "host"]))?;
+    let mut friend = stage
+        .start("receiver", stage.plain("receiver")?.arg("--config").arg(&theirs).args(["join", &ticket, "host"]))?;
     let code = friend.wait()?;
     let took = joined.elapsed();
     strangers.stop();
@@ -90,7 +97,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     );
     outcome.expect(in_time, "it did not wait for the friend");
     outcome.expect((own, code) == (0, 0), format!("exit codes {own} and {code}: {}", friend.daemon.said()));
-    let known = parse_peers(std::fs::read_to_string(&config)?.trim_start_matches("[reach]\nstun = []\n"))?.peers;
+    let known = parse_peers(std::fs::read_to_string(&config)?.trim_start_matches(QUIET))?.peers;
     let keys: Vec<_> = known.into_iter().filter_map(|peer| peer.public_key).collect();
     outcome.expect(keys == [stage.key("receiver")?], format!("these are remembered: {}", keys.join(", ")));
     outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);

@@ -1,0 +1,359 @@
+//! Ports that the house's router opens when it is asked: UPnP, and PCP or NAT-PMP, side by side, each on a thread of its own.
+//!
+//! A router that does not answer, or answers with what cannot be, costs nothing but its candidate: nobody waits for it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::num::NonZeroU16;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use common::reach::{Candidate, Kind, Opened};
+use crab_nat::pcp::{self, BaseMapRequest};
+use crab_nat::{
+    GATEWAY_PORT, InternetProtocol, MappingFailure, PortMapping, PortMappingOptions, PortMappingType, TimeoutConfig,
+    VersionCode, natpmp,
+};
+use igd_next::aio::Gateway;
+use igd_next::aio::tokio::{Tokio, search_gateway};
+use igd_next::{AddPortError, PortMappingProtocol, SearchOptions};
+use tokio::sync::watch;
+
+use super::proof::random;
+use crate::clock;
+
+/// How long the router keeps a port open unless it is asked again.
+const LEASE: Duration = Duration::from_secs(600);
+/// When it is asked again, if it keeps the port for as long.
+const RENEW: Duration = Duration::from_secs(240);
+/// When it is, at the soonest, and after it has not opened one.
+const AGAIN: Duration = Duration::from_secs(60);
+/// Longest time in which a router shows that it speaks UPnP.
+const SEARCH: Duration = Duration::from_secs(2);
+/// A question by PCP or NAT-PMP goes again after this time, then after twice as long each time.
+const QUESTION: TimeoutConfig =
+    TimeoutConfig { initial_timeout: Duration::from_millis(250), max_retries: 2, max_retry_timeout: None };
+/// Longest time for asking for a port.
+const ASKING: Duration = Duration::from_secs(20);
+/// Time for the ports to be closed at the end.
+const LEAVING: Duration = Duration::from_millis(300);
+
+/// What a router has answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Answer {
+    /// Nothing yet.
+    #[default]
+    Awaited,
+    /// No, or not in time, or with what cannot be.
+    No,
+    /// Packets to that address come here.
+    Open(Opened),
+}
+
+/// Keeps a port open at the router, as far as it does that, until dropped.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    asked: Vec<Asked>,
+}
+
+/// One way of asking.
+#[derive(Debug)]
+struct Asked {
+    answer: watch::Receiver<Answer>,
+    stop: Sender<()>,
+    ended: Receiver<()>,
+}
+
+impl Asked {
+    fn answer(&self) -> Answer {
+        match (*self.answer.borrow(), self.answer.has_changed()) {
+            // A thread that is gone answers no more.
+            (Answer::Awaited, Err(_)) => Answer::No,
+            (answer, _) => answer,
+        }
+    }
+}
+
+impl Mapping {
+    /// Asks for the UDP port of this number from now on.
+    pub(super) fn start(port: u16) -> Self {
+        let upnp = ask("upnp", Upnp { port, search, held: None });
+        let pcp = ask("pcp", Pcp { port, router: default_router, question: QUESTION, nonce: None, held: None });
+        Self { asked: [upnp, pcp].into_iter().flatten().collect() }
+    }
+
+    /// Returns the address outside at which this machine is reached, if a router has opened a port.
+    pub(super) fn opened(&self) -> Option<Opened> {
+        self.all().next()
+    }
+
+    /// Returns the addresses outside at which this machine is reached.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        self.all().filter_map(|opened| Candidate::new(Kind::Mapped, opened.at)).collect()
+    }
+
+    fn all(&self) -> impl Iterator<Item = Opened> {
+        self.asked.iter().filter_map(|asked| match asked.answer() {
+            Answer::Open(opened) => Some(opened),
+            Answer::Awaited | Answer::No => None,
+        })
+    }
+
+    /// Returns true once there is nothing more to wait for.
+    pub(super) fn is_complete(&self) -> bool {
+        self.opened().is_some() || self.asked.iter().all(|asked| asked.answer() != Answer::Awaited)
+    }
+
+    /// Waits until there is another answer.
+    pub(super) async fn changed(&mut self) {
+        match self.asked.as_mut_slice() {
+            [one, other] => tokio::select! {
+                () = changed(&mut one.answer) => {}
+                () = changed(&mut other.answer) => {}
+            },
+            [one] => changed(&mut one.answer).await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+async fn changed(answer: &mut watch::Receiver<Answer>) {
+    if answer.changed().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        for asked in &self.asked {
+            let _ = asked.stop.send(());
+        }
+        let end = clock::now() + LEAVING;
+        for asked in &self.asked {
+            if matches!(asked.answer(), Answer::Open(_)) {
+                let _ = asked.ended.recv_timeout(clock::until(end));
+            }
+        }
+    }
+}
+
+/// A way of asking a router. Every call ends in time.
+trait Opener {
+    /// Opens the port or keeps it open; returns the address outside, and how long the router keeps it. An error is a
+    /// sentence.
+    fn open(&mut self) -> Result<(Opened, Duration), String>;
+    /// Closes it.
+    fn close(&mut self);
+}
+
+/// Asks on a thread; none: the system has no thread.
+fn ask(name: &str, opener: impl Opener + Send + 'static) -> Option<Asked> {
+    let (tell, answer) = watch::channel(Answer::Awaited);
+    let (stop, stopped) = channel();
+    let (end, ended) = channel();
+    let run = move || {
+        keep(opener, &tell, &stopped);
+        let _ = end.send(());
+    };
+    std::thread::Builder::new().name(name.to_owned()).spawn(run).ok()?;
+    Some(Asked { answer, stop, ended })
+}
+
+fn keep(mut opener: impl Opener, tell: &watch::Sender<Answer>, stopped: &Receiver<()>) {
+    loop {
+        let (answer, pause) = judge(opener.open());
+        let is_new = tell.send_if_modified(|last| std::mem::replace(last, answer) != answer);
+        if let (true, Answer::Open(Opened { at, by })) = (is_new, answer) {
+            tracing::info!("the router has opened {at} to this machine ({by})");
+        }
+        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            return opener.close();
+        }
+    }
+}
+
+/// Returns what an outcome is worth, and when to ask again. Routers err, and some lie.
+fn judge(outcome: Result<(Opened, Duration), String>) -> (Answer, Duration) {
+    match outcome {
+        Ok((opened, kept)) if is_outside(opened.at) && !kept.is_zero() => {
+            (Answer::Open(opened), (kept / 2).clamp(AGAIN, RENEW))
+        }
+        Ok((Opened { at, by }, kept)) => {
+            tracing::debug!("the router says that it has opened {at} for {kept:?} ({by}): nobody outside finds that");
+            (Answer::No, RENEW)
+        }
+        Err(error) => {
+            tracing::debug!("the router has opened no port: {error}");
+            (Answer::No, AGAIN)
+        }
+    }
+}
+
+/// A router behind another one gives an address of the network between them, at which nobody outside is reached.
+fn is_outside(at: SocketAddr) -> bool {
+    let is_outside = match at.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            let carrier = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            !(ip.is_private() || ip.is_loopback() || ip.is_link_local() || carrier)
+        }
+        IpAddr::V6(ip) => !(ip.is_loopback() || ip.is_unique_local()),
+    };
+    is_outside && Candidate::new(Kind::Mapped, at).is_some()
+}
+
+/// The address of this machine's from which packets go to `to`.
+fn own_address(to: SocketAddr) -> Result<IpAddr, String> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(said)?;
+    socket.connect(to).map_err(said)?;
+    socket.local_addr().map(|address| address.ip()).map_err(said)
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// How a router with UPnP is searched for.
+fn search() -> SearchOptions {
+    let mut options = SearchOptions::default();
+    (options.timeout, options.single_search_timeout) = (Some(SEARCH), Some(SEARCH));
+    options
+}
+
+const UDP: PortMappingProtocol = PortMappingProtocol::UDP;
+/// Name of the port on the router's page.
+const NAME: &str = "Duet";
+
+struct Upnp<S> {
+    port: u16,
+    search: S,
+    /// The router, and the port outside.
+    held: Option<(Gateway<Tokio>, u16)>,
+}
+
+impl<S: Fn() -> SearchOptions> Upnp<S> {
+    async fn try_open(&mut self) -> Result<(Opened, Duration), String> {
+        let (gateway, outside) = match self.held.take() {
+            Some(held) => held,
+            None => (search_gateway((self.search)()).await.map_err(said)?, self.port),
+        };
+        let inside = SocketAddr::new(own_address(gateway.addr)?, self.port);
+        let seconds = LEASE.as_secs() as u32;
+        let outside = match gateway.add_port(UDP, outside, inside, seconds, NAME).await {
+            Ok(()) => outside,
+            // Some open ports for ever only; this one is closed at the end.
+            Err(AddPortError::OnlyPermanentLeasesSupported) => {
+                gateway.add_port(UDP, outside, inside, 0, NAME).await.map_err(said)?;
+                outside
+            }
+            // It is another machine's of this house.
+            Err(AddPortError::PortInUse) => gateway.add_any_port(UDP, inside, seconds, NAME).await.map_err(said)?,
+            Err(error) => return Err(said(error)),
+        };
+        let (gateway, outside) = self.held.insert((gateway, outside));
+        let ip = gateway.get_external_ip().await.map_err(said)?;
+        Ok((Opened { at: SocketAddr::new(ip.to_canonical(), *outside), by: "UPnP" }, LEASE))
+    }
+}
+
+impl<S: Fn() -> SearchOptions> Opener for Upnp<S> {
+    fn open(&mut self) -> Result<(Opened, Duration), String> {
+        let outcome = in_time(ASKING, self.try_open()).flatten();
+        if outcome.is_err() {
+            // It may be another router next time.
+            self.close();
+        }
+        outcome
+    }
+
+    fn close(&mut self) {
+        if let Some((gateway, outside)) = self.held.take() {
+            let _ = in_time(LEAVING, gateway.remove_port(UDP, outside));
+        }
+    }
+}
+
+/// PCP, or NAT-PMP where the router knows no better.
+struct Pcp<R> {
+    port: u16,
+    router: R,
+    question: TimeoutConfig,
+    /// By it the router knows whose port it is when it is asked again.
+    nonce: Option<pcp::Nonce>,
+    held: Option<PortMapping>,
+}
+
+impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
+    async fn try_open(&mut self) -> Result<(Opened, Duration), String> {
+        let router = (self.router)().ok_or("this machine has no router")?;
+        let own = own_address((router, GATEWAY_PORT).into())?;
+        let port = NonZeroU16::new(self.port).ok_or("port 0 cannot be opened")?;
+        let nonce = match self.nonce {
+            Some(nonce) => nonce,
+            None => {
+                let word = || random().map(u32::from_le_bytes).map_err(|failure| failure.message);
+                *self.nonce.insert([word()?, word()?, word()?])
+            }
+        };
+        let outside = self.held.as_ref().map_or(port, PortMapping::external_port);
+        let options = PortMappingOptions {
+            external_port: Some(outside),
+            lifetime_seconds: Some(LEASE.as_secs() as u32),
+            timeout_config: Some(self.question),
+        };
+        let udp = InternetProtocol::Udp;
+        let ask = BaseMapRequest::new(router.into(), own, udp, port);
+        let asked = match pcp::port_mapping(ask, Some(nonce), None, options).await {
+            Err(pcp::Failure::UnsupportedVersion(VersionCode::NatPmp)) => {
+                natpmp::port_mapping(router.into(), udp, port, options).await.map_err(MappingFailure::from)
+            }
+            asked => asked.map_err(MappingFailure::from),
+        };
+        let mapping = self.held.insert(asked.map_err(said)?);
+        let (ip, by) = match mapping.mapping_type() {
+            PortMappingType::Pcp { external_ip, .. } => (external_ip, "PCP"),
+            PortMappingType::NatPmp => {
+                let ip = natpmp::external_address(router.into(), Some(self.question)).await.map_err(said)?;
+                (ip.into(), "NAT-PMP")
+            }
+        };
+        let at = SocketAddr::new(ip.to_canonical(), mapping.external_port().get());
+        Ok((Opened { at, by }, Duration::from_secs(mapping.lifetime().into())))
+    }
+}
+
+impl<R: Fn() -> Option<Ipv4Addr>> Opener for Pcp<R> {
+    fn open(&mut self) -> Result<(Opened, Duration), String> {
+        in_time(ASKING, self.try_open()).flatten()
+    }
+
+    fn close(&mut self) {
+        if let Some(mapping) = self.held.take() {
+            let _ = in_time(LEAVING, mapping.try_drop());
+        }
+    }
+}
+
+/// Runs a task that speaks with the router, for no longer than `limit`.
+fn in_time<T>(limit: Duration, task: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(said)?;
+    let timed = runtime.block_on(async { tokio::time::timeout(limit, task).await });
+    timed.map_err(|_| format!("no answer in {limit:?}"))
+}
+
+/// Returns the router of the default route.
+fn default_router() -> Option<Ipv4Addr> {
+    router_in(&std::fs::read_to_string("/proc/net/route").ok()?)
+}
+
+/// Returns the router of the default route in the kernel's table.
+fn router_in(table: &str) -> Option<Ipv4Addr> {
+    table.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (destination, router) = (fields.next()?, fields.next()?);
+        let router = u32::from_str_radix(router, 16).ok().filter(|router| *router != 0)?;
+        (destination == "00000000").then(|| Ipv4Addr::from(router.to_ne_bytes()))
+    })
+}
+
+#[cfg(test)]
+#[path = "mapping_tests.rs"]
+mod tests;
