@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::arrival::ExpectedArrival;
 use super::backlog::Backlog;
 use super::jitter::Jitter;
+use super::overtaking::Overtaking;
+use super::pacer::BURST_INTERVAL;
 use super::reason::{Reason, Reasons};
 use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
 use crate::params::StreamParams;
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
-use crate::units::{FrameId, Timestamp};
+use crate::units::{FrameId, SequenceNumber, Timestamp};
 use crate::wire::media::MediaHeader;
 
 /// A frame to decode and show.
@@ -28,21 +30,32 @@ pub struct ArrivedFrame {
 pub(super) struct Inbound {
     interval: Duration,
     latency_max: Duration,
-    /// Duration after a frame's end for which overtaken datagrams are waited for.
+    /// Longest duration after a frame's end for which overtaken datagrams are waited for.
     overtaken_max: Duration,
+    overtaking: Overtaking,
     reassembler: Reassembler,
     arrival: ExpectedArrival,
     jitter: Jitter,
     reception: Reception,
     last_released: FrameId,
-    /// The newest frame whose end has been seen, and when: one of its last datagrams, or one of the next frame. The
-    /// older ones have ended, too.
-    ended: Option<(FrameId, Timestamp)>,
+    /// The newest frame whose end has been seen; the older ones have ended, too.
+    ended: Option<Ended>,
+    /// The newest frame of which something came: number and sending of its first datagram that did.
+    newest: Option<(FrameId, SequenceNumber, Timestamp)>,
     ending: Option<Ending>,
     /// Backlog; none: old frames are wanted, too.
     backlog: Option<Backlog>,
     /// True if the sender has said that its source stands still.
     pub(super) source_stands: bool,
+}
+
+/// End of a frame: one of its last two datagrams came, which are marked, or one of the next frame.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    frame: FrameId,
+    at: Timestamp,
+    /// Time in which the other one of the last two may leave after this one.
+    rest: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +72,14 @@ impl Inbound {
             interval,
             latency_max: options.latency_max.unwrap_or(interval * 3 / 4),
             overtaken_max: options.latency_max.unwrap_or(interval / 5),
+            overtaking: Overtaking::new(now),
             last_released: reassembler.last_released(),
             reassembler,
             arrival: ExpectedArrival::default(),
             jitter: Jitter::default(),
             reception: Reception::new(now),
             ended: None,
+            newest: None,
             ending: None,
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
             source_stands: false,
@@ -83,14 +98,15 @@ impl Inbound {
         if let Some(backlog) = &mut self.backlog {
             backlog.on_datagram(now);
         }
-        self.note_end(&header, now);
         let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
-        let is_first_copy = self.reception.on_datagram(header.sequence, sent, now);
-        if is_first_copy {
+        let late = self.reception.on_datagram(header.sequence, sent, now);
+        if let Some(late) = late {
             self.jitter.on_datagram(sent, now);
+            self.overtaking.on_datagram(late, now);
+            self.note_end(&header, sent, now);
         }
         if outcome == DatagramOutcome::Late {
-            if !is_first_copy {
+            if late.is_none() {
                 return DatagramOutcome::Duplicate;
             }
             if !self.is_stale(header.capture, now) {
@@ -100,12 +116,26 @@ impl Inbound {
         outcome
     }
 
-    fn note_end(&mut self, header: &MediaHeader, now: Timestamp) {
-        let end = if header.is_last { header.frame } else { FrameId(header.frame.0.wrapping_sub(1)) };
-        let is_known = self.ended.is_some_and(|(known, _)| !end.is_newer_than(known));
-        if !is_known || header.is_last && self.ended.is_some_and(|(known, _)| end == known) {
-            self.ended = Some((end, now));
+    /// Notes the end that a datagram shows which comes for the first time.
+    fn note_end(&mut self, header: &MediaHeader, sent: Timestamp, now: Timestamp) {
+        let frame = header.frame;
+        if self.newest.is_none_or(|newest| frame.is_newer_than(newest.0)) {
+            self.newest = Some((frame, header.sequence, sent));
         }
+        let end = if header.is_last { frame } else { FrameId(frame.0.wrapping_sub(1)) };
+        let known = self.ended.filter(|ended| !end.is_newer_than(ended.frame));
+        let is_second = header.is_last && known.is_some_and(|ended| ended.frame == end);
+        if known.is_some() && !is_second {
+            return;
+        }
+        // Its datagrams have left evenly, in bursts a millisecond apart or more.
+        let apart = self.newest.filter(|newest| newest.0 == frame).and_then(|(_, first, first_sent)| {
+            let datagrams = u32::try_from(header.sequence.ahead_of(first)).ok().filter(|&datagrams| datagrams > 0)?;
+            Some(sent.since(first_sent) / datagrams)
+        });
+        let rest = apart.unwrap_or_default().max(BURST_INTERVAL) * 3 / 2;
+        let is_whole = is_second || !header.is_last;
+        self.ended = Some(Ended { frame: end, at: now, rest: if is_whole { Duration::ZERO } else { rest } });
     }
 
     /// Returns the next frame that is complete, pushed out or due. Counts it, and those that never came before it.
@@ -175,7 +205,9 @@ impl Inbound {
     fn deadline(&self, frame: &AssembledFrame) -> Timestamp {
         let latest = self.arrival.deadline(frame, self.interval, self.latency_max);
         match self.ended {
-            Some((end, at)) if !frame.id.is_newer_than(end) => latest.min(at + self.overtaken_max),
+            Some(Ended { frame: end, at, rest }) if !frame.id.is_newer_than(end) => {
+                latest.min(at + (rest + self.overtaking.wait(self.overtaken_max)).min(self.overtaken_max))
+            }
             _ => latest,
         }
     }

@@ -16,6 +16,7 @@ mod inbound;
 mod jitter;
 mod loss;
 mod outbox;
+mod overtaking;
 mod pacer;
 mod rate;
 mod reason;

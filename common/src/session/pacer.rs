@@ -8,7 +8,7 @@ use crate::units::Timestamp;
 use crate::wire::on_wire;
 
 /// Shortest time between two bursts: timers are no finer.
-const BURST_INTERVAL: Duration = Duration::from_millis(1);
+pub(super) const BURST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Returns the longest time that a frame's datagrams are spread over: three quarters of the frame interval.
 pub(super) fn pacing_span(interval: Duration) -> Duration {

@@ -83,11 +83,18 @@ impl Reception {
         self.stalled
     }
 
-    /// Takes the datagram `sequence`, which left at `sent` (sender's clock); true if it is new, as far as known.
-    pub(super) fn on_datagram(&mut self, sequence: SequenceNumber, sent: Timestamp, now: Timestamp) -> bool {
+    /// Takes the datagram `sequence`, which left at `sent` (sender's clock). Returns the time since the first of those
+    /// that have overtaken it came, zero if none has; none if it is not new, as far as known.
+    pub(super) fn on_datagram(
+        &mut self,
+        sequence: SequenceNumber,
+        sent: Timestamp,
+        now: Timestamp,
+    ) -> Option<Duration> {
         self.note_stall(now);
         let ahead = sequence.ahead_of(self.tracker.highest());
         let is_new = self.tracker.on_datagram(sequence);
+        let mut late = Duration::ZERO;
         if is_new {
             if !std::mem::replace(&mut self.has_news, true) {
                 self.next = self.next.max(now);
@@ -106,11 +113,15 @@ impl Reception {
             if let Some(arrival) = place.and_then(|place| self.arrivals.get_mut(place)) {
                 *arrival = Some(now);
             }
+            if let Some(place) = place.filter(|_| back > 0) {
+                let first = self.arrivals.range(place + 1..).flatten().min();
+                late = first.map_or(Duration::ZERO, |&first| now.since(first));
+            }
             if self.beyond(self.reported[REPEATS - 1]) >= NEW_MAX {
                 self.next = self.next.min(now);
             }
         }
-        is_new
+        is_new.then_some(late)
     }
 
     /// Returns how many of the numbers remembered are higher than `number`.
@@ -196,8 +207,9 @@ mod tests {
             reception.on_datagram(SequenceNumber(number), t(8_000), t(8_000));
         }
         poll(&mut reception, 10_000);
-        assert!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
-        assert!(!reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)));
+        let late = Some(Duration::from_millis(8));
+        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)), late);
+        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)), None);
         assert_eq!(poll(&mut reception, 20_000)[1], (1, Some(16_000)));
     }
 
