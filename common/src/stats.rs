@@ -6,13 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::session::ReasonCounts;
 
-/// A stage on a frame's way from the camera to the eye; their times add up.
+/// A stage on a frame's way from the camera to the eye; their times add up. `compensate` is one of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// From the camera's time stamp to the picture in our memory.
     Capture,
     /// Onto the device.
     Upload,
+    /// Search for vectors, and their code: of predicted frames only.
+    Motion,
+    /// Prediction with vectors; at the sender also the picture that the receiver will have: of streams with prediction only.
+    Compensate,
     /// Colour and wavelet transform.
     Transform,
     /// Quantiser and block coder.
@@ -33,9 +37,11 @@ pub enum Stage {
 
 impl Stage {
     /// All of them in the order of the frame's way.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Capture,
         Self::Upload,
+        Self::Motion,
+        Self::Compensate,
         Self::Transform,
         Self::Code,
         Self::Pace,
@@ -51,6 +57,8 @@ impl Stage {
         match self {
             Self::Capture => "capture",
             Self::Upload => "upload",
+            Self::Motion => "motion",
+            Self::Compensate => "compensate",
             Self::Transform => "transform",
             Self::Code => "code",
             Self::Pace => "pace",

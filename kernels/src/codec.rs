@@ -56,6 +56,10 @@ pub enum Target {
 pub struct EncodeTimes {
     /// Picture to the device.
     pub upload: Duration,
+    /// Search for vectors, and their code; zero for a frame that is coded alone, as is the next one.
+    pub motion: Duration,
+    /// Prediction with these vectors, and the picture that the frame decodes to.
+    pub compensate: Duration,
     /// Colour conversion and wavelet transform.
     pub transform: Duration,
     /// Quantiser, block coder and rate control.
@@ -68,8 +72,10 @@ pub struct EncodeTimes {
 /// Duration of the stages of a decoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecodeTimes {
-    /// Block decoder and dequantiser.
+    /// Block decoder and dequantiser; of a predicted frame its vectors, too.
     pub decode: Duration,
+    /// Prediction from the frame that it refers to; zero without one.
+    pub compensate: Duration,
     /// Inverse transform and rounding to samples.
     pub inverse: Duration,
     /// As [`EncodeTimes::device`].

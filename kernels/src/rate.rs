@@ -26,6 +26,9 @@ pub trait BlockCoder {
 /// First step index of a stream without a frame yet: a step of 8.
 const FIRST_GUESS: u8 = 56;
 
+/// Blocks that are coded at a time to know whether all of them fit.
+const TRIED: usize = 96;
+
 /// Rate control of one stream.
 #[derive(Debug)]
 pub struct RateControl {
@@ -83,6 +86,23 @@ impl RateControl {
         }
         self.last = self.search(coder, budget - smallest_bytes)?;
         Ok(self.last)
+    }
+
+    /// Returns true if a frame at `step` takes at most `bytes`. Codes only as many blocks as tell, and leaves what a search
+    /// begins with as it is.
+    pub fn fits(&self, coder: &mut impl BlockCoder, step: StepIndex, bytes: usize) -> Result<bool, DeviceError> {
+        let blocks = coder.block_count();
+        let (mut total, mut lengths) = (smallest_bytes(blocks), [0; TRIED]);
+        for start in (0..blocks).step_by(TRIED) {
+            let end = blocks.min(start + TRIED);
+            let lengths = &mut lengths[..end - start];
+            coder.code(start..end, step, lengths)?;
+            total += cost(lengths);
+            if total > bytes {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Returns the start of the search for `budget` bytes of blocks and their directory.

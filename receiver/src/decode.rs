@@ -96,7 +96,9 @@ pub struct Passed {
     pub released: Timestamp,
     /// Picture ready.
     pub decoded: Timestamp,
-    /// Duration of the inverse transform, within the time from release to picture.
+    /// Duration of the prediction from another picture and of the inverse transform, within the time from release to picture.
+    pub compensate: Duration,
+    /// See `compensate`.
     pub inverse: Duration,
     /// Total duration of stalls of the network thread until then.
     pub stalled: Duration,
@@ -344,7 +346,7 @@ impl Open {
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
         let AssembledFrame { id, reference, mut frame, capture, sent, last_received, .. } = assembled;
-        let (picture, inverse) = match &mut self.engine {
+        let (picture, times) = match &mut self.engine {
             Engine::Predicted(predicted) => {
                 let is_decoded = predicted.decode(id, reference, &mut frame, &mut picture);
                 let is_decoded = is_decoded.map_err(|error| Failure::codec(&error))?;
@@ -359,25 +361,24 @@ impl Open {
                     let stream = Recorded { serial: self.stream.serial, params, start: id };
                     tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
                 }
-                (picture, Duration::ZERO)
+                (picture, predicted.times())
             }
             Engine::Alone(decoder) => {
                 let before = Arc::clone(&self.stream);
                 let work = move |decoder: &mut Box<dyn Decoder>| {
                     decoder.decode(&frame, &mut picture)?;
                     let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
-                    Ok((picture, decoder.times().inverse, backend))
+                    Ok((picture, decoder.times(), backend))
                 };
                 // From a processor that took over from a device that failed there is nothing else to go on with.
                 let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
                 match decoder.run(patience, work) {
                     Ok(result) => {
-                        let (picture, inverse, backend) =
-                            result.map_err(|error: DecodeError| Failure::codec(&error))?;
+                        let (picture, times, backend) = result.map_err(|error: DecodeError| Failure::codec(&error))?;
                         if let Some(backend) = backend {
                             self.go_on_with(backend);
                         }
-                        (picture, inverse)
+                        (picture, times)
                     }
                     Err(lost) => {
                         // The frame and the picture that the driver keeps are lost with it.
@@ -398,7 +399,8 @@ impl Open {
             received: last_received,
             released,
             decoded: (stage.now)(),
-            inverse,
+            compensate: times.compensate,
+            inverse: times.inverse,
             stalled,
             clock_offset_us,
             missing,

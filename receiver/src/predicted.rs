@@ -8,7 +8,7 @@ use common::pyramid::BlockLayout;
 use common::units::FrameId;
 use common::wire::states::StatesReport;
 use kernels::motion::{StateDecoder, open_state_decoder};
-use kernels::{BackendChoice, BackendInfo, DecodeError, OpenError, Picture};
+use kernels::{BackendChoice, BackendInfo, DecodeError, DecodeTimes, OpenError, Picture};
 use shell::limited;
 
 /// A report has the hash of the newest state whose number is a multiple of this.
@@ -69,6 +69,11 @@ impl Predicted {
         let hash = id.0.is_multiple_of(HASHED).then(|| out.hash());
         self.held.on_used(id, gaps, out.clone(), hash);
         Ok(true)
+    }
+
+    /// Returns the duration of the stages of the last frame decoded.
+    pub fn times(&self) -> DecodeTimes {
+        self.decoder.times()
     }
 
     /// Returns the fates of the last frames, for the sender.

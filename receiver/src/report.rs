@@ -188,7 +188,11 @@ impl Presentation {
         }
         let decode_and_inverse = passed.decoded.since(passed.released);
         self.stages.record(Stage::Reassemble, passed.released.since(passed.received));
-        self.stages.record(Stage::Decode, decode_and_inverse.saturating_sub(passed.inverse));
+        let decode = decode_and_inverse.saturating_sub(passed.compensate + passed.inverse);
+        self.stages.record(Stage::Decode, decode);
+        if !passed.compensate.is_zero() {
+            self.stages.record(Stage::Compensate, passed.compensate.min(decode_and_inverse));
+        }
         self.stages.record(Stage::Inverse, passed.inverse.min(decode_and_inverse));
         self.stages.record(Stage::Present, presented.since(passed.decoded));
     }
@@ -344,6 +348,7 @@ mod tests {
             received: at(42_000),
             released: at(43_000),
             decoded: at(53_000),
+            compensate: Duration::from_micros(1_500),
             inverse: Duration::from_micros(4_000),
             stalled: Duration::ZERO,
             clock_offset_us: Some(5_000),
@@ -354,9 +359,10 @@ mod tests {
         let report = presentation.report(&link, None, Standing::default(), at(60_000), true);
         assert!(near(report.latency_us, 45_000), "{:?}", report.latency_us);
         let expected = [
+            (Stage::Compensate, 1_500),
             (Stage::Network, 12_000),
             (Stage::Reassemble, 1_000),
-            (Stage::Decode, 6_000),
+            (Stage::Decode, 4_500),
             (Stage::Inverse, 4_000),
             (Stage::Present, 2_000),
         ];
@@ -384,6 +390,7 @@ mod tests {
         received: Timestamp::from_us(0),
         released: Timestamp::from_us(0),
         decoded: Timestamp::from_us(0),
+        compensate: Duration::ZERO,
         inverse: Duration::ZERO,
         stalled: Duration::ZERO,
         clock_offset_us: None,
@@ -455,6 +462,7 @@ mod tests {
                     received: at(1_000 * received),
                     released: at(1_000 * received),
                     decoded: at(1_000 * received),
+                    compensate: Duration::ZERO,
                     inverse: Duration::ZERO,
                     stalled: ms(stalled),
                     clock_offset_us: None,

@@ -25,8 +25,8 @@ pub struct Cli {
     /// Video bit rate, such as 20M
     #[arg(long, global = true, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Code frames from the picture that the receiver holds
-    #[arg(long, global = true, value_name = "on|off")]
+    /// Code frames from the picture that the receiver holds; auto: where the processor codes and is fast enough
+    #[arg(long, global = true, value_name = "on|off|auto")]
     pub prediction: Option<String>,
     /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]

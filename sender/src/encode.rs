@@ -216,7 +216,7 @@ fn predict(
     let code = clock::now().since(began);
     predicting.on_took(code);
     gate.set_prediction(predicting.counters());
-    let stages = EncodeTimes { code, ..EncodeTimes::default() };
+    let stages = predicting.times(code);
     Ok(Coded { id: Some(id), frame, stages, data: picture.data })
 }
 

@@ -127,6 +127,11 @@ impl SenderLink {
         ] {
             self.stages.record(stage, time);
         }
+        for (stage, time) in [(Stage::Motion, encoded.stages.motion), (Stage::Compensate, encoded.stages.compensate)] {
+            if !time.is_zero() {
+                self.stages.record(stage, time);
+            }
+        }
         self.parts.backend = encoded.backend;
         if let Some(recording) = &mut self.parts.recording {
             recording.on_frame(&encoded.frame.frame, encoded.times.capture, now);

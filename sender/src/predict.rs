@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::coded::{PredictedFrame, ReceivedFrame};
-use common::gaps::Gaps;
+use common::coded::PredictedFrame;
 use common::params::StreamParams;
-use common::prediction::{PredictionCounters, References, Replay, StatesOutcome};
+use common::prediction::{PredictionCounters, References, StatesOutcome};
 use common::units::{FrameId, FrameRate, Timestamp};
 use common::wire::states::StatesReport;
-use kernels::motion::{
-    Effort, PredictError, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_encoder,
-};
-use kernels::{BackendChoice, BackendInfo, DecodeError, EncodeError, OpenError, Picture, PictureRef, Target};
-use shell::limited;
+use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
+use kernels::{BackendChoice, BackendInfo, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target};
+use shell::{clock, limited};
 
 /// Messages of the network thread to the encoder about the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +23,20 @@ pub enum Told {
 
 /// An encoder that predicts from what the receiver holds.
 pub struct Predicting {
-    params: StreamParams,
     encoder: PredictedEncoder,
     backend: BackendInfo,
     references: References<PredictedFrame, Arc<Picture>>,
     pace: Pace,
+    /// The state of the last picture that was timed.
+    timed: Option<Picture>,
+    /// Bytes of a frame above which prediction is not tried.
+    bytes_most: usize,
+    /// True if the last frame was below that.
+    tries: bool,
 }
+
+/// Bits per pixel above which prediction gains little, and takes as much time as ever.
+const BITS_MOST: f64 = 0.3;
 
 impl Predicting {
     /// Opens the encoder; it runs on the processor.
@@ -41,7 +46,15 @@ impl Predicting {
         let references = References::new(params.codec.profile.states(), params.frame_rate.interval());
         let reason = "predicted frames are coded on the processor".to_owned();
         let backend = BackendInfo { reason, ..encoder.backend().clone() };
-        Ok(Self { params: *params, encoder, backend, references, pace: Pace::new(params.frame_rate) })
+        Ok(Self {
+            encoder,
+            backend,
+            references,
+            pace: Pace::new(params.frame_rate),
+            timed: None,
+            bytes_most: usize::MAX,
+            tries: true,
+        })
     }
 
     /// Codes a picture that is not sent.
@@ -51,6 +64,30 @@ impl Predicting {
             // It codes alone, and its own frame it can decode.
             Err(PredictError::Decode(_)) | Ok(_) => Ok(()),
         }
+    }
+
+    /// Codes a picture that is not sent, from the last one of these, with low effort; returns how long that took.
+    pub fn time(&mut self, picture: PictureRef<'_>, target: Target) -> Result<Duration, EncodeError> {
+        self.encoder.set_effort(Effort::Low);
+        let began = clock::now();
+        let reference = self.timed.as_ref().map(|state| (1, state));
+        match self.encoder.encode_from(picture, target, reference) {
+            Err(PredictError::Encode(error)) => return Err(error),
+            Err(PredictError::Decode(_)) => {}
+            Ok((_, state)) => self.timed = Some(state),
+        }
+        Ok(clock::now().since(began))
+    }
+
+    /// Forgets the pictures that were timed.
+    pub fn end_timing(&mut self) {
+        self.timed = None;
+        self.encoder.set_effort(Effort::default());
+    }
+
+    /// Tries prediction for frames of few bits only, of pictures of so many pixels.
+    pub fn predict_few_bits(&mut self, pixels: usize) {
+        self.bytes_most = (BITS_MOST * pixels as f64 / 8.0) as usize;
     }
 
     /// Returns what codes.
@@ -83,15 +120,15 @@ impl Predicting {
         now: Timestamp,
     ) -> Result<(FrameId, PredictedFrame), PredictError> {
         let mismatches = self.references.counters().mismatches;
-        let mut decoder = Replaying { params: &self.params, decoder: self.encoder.decoder() };
-        let reference = self.references.next(now, &mut decoder)?;
+        let reference = self.references.next(now, self.encoder.decoder())?;
         if self.references.counters().mismatches > mismatches {
             limited!(
                 warn,
                 "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
             );
         }
-        let reference = reference.as_ref().map(|(age, state)| (*age, &**state)).filter(|_| self.pace.effort.is_some());
+        self.tries = self.pace.effort.is_some() && !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
+        let reference = reference.as_ref().map(|(age, state)| (*age, &**state)).filter(|_| self.tries);
         let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
         let id = self.references.next_frame();
         self.references.on_coded(frame.reference, frame.clone(), Arc::new(state), now);
@@ -100,6 +137,10 @@ impl Predicting {
 
     /// A frame took so long to code, all in all.
     pub fn on_took(&mut self, took: Duration) {
+        // Frames with too many bits for it tell nothing of prediction.
+        if !self.tries && self.pace.effort.is_some() {
+            return;
+        }
         match self.pace.on_took(took) {
             Some(Some(effort)) => {
                 tracing::info!("motion is searched with {effort:?} effort from now on, {:?} a frame", self.pace.took);
@@ -121,36 +162,17 @@ impl Predicting {
         self.encoder.set_effort(effort);
     }
 
+    /// Returns the duration of the stages of the last frame, which took `all`: what is more than the encoder's own time
+    /// has gone into what the receiver holds.
+    pub fn times(&self, all: Duration) -> EncodeTimes {
+        let times = self.encoder.times();
+        let known = times.motion + times.compensate + times.transform + times.code;
+        EncodeTimes { compensate: times.compensate + all.saturating_sub(known), ..times }
+    }
+
     /// Returns what has been counted.
     pub fn counters(&self) -> PredictionCounters {
         self.references.counters()
-    }
-}
-
-/// The receiver's decoder, here.
-struct Replaying<'a> {
-    params: &'a StreamParams,
-    decoder: &'a mut StateDecoder,
-}
-
-impl Replay<PredictedFrame, Arc<Picture>> for Replaying<'_> {
-    type Error = DecodeError;
-
-    fn replay(
-        &mut self,
-        frame: &PredictedFrame,
-        gaps: &Gaps,
-        reference: Option<&Arc<Picture>>,
-    ) -> Result<Arc<Picture>, DecodeError> {
-        let mut received = ReceivedFrame::from(&frame.frame);
-        gaps.cut(&mut received);
-        let mut state = Picture::for_stream(self.params.chroma, self.params.size);
-        self.decoder.decode(&received, reference.map(|state| &**state), &mut state)?;
-        Ok(Arc::new(state))
-    }
-
-    fn hash(&self, state: &Arc<Picture>) -> u32 {
-        state.hash()
     }
 }
 
@@ -207,7 +229,9 @@ impl Pace {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use common::coded::ReceivedFrame;
     use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use common::gaps::Gaps;
     use common::params::{CodecParams, Profile};
     use common::prediction::Held;
     use kernels::motion::open_state_decoder;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use common::config::{LinkMode, SenderConfig};
+use common::config::{LinkMode, Prediction, SenderConfig};
 use common::frame::PixelFormat;
 use common::params::{CodecParams, Profile, StreamParams};
 use common::prediction::states_of;
@@ -107,31 +108,26 @@ impl Sending {
         let capture = spawn("capture", move || capture.run(&opened))?;
         let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
 
-        if config.prediction && config.record.is_some() {
+        let predicts = config.prediction == Prediction::On;
+        if predicts && config.record.is_some() {
             match own {
                 None => return Err(Failure::usage(NO_RECORDING)),
                 Some(_) => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
             }
         }
-        let path = config.record.as_deref().filter(|_| !config.prediction);
+        let path = config.record.as_deref().filter(|_| !predicts);
         let recording = path.map(|path| Recording::start(path, "sent")).transpose()?;
-        let profile =
-            if config.prediction { Profile::Predicted(states_of(info.frame_rate)) } else { config.codec.profile };
         let params = StreamParams {
             size: info.size,
             frame_rate: info.frame_rate,
             chroma: config.chroma,
             colour: info.colour,
-            codec: CodecParams { profile, ..config.codec },
+            codec: config.codec,
         };
+        let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
+        let Coding { coder, backend, params } = coding(config, params, frame_bytes)?;
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
-        let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
-        let (coder, backend) = if config.prediction {
-            predicting(config, &params, frame_bytes)?
-        } else {
-            alone(config, &params, frame_bytes)?
-        };
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
         let backend = Arc::new(backend);
 
@@ -206,6 +202,66 @@ impl Threads {
     }
 }
 
+/// An encoder, what it computes with, and the stream that it codes.
+struct Coding {
+    coder: Coder,
+    backend: BackendInfo,
+    params: StreamParams,
+}
+
+/// Opens the encoder of a stream of pictures of `params`, with prediction or without.
+fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Result<Coding, Failure> {
+    let profile = Profile::Predicted(states_of(params.frame_rate));
+    let predicted = StreamParams { codec: CodecParams { profile, ..params.codec }, ..params };
+    let of = |(coder, backend), params| Coding { coder, backend, params };
+    Ok(match config.prediction {
+        // A recording has no frames that refer to others.
+        Prediction::Auto if config.record.is_some() => of(alone(config, &params, frame_bytes)?, params),
+        Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
+        Prediction::On => {
+            let encoder = predicting(config, &predicted, frame_bytes)?;
+            of(coder_of(encoder), predicted)
+        }
+        Prediction::Auto => {
+            let alone = alone(config, &params, frame_bytes)?;
+            if alone.1.is_device() {
+                return Ok(of(alone, params));
+            }
+            let mut encoder = predicting(config, &predicted, frame_bytes)?;
+            let took = least_time(&mut encoder, &predicted, frame_bytes)?;
+            if 4 * took > 3 * params.frame_rate.interval() {
+                tracing::info!("frames are coded without prediction, which takes {took:?} a frame here");
+                of(alone, params)
+            } else {
+                encoder.predict_few_bits(predicted.size.pixels());
+                of(coder_of(encoder), predicted)
+            }
+        }
+    })
+}
+
+fn coder_of(encoder: Predicting) -> (Coder, BackendInfo) {
+    let backend = encoder.backend().clone();
+    (Coder::Predicting(Box::new(encoder)), backend)
+}
+
+/// Returns the least time for a predicted frame of the test pattern, with low effort.
+fn least_time(encoder: &mut Predicting, params: &StreamParams, frame_bytes: usize) -> Result<Duration, Failure> {
+    let (pattern, mut data, mut least) = (Pattern::new(params.size, params.frame_rate), Vec::new(), Duration::MAX);
+    for number in 0..=TIMED {
+        pattern.draw(number, 0, &mut data);
+        let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
+        let took = picture.and_then(|picture| encoder.time(picture, Target::Bytes(frame_bytes)));
+        let took = took.map_err(|error| encode::failure(&error))?;
+        // The first one has no reference.
+        if number > 0 {
+            least = least.min(took);
+        }
+    }
+    encoder.end_timing();
+    Ok(least)
+}
+
 /// Opens an encoder of frames that are coded alone.
 ///
 /// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
@@ -230,16 +286,11 @@ fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Re
 }
 
 /// Returns an encoder of frames that are predicted, which has coded a picture, too.
-fn predicting(
-    config: &SenderConfig,
-    params: &StreamParams,
-    frame_bytes: usize,
-) -> Result<(Coder, BackendInfo), Failure> {
+fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
     let encoder = Predicting::open(params, config.shared.backend, config.shared.device.as_deref());
     let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
     warm_up(params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
-    let backend = encoder.backend().clone();
-    Ok((Coder::Predicting(Box::new(encoder)), backend))
+    Ok(encoder)
 }
 
 fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<(), EncodeError>) -> Result<(), Failure> {
@@ -248,6 +299,9 @@ fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<()
     let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
     picture.and_then(code).map_err(|error| encode::failure(&error))
 }
+
+/// Frames that are timed.
+const TIMED: u32 = 3;
 
 /// Format of the picture that an encoder codes first.
 const WARM_UP: PixelFormat = PixelFormat::I420;

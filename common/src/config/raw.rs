@@ -67,8 +67,8 @@ pub struct PeersFile {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Video {
-    /// `camera[:index=0][:size=WxH][:fps=N]`, `pattern[:size=WxH][:fps=N]`, `y4m:PATH[:loop][:fps=N]` or
-    /// `mjpeg:PATH[:loop][:fps=N]`. Default `camera`.
+    /// `camera[:index=0][:size=WxH][:fps=N]`, `pattern[:size=WxH][:fps=N]`, `y4m:PATH[:loop][:live][:fps=N]` or
+    /// `mjpeg:PATH[:loop][:live][:fps=N]`. Default `camera`.
     pub source: Option<String>,
     /// Size asked of a camera or the pattern when `source` names none, such as `1280x720`. Default: 1280x720.
     pub size: Option<String>,
@@ -94,7 +94,7 @@ pub struct Codec {
     pub boundary: Option<String>,
     /// Quantisation of the bands: `psnr` or `visual`. Default `psnr`.
     pub weights: Option<String>,
-    /// Frames coded from what the receiver holds: `on` or `off`. Default `off`.
+    /// Frames coded from what the receiver holds: `on`, `off` or `auto`. Default `off`.
     pub prediction: Option<String>,
     /// Highest video bit rate, such as `20M` (bits a second). Default `20M`.
     pub rate: Option<String>,

@@ -31,8 +31,8 @@ pub struct SenderConfig {
     pub chroma: Chroma,
     /// Transform and coefficient code.
     pub codec: CodecParams,
-    /// True if frames are coded from what the receiver holds.
-    pub prediction: bool,
+    /// Whether frames are coded from what the receiver holds.
+    pub prediction: Prediction,
     /// What the rate may be raised to during a call: `rate_max`, or twice the rate.
     pub rate_most: Bitrate,
     /// Highest video bit rate, `rate_max` applied.
@@ -43,6 +43,18 @@ pub struct SenderConfig {
     pub controller: Controller,
     /// File or folder for the frames that are sent.
     pub record: Option<PathBuf>,
+}
+
+/// When frames are coded from what the receiver holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prediction {
+    /// Never.
+    #[default]
+    Off,
+    /// Always.
+    On,
+    /// Where the processor codes and is fast enough.
+    Auto,
 }
 
 /// The limit of the bytes in flight.
@@ -204,9 +216,13 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     if file.stats.pictures.is_some() {
         return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
     }
-    let prediction = choice("codec.prediction", &file.codec.prediction, &[("off", false), ("on", true)])?;
+    let predictions = [("off", Prediction::Off), ("on", Prediction::On), ("auto", Prediction::Auto)];
+    let mut prediction = choice("codec.prediction", &file.codec.prediction, &predictions)?;
     let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
-    if prediction && (shared.backend == BackendChoice::Opencl || shared.device.is_some()) {
+    let is_on_a_device = shared.backend == BackendChoice::Opencl || shared.device.is_some();
+    if is_on_a_device && prediction == Prediction::Auto {
+        prediction = Prediction::Off;
+    } else if is_on_a_device && prediction == Prediction::On {
         let message =
             "predicted frames are coded on the processor: set compute.backend to `auto` or `cpu` and no device";
         return Err(value("codec.prediction", message));

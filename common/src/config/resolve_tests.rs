@@ -42,7 +42,11 @@ fn every_key_is_read() {
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);
     assert_eq!(config.codec.weights, Weights::Visual);
-    assert!(!config.prediction && sender("[codec]\nprediction = \"on\"").unwrap().prediction);
+    let prediction = |text: &str| sender(text).unwrap().prediction;
+    assert_eq!((config.prediction, prediction("[codec]\nprediction = \"on\"")), (Prediction::Off, Prediction::On));
+    let auto = "[codec]\nprediction = \"auto\"\n";
+    assert_eq!(prediction(auto), Prediction::Auto);
+    assert_eq!(prediction(&format!("{auto}[compute]\nbackend = \"opencl\"")), Prediction::Off);
     assert_eq!(config.shared.mode, LinkMode::Dial("ana.example:4821".to_owned()));
     assert!(!config.shared.tuned && sender("").unwrap().shared.tuned);
     assert_eq!(config.shared.peers[0].name, "Ana");

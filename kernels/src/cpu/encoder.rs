@@ -106,6 +106,16 @@ impl ResidualEncoder for CpuEncoder {
             });
         })
     }
+
+    fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let chroma = self.params.chroma;
+        rayon::scope(|_| {
+            let channels = self.blocks.planes.par_iter_mut().zip(chroma.channels());
+            channels.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
+            Ok(self.rate.fits(&mut self.blocks, step, bytes)?)
+        })
+    }
 }
 
 /// The coefficients of a frame and the code of its blocks.

@@ -69,22 +69,25 @@ fn difference_of_rows<const W: usize>(a: &[u8; W], b: &[u8; W]) -> u32 {
     a.iter().zip(b).map(|(&a, &b)| u32::from(a.abs_diff(b))).fold(0, u32::wrapping_add)
 }
 
+/// Rows after which a sum that has become too large is looked at.
+const LOOK_ROWS: usize = 8;
+
 multiversion! {
-    /// Sum of absolute differences of a source from a prediction, of 16 x 16 samples.
-    pub(crate) fn difference_16(source: &[u8], pitch: usize, taps: Taps<'_>) -> u32 = difference::<16>;
+    /// Sum of absolute differences of a source from a prediction, of 16 x 16 samples; of one above `most` any that is.
+    pub(crate) fn difference_16(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<16>;
 }
 
 multiversion! {
     /// The same of 32 x 32 samples.
-    pub(crate) fn difference_32(source: &[u8], pitch: usize, taps: Taps<'_>) -> u32 = difference::<32>;
+    pub(crate) fn difference_32(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<32>;
 }
 
 #[inline(always)]
-fn difference<const W: usize>(source: &[u8], pitch: usize, taps: Taps<'_>) -> u32 {
+fn difference<const W: usize>(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 {
     match taps {
-        Taps::One(taps, tap_pitch) => difference_from::<W, 1>(source, pitch, taps, tap_pitch),
-        Taps::Two(taps, tap_pitch) => difference_from::<W, 2>(source, pitch, taps, tap_pitch),
-        Taps::Four(taps, tap_pitch) => difference_from::<W, 4>(source, pitch, taps, tap_pitch),
+        Taps::One(taps, tap_pitch) => difference_from::<W, 1>(source, pitch, taps, tap_pitch, most),
+        Taps::Two(taps, tap_pitch) => difference_from::<W, 2>(source, pitch, taps, tap_pitch, most),
+        Taps::Four(taps, tap_pitch) => difference_from::<W, 4>(source, pitch, taps, tap_pitch, most),
     }
 }
 
@@ -94,9 +97,13 @@ fn difference_from<const W: usize, const N: usize>(
     pitch: usize,
     taps: [&[u8]; N],
     tap_pitch: usize,
+    most: u32,
 ) -> u32 {
     let mut total = 0_u32;
     for y in 0..W {
+        if y % LOOK_ROWS == 0 && total > most {
+            return total;
+        }
         let (Some(own), Some(predicted)) = (row(source, pitch, y), predicted_row::<W, N>(taps, tap_pitch, y)) else {
             return total;
         };
@@ -374,8 +381,10 @@ mod tests {
             let with = with.sum::<u32>();
             for simd in [Simd::Baseline, Simd::detect()] {
                 simd.force(|| {
-                    assert_eq!(difference_16(&source, pitch, taps), plain(16), "{simd:?}");
-                    assert_eq!(difference_32(&source, pitch, taps), plain(32), "{simd:?}");
+                    assert_eq!(difference_16(&source, pitch, taps, u32::MAX), plain(16), "{simd:?}");
+                    assert_eq!(difference_32(&source, pitch, taps, u32::MAX), plain(32), "{simd:?}");
+                    let most = plain(32) / 2;
+                    assert!((most + 1..=plain(32)).contains(&difference_32(&source, pitch, taps, most)), "{simd:?}");
                     let mut window = [0; 32 * 32];
                     predict_32(&mut window, 32, 32, taps);
                     assert!(places(32).all(|(x, y, at)| window[32 * y + x] == mean(at)), "{simd:?}");

@@ -1,9 +1,13 @@
 //! Decoders of frames that are predicted from others.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
 
-use common::coded::{BlockState, ReceivedFrame};
+use common::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use common::gaps::Gaps;
 use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
+use common::prediction::Replay;
 use common::pyramid::BlockLayout;
 
 use super::field::Field;
@@ -12,7 +16,10 @@ use super::slice;
 use crate::cpu::motion::CpuPredictor;
 use crate::reference::compensate::ReferencePredictor;
 use crate::reference::{ReferenceDecoder, check_target};
-use crate::{Backend, BackendChoice, BackendInfo, DecodeError, Decoder, OpenError, Picture, cpu, memory, open_decoder};
+use crate::{
+    Backend, BackendChoice, BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture, cpu, memory,
+    open_decoder,
+};
 
 /// Decoder of a stream with prediction, of which every frame comes.
 pub struct PredictedDecoder {
@@ -29,6 +36,7 @@ pub struct StateDecoder {
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
     damaged_slices: u64,
+    times: DecodeTimes,
 }
 
 /// The last pictures, the newest one last.
@@ -120,7 +128,15 @@ pub(super) fn state_decoder(
         _ => (Box::new(cpu::CpuDecoder::new(inner, layout, reason)), Box::new(CpuPredictor::new(chroma, size))),
     };
     let blocks = BlockLayout::new(inner).blocks().len();
-    Ok(StateDecoder { params: *params, blocks, alone, residual, predictor, damaged_slices: 0 })
+    Ok(StateDecoder {
+        params: *params,
+        blocks,
+        alone,
+        residual,
+        predictor,
+        damaged_slices: 0,
+        times: DecodeTimes::default(),
+    })
 }
 
 impl PredictedDecoder {
@@ -187,7 +203,12 @@ impl StateDecoder {
         out: &mut Picture,
     ) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
-        let Some(reference) = reference else { return self.alone.decode(frame, out) };
+        let Some(reference) = reference else {
+            self.alone.decode(frame, out)?;
+            self.times = self.alone.times();
+            return Ok(());
+        };
+        let start = Instant::now();
         let mut field = Field::new(self.params.size);
         let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
         if frame.block_count() != slices + self.blocks {
@@ -201,8 +222,11 @@ impl StateDecoder {
                 self.damaged_slices += 1;
             }
         }
+        let vectors = start.elapsed();
+        let start = Instant::now();
         self.predictor.refer(reference);
         self.predictor.compensate(&field, out);
+        let compensate = start.elapsed();
         let mut received = ReceivedFrame::empty(frame.header, self.blocks);
         for index in 0..self.blocks {
             match frame.block(slices + index) {
@@ -211,16 +235,46 @@ impl StateDecoder {
                 BlockState::Coded(bytes) => _ = received.insert(index, bytes),
             }
         }
-        self.residual.add_residual(&received, out)
+        self.residual.add_residual(&received, out)?;
+        let times = self.residual.times();
+        self.times = DecodeTimes { decode: vectors + times.decode, compensate, ..times };
+        Ok(())
+    }
+
+    /// Returns the duration of each stage of the last frame.
+    pub fn times(&self) -> DecodeTimes {
+        self.times
     }
 
     /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
     pub fn damaged_blocks(&self) -> u64 {
-        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_residuals()
+        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_blocks()
     }
 
     /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
         self.alone.backend()
+    }
+}
+
+/// The decoder of a receiver, at its sender.
+impl Replay<PredictedFrame, Arc<Picture>> for StateDecoder {
+    type Error = DecodeError;
+
+    fn replay(
+        &mut self,
+        frame: &PredictedFrame,
+        gaps: &Gaps,
+        reference: Option<&Arc<Picture>>,
+    ) -> Result<Arc<Picture>, DecodeError> {
+        let mut received = ReceivedFrame::from(&frame.frame);
+        gaps.cut(&mut received);
+        let mut state = Picture::for_stream(self.params.chroma, self.params.size);
+        self.decode(&received, reference.map(|state| &**state), &mut state)?;
+        Ok(Arc::new(state))
+    }
+
+    fn hash(&self, state: &Arc<Picture>) -> u32 {
+        state.hash()
     }
 }

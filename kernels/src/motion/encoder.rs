@@ -1,6 +1,7 @@
 //! Encoders of frames that are predicted from others, or coded alone where that costs less.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use common::coded::{PredictedFrame, ReceivedFrame, StepIndex};
 use common::params::StreamParams;
@@ -17,8 +18,7 @@ use crate::cpu::planes::Bordered;
 use crate::cpu::square::differences_from_means;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    BackendChoice, BackendInfo, DecodeError, EncodeError, Encoder, OpenError, Picture, PictureRef, Target, cpu,
-    open_encoder,
+    BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target, cpu,
 };
 
 /// Why a picture cannot be predicted and coded.
@@ -57,6 +57,11 @@ pub struct PredictionSettings {
 const FIRST_STEP: StepIndex = StepIndex::ONE.coarser_by(24);
 /// The worth of a bit, in quantiser steps of absolute difference.
 const STEPS_PER_BIT: f32 = 0.4;
+/// The finest step of a predicted frame with a budget, 2, which leaves some 50 dB: what is finer corrects rounding, and a
+/// picture that stands still would never be done.
+const FINEST_STEP: StepIndex = StepIndex::ONE.coarser_by(8);
+/// How near to it the last frame's step must be for it to be tried first.
+const NEAR_FINEST: u8 = 4;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;
 /// Side of the squares whose flatness decides whether coding a frame alone is worth trying.
@@ -66,7 +71,7 @@ const ACTIVITY_SIDE: usize = 8;
 pub struct PredictedEncoder {
     params: StreamParams,
     settings: PredictionSettings,
-    alone: Box<dyn Encoder>,
+    alone: Box<dyn ResidualEncoder>,
     residual: Box<dyn ResidualEncoder>,
     decoder: StateDecoder,
     states: States,
@@ -75,6 +80,7 @@ pub struct PredictedEncoder {
     step: StepIndex,
     /// The luma of a picture that is searched.
     source: Bordered,
+    times: EncodeTimes,
 }
 
 /// Opens an encoder for a stream of [`common::params::Profile::Predicted`]. It runs on the processor.
@@ -94,11 +100,13 @@ pub fn open_predicted_encoder(
     let choice = on_the_processor(choice, device)?;
     let decoder = state_decoder(params, &inner, states, choice)?;
     let reason = || decoder.alone.backend().reason.clone();
-    let residual: Box<dyn ResidualEncoder> = match choice {
-        BackendChoice::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
-        _ => Box::new(cpu::CpuEncoder::new(&inner, reason())),
+    let encoder = || -> Box<dyn ResidualEncoder> {
+        match choice {
+            BackendChoice::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
+            _ => Box::new(cpu::CpuEncoder::new(&inner, reason())),
+        }
     };
-    let alone = open_encoder(&inner, choice, None)?;
+    let (alone, residual) = (encoder(), encoder());
     Ok(PredictedEncoder {
         params: *params,
         settings,
@@ -110,6 +118,7 @@ pub fn open_predicted_encoder(
         costs: Costs::new(),
         step: FIRST_STEP,
         source: Bordered::new(params.size),
+        times: EncodeTimes::default(),
     })
 }
 
@@ -136,6 +145,8 @@ impl PredictedEncoder {
         reference: Option<(u8, &Picture)>,
     ) -> Result<(PredictedFrame, Picture), PredictError> {
         check_picture(picture, self.params.size).map_err(EncodeError::from)?;
+        let start = Instant::now();
+        self.times = EncodeTimes::default();
         let own = samples(picture, &self.params);
         let predicted = match reference {
             Some((age, reference)) => self.predict((picture, &own), target, age, reference)?,
@@ -144,10 +155,10 @@ impl PredictedEncoder {
         let target = less(target, REFERENCE_BYTES);
         let predicted = match predicted {
             Some(predicted) => {
-                let step = Target::Step(predicted.frame.frame.header.step);
+                let step = predicted.frame.frame.header.step;
                 let bytes = coded_size(&predicted.frame.frame);
                 let may_be_alone = self.may_be_alone(&own, &predicted.prediction);
-                let is_alone = may_be_alone && coded_size(&self.alone.encode(picture, step)?) <= bytes;
+                let is_alone = may_be_alone && self.alone.fits(picture, step, bytes)?;
                 Some(predicted).filter(|_| !is_alone)
             }
             None => None,
@@ -159,14 +170,24 @@ impl PredictedEncoder {
             }
             None => {
                 let frame = self.alone.encode(picture, target)?;
+                self.times.transform += self.alone.times().transform;
+                let decoding = Instant::now();
                 let mut state = self.empty_picture();
                 self.decoder.decode(&ReceivedFrame::from(&frame), None, &mut state)?;
+                self.times.compensate += decoding.elapsed();
                 self.last = None;
                 (PredictedFrame::new(0, &[], &frame), state)
             }
         };
         self.step = frame.frame.header.step;
+        let EncodeTimes { motion, compensate, transform, .. } = self.times;
+        self.times.code = start.elapsed().saturating_sub(motion + compensate + transform);
         Ok((frame, state))
+    }
+
+    /// Returns the duration of each stage of the last frame.
+    pub fn times(&self) -> EncodeTimes {
+        self.times
     }
 
     /// The decoder of this stream's frames, which the encoder has for itself.
@@ -202,6 +223,7 @@ impl PredictedEncoder {
         reference: &Picture,
     ) -> Result<Option<Predicted>, PredictError> {
         let (chroma, size) = (self.params.chroma, self.params.size);
+        let start = Instant::now();
         self.decoder.predictor.refer(reference);
         let channels = chroma.channels().len();
         let step = if let Target::Step(step) = target { step } else { self.step };
@@ -225,18 +247,34 @@ impl PredictedEncoder {
         if !learnt.is_empty() {
             self.costs = Costs::of(&learnt);
         }
+        self.times.motion = start.elapsed();
+        let start = Instant::now();
         let mut prediction = self.empty_picture();
         self.decoder.predictor.compensate(&field, &mut prediction);
+        self.times.compensate = start.elapsed();
         let blocks = self.decoder.blocks;
         let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
         let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
         let target = less(target, REFERENCE_BYTES + vectors + more);
-        let coded = match self.residual.encode_residual(picture, &prediction, target) {
-            Err(EncodeError::BudgetTooSmall { .. }) => return Ok(None),
-            coded => coded?,
+        let finest = match target {
+            Target::Bytes(bytes) if self.step <= FINEST_STEP.coarser_by(NEAR_FINEST) => {
+                let coded = self.residual.encode_residual(picture, &prediction, Target::Step(FINEST_STEP))?;
+                Some(coded).filter(|coded| coded_size(coded) <= bytes)
+            }
+            _ => None,
         };
+        let coded = match finest {
+            Some(coded) => coded,
+            None => match self.residual.encode_residual(picture, &prediction, target) {
+                Err(EncodeError::BudgetTooSmall { .. }) => return Ok(None),
+                coded => coded?,
+            },
+        };
+        self.times.transform = self.residual.times().transform;
+        let start = Instant::now();
         let mut state = prediction.clone();
         self.decoder.residual.add_residual(&ReceivedFrame::from(&coded), &mut state)?;
+        self.times.compensate += start.elapsed();
         Ok(Some(Predicted { frame: PredictedFrame::new(age, &slices, &coded), field, prediction, state }))
     }
 

@@ -1,13 +1,13 @@
 //! The seam between the voices and what is the same for all: a predictor, and the coder of what it leaves.
 
-use common::coded::{CodedFrame, ReceivedFrame};
+use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use common::frame::{Chroma, FrameSize};
 
 #[cfg(test)]
 use super::field::Motion;
 use super::field::{Field, UNIT};
 use crate::cpu::planes::Luma;
-use crate::{DecodeError, EncodeError, Picture, PictureRef, Target};
+use crate::{DecodeError, Decoder, EncodeError, Encoder, Picture, PictureRef, Target};
 
 /// A rectangle of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,23 +36,24 @@ pub(crate) trait Predictor: Send + Sync {
 }
 
 /// Codes what a prediction leaves of a picture.
-pub(crate) trait ResidualEncoder: Send {
-    /// Encodes as [`crate::Encoder::encode`] does; `prediction` is planar and of the stream's size.
+pub(crate) trait ResidualEncoder: Encoder {
+    /// Encodes as [`Encoder::encode`] does; `prediction` is planar and of the stream's size.
     fn encode_residual(
         &mut self,
         picture: PictureRef<'_>,
         prediction: &Picture,
         target: Target,
     ) -> Result<CodedFrame, EncodeError>;
+
+    /// Returns true if the picture, coded alone at `step`, takes at most `bytes`, as
+    /// [`coded_size`](common::wire::run::coded_size) counts.
+    fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError>;
 }
 
 /// Adds to a prediction what was coded besides.
-pub(crate) trait ResidualDecoder: Send {
+pub(crate) trait ResidualDecoder: Decoder {
     /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
-
-    /// Counts as [`crate::Decoder::damaged_blocks`] does.
-    fn damaged_residuals(&self) -> u64;
 }
 
 /// Returns the size of the plane of a channel and the side of its units.

@@ -110,6 +110,13 @@ impl ResidualEncoder for ReferenceEncoder {
             planes
         })
     }
+
+    fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let planes = colour::planes(picture, self.params.chroma);
+        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
+        Ok(self.rate.fits(&mut self.blocks, step, bytes)?)
+    }
 }
 
 /// The coefficients of a frame and the code of its blocks.
@@ -207,16 +214,16 @@ impl Decoder for ReferenceDecoder {
 impl ResidualDecoder for ReferenceDecoder {
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, picture, &self.params, &self.layout)?;
+        let start = Instant::now();
         self.decode_blocks(frame, 0);
+        self.times.decode = start.elapsed();
+        let start = Instant::now();
         let planes = inverse(&self.squares, &self.params, &self.layout);
         for (sample, residual) in picture.data_mut().iter_mut().zip(planes.into_iter().flatten()) {
             *sample = (residual + f32::from(*sample) + 0.5).floor().clamp(0.0, 255.0) as u8;
         }
+        self.times.inverse = start.elapsed();
         Ok(())
-    }
-
-    fn damaged_residuals(&self) -> u64 {
-        self.damaged
     }
 }
 

@@ -154,6 +154,26 @@ pub(crate) struct CodingArgs {
     pub(crate) weights: Option<WeightsName>,
     #[command(flatten)]
     pub(crate) prediction: PredictionArgs,
+    #[command(flatten)]
+    pub(crate) loss: LossArgs,
+}
+
+/// A line that loses datagrams, between an encoder that predicts and a decoder that reports.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LossArgs {
+    /// With --prediction on: sends each frame with its parity in datagrams of 1200 bytes, loses so many of a hundred, and keeps
+    /// what arrives
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) loss: Option<f64>,
+    /// With --loss: frames from one to the report of what arrived of it [default: 3]
+    #[arg(long, value_name = "FRAMES")]
+    pub(crate) feedback_delay: Option<u32>,
+    /// With --loss: decides which datagrams are lost [default: 1]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// With --loss: what the receiver shows, as Y4M
+    #[arg(long, value_name = "FILE.y4m")]
+    pub(crate) shown: Option<PathBuf>,
 }
 
 /// Prediction of frames from others, on or off, and how.
@@ -258,6 +278,8 @@ pub(crate) enum BenchKind {
     Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
+    /// Predicted frames by stage, for each effort; on the processor
+    Prediction,
     /// Whole pictures without loss, by both profiles
     Lossless,
     /// Copies between host and device

@@ -12,6 +12,7 @@ use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader};
+use crate::lossy::{self, Call, Loss};
 use crate::options::{self, Rate};
 use crate::{pcwt, picture};
 
@@ -50,16 +51,30 @@ pub(crate) fn encode(
         (None, Chroma::C444) if reader.is_still() => Chroma::C420,
         (None, own) => own,
     };
-    let params = picture::stream_params(&info, chroma, codec);
-    let mut encoder = Coder::open(&params, rate, prediction, compute)?;
+    let mut params = picture::stream_params(&info, chroma, codec);
+    let loss = Loss::of(&coding.loss, prediction.is_some())?;
+    if loss.is_some() && coding.prediction.reference_age.is_some() {
+        bail!("--reference-age does not go with --loss: what the receiver has decides there");
+    }
+    let mut encoder = match (loss, prediction) {
+        (Some(loss), Some(settings)) => {
+            params.codec.profile = lossy::profile(&params);
+            let shown = coding.loss.shown.as_deref();
+            let call = Call::open(&params, (loss, settings.effort), info.siting, shown, compute)?;
+            Coder::Call(Box::new(call))
+        }
+        _ => Coder::open(&params, rate, prediction, compute)?,
+    };
     let cannot = || format!("{} cannot be written", output.display());
     let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;
     while let Some(data) = reader.next()? {
         encoder.encode(info.picture(&data)?, rate, &mut file)?;
     }
-    let frames = u64::from(file.pictures());
+    // Those of a call may not all be there.
+    let pictures = if let Coder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
+    let frames = u64::from(pictures);
     ensure!(frames > 0, "{}: there is no picture in it", input.display());
-    let total = finish(file).with_context(cannot)?;
+    let total = finish(file, pictures).with_context(cannot)?;
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (size, backend) = (params.size, encoder.backend());
     let (name, device) = (backend.kind, &backend.device);
@@ -74,6 +89,8 @@ enum Coder {
     Quality(QualityEncoder, f64),
     /// With how many frames so far have no reference.
     Predicted(Box<PredictedEncoder>, u64),
+    /// Over a line that loses datagrams.
+    Call(Box<Call>),
 }
 
 impl Coder {
@@ -126,6 +143,7 @@ impl Coder {
                 *alone += u64::from(frame.reference == 0);
                 file.predicted(&frame)?;
             }
+            Self::Call(call) => call.encode(picture, target, explain, file)?,
             Self::Quality(..) => bail!("this encoder was opened for a quality"),
         }
         Ok(())
@@ -136,6 +154,7 @@ impl Coder {
             Self::Encoder(encoder) => encoder.backend(),
             Self::Quality(encoder, _) => encoder.backend(),
             Self::Predicted(encoder, _) => encoder.backend(),
+            Self::Call(call) => call.backend(),
         }
     }
 
@@ -143,15 +162,16 @@ impl Coder {
     fn remarks(&self) -> String {
         match self {
             Self::Predicted(_, alone) => format!(", {alone} without a reference"),
+            Self::Call(call) => call.remarks(),
             Self::Encoder(_) => String::new(),
             Self::Quality(_, least) => format!(", luma of every frame at least {least:.2} dB"),
         }
     }
 }
 
-/// Ends a file and keeps it; returns its length in bytes.
-pub(crate) fn finish(file: ContainerWriter<Output>) -> Result<u64> {
-    file.finish(0)?.finish()
+/// Ends a file of at least so many pictures and keeps it; returns its length in bytes.
+pub(crate) fn finish(file: ContainerWriter<Output>, pictures: u32) -> Result<u64> {
+    file.finish(pictures)?.finish()
 }
 
 /// Returns a number of frames as text.

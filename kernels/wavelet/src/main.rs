@@ -16,6 +16,7 @@ mod clip;
 mod decode;
 mod devices;
 mod io;
+mod lossy;
 mod options;
 mod pcwt;
 mod picture;

@@ -20,6 +20,7 @@ use crate::args::{
     BackendName, BoundaryName, CodingArgs, EffortName, PaddingName, PrecisionName, PredictionArgs, PredictionName,
     RateArgs, TransformArgs, WaveletName, WeightsName,
 };
+use crate::lossy::Loss;
 
 /// Limit of a coded frame's size, or of its quantisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -214,6 +215,7 @@ pub(crate) fn qmin(args: &CodingArgs) -> Result<u8> {
         bail!("--prediction on does not go with --profile pcwt: leave one of them out");
     }
     prediction(&args.prediction, Rate::Lossless)?;
+    Loss::of(&args.loss, false)?;
     let qmin = qmin.unwrap_or(0);
     if qmin > QMIN_MAX {
         bail!("--qmin {qmin} is not possible: ask for 0 to {QMIN_MAX}");

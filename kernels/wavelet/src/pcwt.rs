@@ -45,7 +45,7 @@ pub(crate) fn encode(
     }
     let frames = u64::from(file.pictures());
     ensure!(frames > 0, "{}: there is no picture in it", input.display());
-    let total = finish(file).with_context(cannot)?;
+    let total = finish(file, 0).with_context(cannot)?;
     let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
     let (count, size, backend) = (count(frames), params.size, encoder.backend());
     let (name, device) = (backend.kind, &backend.device);

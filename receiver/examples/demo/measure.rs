@@ -10,7 +10,7 @@ use common::config::resolve_sender;
 use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::y4m::Y4mReader;
 use kernels::Picture;
-use sender::source::SourceSpec;
+use sender::source::{SourceFrame, SourceSpec};
 
 /// The luma planes of the clip.
 pub(crate) struct Clip {
@@ -27,10 +27,7 @@ impl Clip {
         let size = source.info().size;
         let mut lumas = Vec::new();
         while let Some(frame) = source.next(Vec::new())? {
-            lumas.push(match frame.format {
-                PixelFormat::YCbCr8 => frame.data.chunks_exact(3).map(|pixel| pixel[0]).collect(),
-                _ => frame.data[..size.pixels()].to_vec(),
-            });
+            lumas.push(luma_of(&frame, size));
         }
         Ok(Self { size, lumas })
     }
@@ -84,8 +81,16 @@ pub(crate) fn received(clip: &Clip, received: &Path, png: &Path) -> Result<Measu
     Ok(Measured { frames: psnrs.len() as u64, psnr_mean: mean, psnr_worst: worst, png: png.to_owned() })
 }
 
+/// Returns the luma of a picture of the clip.
+pub(crate) fn luma_of(frame: &SourceFrame, size: FrameSize) -> Vec<u8> {
+    match frame.format {
+        PixelFormat::YCbCr8 => frame.data.chunks_exact(3).map(|pixel| pixel[0]).collect(),
+        _ => frame.data[..size.pixels()].to_vec(),
+    }
+}
+
 /// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
-fn psnr(sent: &[u8], received: &[u8]) -> f64 {
+pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
     let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     if squares == 0 {
         return 99.0;

@@ -30,7 +30,9 @@ pub(crate) fn render(rows: &[Row]) -> String {
     for stage in Stage::ALL {
         line(&format!("  {}", stage.name()), &|row| {
             let of = |report: &Value| report["stages_us"].get(stage.name()).map(percentiles);
-            of(&row.streamed.sender).or_else(|| of(&row.streamed.receiver)).unwrap_or_else(|| "-".to_owned())
+            // `compensate` is one of both ends.
+            let ends = [&row.streamed.sender, &row.streamed.receiver].into_iter().filter_map(of).collect::<Vec<_>>();
+            if ends.is_empty() { "-".to_owned() } else { ends.join("; ") }
         });
     }
     line("last frame", &|row| row.measured.png.display().to_string());

@@ -228,10 +228,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
     let homes = home_lines(length, seed, recordings, &case);
     let shared = Route::Line { rate: Bitrate::from_bps(20_000_000), queue: ms(100) };
     vec![
-        Case {
-            route: Route::Direct,
-            ..case("L1", "the loopback, 60 frames a second", far.clone(), vec![], checks::loopback_check)
-        },
+        Case { route: Route::Direct, ..case("L1", "the loopback", far.clone(), vec![], checks::loopback_check) },
         Case {
             route: Route::Direct,
             // With what is around the datagrams.

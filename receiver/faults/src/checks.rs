@@ -1,8 +1,11 @@
-//! Pass criteria of the picture. Times are milliseconds; pass criteria are for 60 frames a second.
+//! Pass criteria of the picture. Times are milliseconds.
 
 use crate::cases::Fault;
 use crate::device::Act;
 use crate::measured::{Measured, percentile};
+
+/// Longest gap between pictures that counts as none, in times between two pictures of the source.
+const GAP_MAX: f64 = 3.0;
 
 /// Collects sentences.
 #[derive(Default)]
@@ -27,7 +30,7 @@ impl Verdict {
 }
 
 pub(crate) fn no_gap(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 0.999).0
+    in_order(run).at_most("gap", run.gap_max(), GAP_MAX * run.interval).at_least("presented", run.presented(), 0.999).0
 }
 
 fn in_order(run: &Measured) -> Verdict {
@@ -37,7 +40,7 @@ fn in_order(run: &Measured) -> Verdict {
 pub(crate) fn loss_check(run: &Measured) -> Vec<String> {
     let [.., clean] = run.clean.unwrap_or([f64::NAN; 3]);
     in_order(run)
-        .at_most("gap", run.gap_max(), 50.0)
+        .at_most("gap", run.gap_max(), GAP_MAX * run.interval)
         .at_least("presented", run.presented(), 0.999)
         .at_least("coarse", run.share(|picture| picture.missing_coarse == 0), 0.99)
         .at_least("rate", run.rate(1, run.rates.len()) / run.rate_told, 0.8)
@@ -52,7 +55,7 @@ pub(crate) fn bursts_check(run: &Measured) -> Vec<String> {
 }
 
 pub(crate) fn mixed_check(run: &Measured) -> Vec<String> {
-    in_order(run).at_most("gap", run.gap_max(), 50.0).at_least("presented", run.presented(), 1.0).0
+    in_order(run).at_most("gap", run.gap_max(), GAP_MAX * run.interval).at_least("presented", run.presented(), 1.0).0
 }
 
 pub(crate) fn narrow_check(run: &Measured) -> Vec<String> {
@@ -155,7 +158,7 @@ pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
 
 pub(crate) fn flood_check(run: &Measured) -> Vec<String> {
     in_order(run)
-        .at_most("gap", run.gap_max(), 50.0)
+        .at_most("gap", run.gap_max(), GAP_MAX * run.interval)
         .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
         .0
 }
@@ -163,7 +166,7 @@ pub(crate) fn flood_check(run: &Measured) -> Vec<String> {
 pub(crate) fn loopback_check(run: &Measured) -> Vec<String> {
     in_order(run)
         .at_least("presented", run.presented(), 0.999)
-        .at_most("p99", run.latency()[2], 1e3 / 60.0)
+        .at_most("p99", run.latency()[2], run.interval)
         .at_most("queues p99", run.queues_p99, 3.0)
         .0
 }
@@ -195,7 +198,7 @@ pub(crate) const TCP_BEGINS: f64 = 5_000.0;
 pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
     let begun = run.pictures.iter().find(|picture| picture.at > 2_100.0).map_or(run.length, |picture| picture.at);
     let gap = run.gaps(begun + 500.0, run.hostile_until).into_iter().fold(0.0, f64::max);
-    in_order(run).at_most("gap", gap, 50.0).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
+    in_order(run).at_most("gap", gap, GAP_MAX * run.interval).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
 }
 
 /// Memory that a daemon may take whatever a peer does, MB.

@@ -59,9 +59,15 @@ struct Arguments {
     /// Runs each scenario with QUIC's usual congestion controller, too, which must fail T1
     #[arg(long)]
     control: bool,
-    /// A clip to send in place of the source, at 60 pictures a second (30 for `rival`): y4m:PATH (4:2:0) or mjpeg:PATH
+    /// A clip to send in place of the source: y4m:PATH (4:2:0) or mjpeg:PATH
     #[arg(long, conflicts_with = "source")]
     clip: Option<String>,
+    /// Pictures a second of the clip (always 30 for `rival`)
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=240))]
+    fps: u32,
+    /// What the sender is told of prediction: on, off or auto. With several, such as off,on, each scenario runs with each
+    #[arg(long, value_delimiter = ',', value_parser = ["on", "off", "auto"])]
+    prediction: Vec<String>,
     /// Compares pictures shown with the source's, which takes some of the processor
     #[arg(long)]
     quality: bool,
@@ -154,25 +160,35 @@ fn run(arguments: &Arguments) -> Result<()> {
         bail!("there is no scenario `{unknown}`: there are {}", names.join(", "));
     }
     let out = folder(arguments);
-    let (source, original) = source(arguments, &out)?;
+    let (source, frame_rate, original) = source(arguments, &out)?;
+    let mut predictions: Vec<_> = arguments.prediction.iter().cloned().map(Some).collect();
+    if predictions.is_empty() {
+        predictions.push(None);
+    }
     let what = arguments.clip.as_ref().unwrap_or(&source);
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
-    let (mut clean, mut failed) = (None, Vec::new());
+    let (mut clean, mut failed) = (vec![None; predictions.len()], Vec::new());
     let needs_clean = cases.iter().any(|case| case.needs_clean && is_asked(case.name));
     for case in cases.iter().filter(|case| is_asked(case.name) || (needs_clean && case.name == CLEAN)) {
         let controllers: &[&str] = if arguments.control { &[DUET, "cubic"] } else { &[DUET] };
-        for controller in controllers {
+        let runs = controllers
+            .iter()
+            .flat_map(|controller| predictions.iter().enumerate().map(move |told| (controller, told)));
+        for (controller, (number, prediction)) in runs {
             let stream = Stream {
                 source: source.clone(),
                 rate: arguments.rate.clone(),
                 backend: arguments.backend.clone(),
+                frame_rate,
                 controller: (*controller).to_owned(),
+                prediction: prediction.clone(),
                 original: original.clone(),
                 in_namespaces: arguments.namespaces,
                 programs: programs.clone(),
             };
-            let folder = out.join(format!("{}-{controller}", case.name));
+            let told = prediction.as_deref().map(|told| format!("-{told}")).unwrap_or_default();
+            let folder = out.join(format!("{}-{controller}{told}", case.name));
             let (mut measured, passed) = match scenario::run(case, &stream, &folder, case.length(length)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
@@ -184,9 +200,9 @@ fn run(arguments: &Arguments) -> Result<()> {
                     continue;
                 }
             };
-            measured.clean = clean;
+            measured.clean = clean[number];
             if case.name == CLEAN && *controller == DUET {
-                clean = Some(measured.latency());
+                clean[number] = Some(measured.latency());
             }
             let mut faults = (case.check)(&measured);
             let has_fired = (case.fired)(&passed);
@@ -230,14 +246,16 @@ fn folder(arguments: &Arguments) -> PathBuf {
     arguments.out.clone().unwrap_or_else(default)
 }
 
-/// Returns the sender's source, and the pictures with which those shown are compared.
-fn source(arguments: &Arguments, out: &Path) -> Result<(String, Option<Arc<Original>>)> {
+/// Returns the sender's source, its pictures a second, and the pictures with which those shown are compared.
+fn source(arguments: &Arguments, out: &Path) -> Result<(String, FrameRate, Option<Arc<Original>>)> {
     if let Some(clip) = &arguments.clip {
         std::fs::create_dir_all(out)?;
-        let (source, original) = quality::prepare_clip(clip, &out.join("clip.y4m"))?;
-        return Ok((source, arguments.quality.then(|| Arc::new(original))));
+        let frame_rate = FrameRate::new(arguments.fps, 1).context("no frame rate")?;
+        let (source, original) = quality::prepare_clip(clip, frame_rate, &out.join("clip.y4m"))?;
+        return Ok((source, frame_rate, arguments.quality.then(|| Arc::new(original))));
     }
     let mut original = None;
+    let usual = FrameRate::new(60, 1).context("no frame rate")?;
     if arguments.quality {
         let SourceSpec::Pattern { size, rate } = SourceSpec::parse(&arguments.source)? else {
             bail!("--quality needs the test pattern or --clip");
@@ -246,7 +264,11 @@ fn source(arguments: &Arguments, out: &Path) -> Result<(String, Option<Arc<Origi
         let Some(rate) = rate.or(FrameRate::new(60, 1)) else { bail!("--quality needs a frame rate") };
         original = Some(Arc::new(Original::Pattern(Box::new(Pattern::new(size, rate)))));
     }
-    Ok((arguments.source.clone(), original))
+    let frame_rate = match SourceSpec::parse(&arguments.source)? {
+        SourceSpec::Pattern { rate, .. } => rate.unwrap_or(usual),
+        _ => usual,
+    };
+    Ok((arguments.source.clone(), frame_rate, original))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use common::units::FrameRate;
 use shell::identity::Identity;
 
 use crate::cases::{Case, Route};
@@ -28,6 +29,10 @@ pub(crate) struct Stream {
     pub(crate) rate: String,
     /// Back end of both daemons.
     pub(crate) backend: String,
+    /// Its pictures a second.
+    pub(crate) frame_rate: FrameRate,
+    /// What the sender is told of prediction, if anything.
+    pub(crate) prediction: Option<String>,
     /// Congestion controller: `duet` or `cubic`.
     pub(crate) controller: String,
     /// Pictures to compare with, if any.
@@ -122,6 +127,16 @@ impl Setup {
         &self.stream.rate
     }
 
+    /// Returns the time between two pictures.
+    pub(crate) fn interval(&self) -> Duration {
+        self.stream.frame_rate.interval()
+    }
+
+    /// Returns what the sender is told of prediction.
+    pub(crate) fn prediction(&self) -> Option<&str> {
+        self.stream.prediction.as_deref()
+    }
+
     /// Sets the wall clock of the sender (0) or receiver (1), running or not, as the program faketime takes it.
     pub(crate) fn set_clock(&self, end: usize, time: &str) -> Result<()> {
         // Renamed, so that no reader sees half of it.
@@ -160,6 +175,9 @@ impl Setup {
         self.join(&mut command, self.sender_listens, to);
         command.args(["--peer", &self.keys[1]]);
         command.args(["--source", &self.stream.source, "--rate", &self.stream.rate]);
+        if let Some(prediction) = &self.stream.prediction {
+            command.args(["--prediction", prediction]);
+        }
         command.arg("--config").arg(self.file("sender.toml"));
         Daemon::start("sender", &mut command, &self.file(&format!("sender-{number}.log")))
     }

@@ -31,6 +31,8 @@ pub(crate) struct Measured {
     pub(crate) pictures: Vec<Picture>,
     /// The scenario's length.
     pub(crate) length: f64,
+    /// Time between two pictures of the source.
+    pub(crate) interval: f64,
     /// Bit rate that the sender was told, bits a second.
     pub(crate) rate_told: f64,
     /// Average capacity of the line at the rate that the sender was told, bits a second.
@@ -200,6 +202,38 @@ pub(crate) fn black_holes(file: &Path) -> f64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     changes(lines.map(|line| line["black_holes"].as_u64()))
+}
+
+/// Returns how frames were coded, in words: `prediction` as the sender was told, and each program's processor time a frame.
+pub(crate) fn coding(prediction: &str, sender: &Path, receiver: &Path, took: [Duration; 2], frames: usize) -> String {
+    let (sender_line, receiver_line) = (last(sender).unwrap_or_default(), last(receiver).unwrap_or_default());
+    let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(f64::NAN);
+    let [sending, receiving] = took.map(|took| took.as_secs_f64() * 1e3 / frames.max(1) as f64);
+    let stages = |line: &Value, names: &[&str]| -> String {
+        let stage = |name: &&str| {
+            let [p50, p95] = ["p50", "p95"].map(|key| line["stages_us"][*name][key].as_f64().map(|us| us / 1e3));
+            Some(format!(", {name} {:.0}/{:.0}", p50?, p95?))
+        };
+        names.iter().filter_map(stage).collect()
+    };
+    let log = std::fs::read_to_string(sender.with_extension("log")).unwrap_or_default();
+    let mut effort = log.lines().filter_map(|line| {
+        let (_, after) = line.split_once("motion is searched with ")?;
+        after.split_once(' ').map(|(effort, _)| effort.to_lowercase())
+    });
+    let alone = log.matches("too slow for prediction").count();
+    format!(
+        "prediction {prediction}: {:.0} % of frames, {} replayed, {} mismatches, {} lacking; effort {}{}; processor {sending:.0}/{receiving:.0} ms          a frame; ms p50/p95: wait {}{}",
+        100.0 * number(&sender_line, "frames_predicted") / number(&sender_line, "frames_sent"),
+        number(&sender_line, "frames_replayed"),
+        number(&sender_line, "state_mismatches"),
+        number(&receiver_line, "frames_lacking_reference"),
+        effort.next_back().unwrap_or_else(|| "medium".to_owned()),
+        if alone > 0 { format!(", given up {alone} times") } else { String::new() },
+        stages(&sender_line, &["capture", "motion", "compensate", "transform", "code", "pace"])
+            .trim_start_matches(", capture "),
+        stages(&receiver_line, &["reassemble", "decode", "compensate", "inverse", "present"]),
+    )
 }
 
 /// Returns the back end that a statistics file tells of last.

@@ -111,10 +111,9 @@ pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 * sent.len() as f64 / squares as f64).log10()
 }
 
-/// Writes the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`) to `to`, at 60 frames a
-/// second and with their numbers drawn in. Gives the source to send and what to compare with.
-pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> {
-    let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
+/// Writes the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`) to `to`, with their numbers
+/// drawn in. Gives the source to send and what to compare with.
+pub(crate) fn prepare_clip(clip: &str, frame_rate: FrameRate, to: &Path) -> Result<(String, Original)> {
     let (mut writer, mut lumas) = (None, Vec::new());
     each_picture(clip, CLIP_PICTURES, |info, mut planes| {
         let (size, chroma) = (info.size, Chroma::C420);
@@ -135,7 +134,7 @@ pub(crate) fn prepare_clip(clip: &str, to: &Path) -> Result<(String, Original)> 
         lumas.push(planes[..size.pixels()].to_vec());
         Ok(())
     })?;
-    Ok((format!("y4m:{}:loop", to.display()), Original::Clip(lumas)))
+    Ok((format!("y4m:{}:loop:live", to.display()), Original::Clip(lumas)))
 }
 
 /// Gives the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`), `most` at most, to `take`:

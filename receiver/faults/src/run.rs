@@ -72,6 +72,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     let scene_began = began - scene.relay.began();
     let mut run = Measured {
         length: length.as_secs_f64() * 1e3,
+        interval: scene.setup.interval().as_secs_f64() * 1e3,
         rate_told: scene.setup.rate().parse::<common::units::Bitrate>()?.as_bps() as f64,
         capacity: 0.0,
         hostile_until: length.as_secs_f64() * 1e3,
@@ -80,6 +81,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     run.capacity = lines::capacity(&case.there, run.rate_told, Duration::ZERO, length);
     let before = scene.pair.memory();
     let cpu_before = scene.pair.network_time();
+    let time_before = scene.pair.time();
     let mut totals = vec![scene.totals()];
     scene.steps = case.faults.iter().map(|&(at, fault)| (at, Step::Fault(fault))).collect();
     while began.elapsed() < length {
@@ -112,6 +114,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
     }
     run.stalls = watch.map(|watch| watch.end(began_unix, began_unix + length)).transpose()?;
     let cpu = scene.pair.network_time();
+    let time = scene.pair.time();
     run.network_cpu = [0, 1].map(|end| cpu[end].saturating_sub(cpu_before[end]).div_duration_f64(began.elapsed()));
     run.growth = [0, 1].map(|index| run.memory[index].saturating_sub(before[index]));
     if case.name != soak::NAME {
@@ -166,6 +169,11 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
             std::fs::read_to_string(setup.file(&format!("sender-{number}.log")))?.matches("panicked at").count();
     }
     run.pictures.retain(|picture| (0.0..run.length).contains(&picture.at));
+    if let Some(prediction) = setup.prediction() {
+        let took = [0, 1].map(|end| time[end].saturating_sub(time_before[end]));
+        let [sender, receiver] = ["sender-0.jsonl", "receiver-0.jsonl"].map(|name| setup.file(name));
+        run.notes.push(measured::coding(prediction, &sender, &receiver, took, run.pictures.len()));
+    }
     if case.name == soak::NAME {
         run.notes.push(soak::note(&run));
     } else if !run.backends.is_empty() {
@@ -402,6 +410,11 @@ impl Pair {
 
     fn network_time(&self) -> [Duration; 2] {
         self.daemons().map(|daemon| daemon.map_or(Duration::ZERO, Daemon::network_time))
+    }
+
+    /// Returns the processor time of each.
+    fn time(&self) -> [Duration; 2] {
+        self.daemons().map(|daemon| daemon.map_or(Duration::ZERO, Daemon::time))
     }
 
     fn memory(&self) -> [u64; 2] {

@@ -19,7 +19,7 @@ pub(super) fn open(
     layout: Layout,
     path: &Path,
     repeat: bool,
-    pace: Pace,
+    (is_live, pace): (bool, Pace),
     configured: Option<FrameRate>,
     fallback: FrameRate,
 ) -> Result<Box<dyn FrameSource>, Failure> {
@@ -40,8 +40,7 @@ pub(super) fn open(
                     &format!("its samples have {} bits: a live stream's have 8", header.depth.bits()),
                 ));
             }
-            let info =
-                SourceInfo { size: header.size, frame_rate: rate(header.rate), colour: header.colour, is_live: false };
+            let info = SourceInfo { size: header.size, frame_rate: rate(header.rate), colour: header.colour, is_live };
             let player = frames_end(info.frame_rate);
             Box::new(Y4mFile { reader, repeat, info, player, name: path.display().to_string() })
         }
@@ -53,13 +52,13 @@ pub(super) fn open(
                 let why = pictures.why.map_or_else(String::new, |why| format!(" that can be used: {why}"));
                 return Err(Failure::usage(format!("{}: there is no JPEG picture in it{why}", path.display())));
             };
-            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live: false };
+            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live };
             let player = frames_end(info.frame_rate);
             Box::new(MjpegFile { pictures, first: Some((format, data)), repeat, info, player, path: path.to_owned() })
         }
         Layout::Duet => {
             let film = duet::Film::open(input, path)?;
-            let info = SourceInfo { frame_rate: rate(Some(film.info().frame_rate)), ..film.info() };
+            let info = SourceInfo { frame_rate: rate(Some(film.info().frame_rate)), is_live, ..film.info() };
             Box::new(DuetFile { film, repeat, info, player: frames_end(info.frame_rate), path: path.to_owned() })
         }
     })

@@ -71,8 +71,8 @@ pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSou
             let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
             Box::new(pattern::Pattern::new(size, rate.map_or_else(default_rate, Ok)?))
         }
-        SourceSpec::File { layout, path, repeat, pace } => {
-            file::open(*layout, path, *repeat, *pace, config.frame_rate, default_rate()?)?
+        SourceSpec::File { layout, path, repeat, is_live, pace } => {
+            file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, default_rate()?)?
         }
     })
 }

@@ -9,8 +9,9 @@ use shell::exit::Failure;
 
 /// The forms that a source can have, for messages and help.
 pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
-                         y4m:PATH[:loop][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:fps=N] or duet:PATH[:loop][:fps=N], such \
-                         as a recording (fps=0: as fast as it goes)";
+                         y4m:PATH[:loop][:live][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:live][:fps=N] or \
+                         duet:PATH[:loop][:live][:fps=N], such as a recording (fps=0: as fast as it goes; live: pictures that come \
+                         too fast are left out, as a camera's are)";
 
 /// Sources of pictures.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,8 @@ pub enum SourceSpec {
         path: PathBuf,
         /// True if it begins again at its end.
         repeat: bool,
+        /// True if it goes on like a camera, whoever keeps up.
+        is_live: bool,
         /// Speed at which it is played.
         pace: Pace,
     },
@@ -110,10 +113,11 @@ fn live(kind: &str, options: &str, text: &str) -> Result<SourceSpec, Failure> {
 
 /// Options stand at the end, so that a path may hold colons.
 fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
-    let (mut path, mut repeat, mut pace) = (rest, false, Pace::Own);
+    let (mut path, mut repeat, mut is_live, mut pace) = (rest, false, false, Pace::Own);
     while let Some((before, option)) = path.rsplit_once(':') {
         match option.split_once('=') {
             None if option == "loop" => repeat = true,
+            None if option == "live" => is_live = true,
             Some(("fps", "0")) => pace = Pace::Free,
             Some(("fps", value)) => pace = Pace::Rate(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
             _ => break,
@@ -126,7 +130,10 @@ fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
     if path == "-" && repeat {
         return Err(wrong(text, "standard input cannot begin again: leave `:loop` out"));
     }
-    Ok(SourceSpec::File { layout, path: PathBuf::from(path), repeat, pace })
+    if is_live && pace == Pace::Free {
+        return Err(wrong(text, "a camera has a rate: leave `:live` or `:fps=0` out"));
+    }
+    Ok(SourceSpec::File { layout, path: PathBuf::from(path), repeat, is_live, pace })
 }
 
 #[cfg(test)]
@@ -140,7 +147,7 @@ mod tests {
     }
 
     fn y4m(path: &str, repeat: bool, pace: Pace) -> SourceSpec {
-        SourceSpec::File { layout: Layout::Y4m, path: path.into(), repeat, pace }
+        SourceSpec::File { layout: Layout::Y4m, path: path.into(), repeat, is_live: false, pace }
     }
 
     #[test]
@@ -154,9 +161,13 @@ mod tests {
         check("y4m:a:b:loop:fps=0", y4m("a:b", true, Pace::Free));
         check("y4m:/x:fps=30000/1001", y4m("/x", false, Pace::Rate(FrameRate::new(30_000, 1001).unwrap())));
         let path = "call.duet".into();
-        check("duet:call.duet", SourceSpec::File { layout: Layout::Duet, path, repeat: false, pace: Pace::Own });
+        check(
+            "duet:call.duet",
+            SourceSpec::File { layout: Layout::Duet, path, repeat: false, is_live: false, pace: Pace::Own },
+        );
         let path = "clip.mjpeg".into();
-        check("mjpeg:clip.mjpeg:loop", SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, pace: Pace::Own });
+        let mjpeg = SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, is_live: true, pace: Pace::Own };
+        check("mjpeg:clip.mjpeg:loop:live", mjpeg);
     }
 
     #[test]
@@ -175,6 +186,7 @@ mod tests {
             ("mjpeg::loop", "path is missing"),
             ("y4m:-:loop", "begin again"),
             ("y4m:a:fps=fast", "frame rate"),
+            ("y4m:a:live:fps=0", "a camera has a rate"),
         ] {
             let failure = SourceSpec::parse(text).unwrap_err();
             assert!(failure.code() == 2 && failure.message.contains(says), "{text}: {failure}");

@@ -83,16 +83,24 @@ impl Search<'_> {
             }
             let costs = self.costs.beside(expected, UNIT_CELLS);
             let (pitch, is_outermost) = (self.source.pitch, x == 0 || y == 0 || x + 1 == columns || y + 1 == all_rows);
-            let cost = |vector| {
+            let cost = |vector, least: u64| {
+                let bits = self.bits(costs.of_vector(vector));
+                let most = |worth: u64| u32::try_from(least.saturating_sub(bits) / worth).unwrap_or(u32::MAX);
                 // A window is a square four times as large as the unit; where much of it lies outside, the unit itself counts.
                 let difference = if is_outermost {
                     let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
-                    u64::from(difference_16(self.source.from(left, top), pitch, self.taps(left, top, vector))) * PARTS
+                    u64::from(difference_16(
+                        self.source.from(left, top),
+                        pitch,
+                        self.taps(left, top, vector),
+                        most(PARTS),
+                    )) * PARTS
                 } else {
                     let source = self.source.from(start(x), start(y));
-                    u64::from(difference_32(source, pitch, self.taps(start(x), start(y), vector))) * (PARTS / 4)
+                    u64::from(difference_32(source, pitch, self.taps(start(x), start(y), vector), most(PARTS / 4)))
+                        * (PARTS / 4)
                 };
-                difference + self.bits(costs.of_vector(vector))
+                difference + bits
             };
             found.push(match begin {
                 Begin::Last(..) => self.best(cost, &own, STRIDE).0,

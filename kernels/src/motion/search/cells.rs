@@ -70,9 +70,11 @@ impl Search<'_> {
             // The cell and half of it on each side.
             let [left, top] = [at_x, at_y].map(|at| (CELL * at) as i32 - (CELL / 2) as i32);
             let source = self.source.from(left, top);
-            let cost = |vector| {
-                let difference = difference_16(source, source_pitch, self.taps(left, top, vector));
-                u64::from(difference) * (PARTS / 4) + self.bits(costs.of_vector(vector))
+            let cost = |vector, least: u64| {
+                let bits = self.bits(costs.of_vector(vector));
+                let most = u32::try_from(least.saturating_sub(bits) / (PARTS / 4)).unwrap_or(u32::MAX);
+                let difference = difference_16(source, source_pitch, self.taps(left, top, vector), most);
+                u64::from(difference) * (PARTS / 4) + bits
             };
             let vector = self.best(cost, &candidates, STRIDE).0;
             *cell = Motion::vector(vector[0], vector[1]);

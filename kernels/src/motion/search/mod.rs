@@ -87,11 +87,12 @@ impl Search<'_> {
         }
     }
 
-    /// The best of `candidates`, and of what lies around it at `stride` and less.
-    fn best(&self, cost: impl Fn([i32; 2]) -> u64, candidates: &[[i32; 2]], mut stride: i32) -> ([i32; 2], u64) {
+    /// The best of `candidates`, and of what lies around it at `stride` and less. `cost` is given the least cost so far, and
+    /// of what costs as much it need only tell that.
+    fn best(&self, cost: impl Fn([i32; 2], u64) -> u64, candidates: &[[i32; 2]], mut stride: i32) -> ([i32; 2], u64) {
         let (mut least, mut best) = (u64::MAX, [0, 0]);
         for &vector in candidates {
-            let cost = cost(vector);
+            let cost = cost(vector, least);
             if cost < least {
                 (least, best) = (cost, vector);
             }
@@ -104,7 +105,7 @@ impl Search<'_> {
                 if Some(vector) == from {
                     continue;
                 }
-                let cost = cost(vector);
+                let cost = cost(vector, least);
                 if cost < least {
                     (least, best) = (cost, vector);
                 }

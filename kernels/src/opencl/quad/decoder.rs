@@ -210,5 +210,5 @@ fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
     let share = code as f64 / (code + transform).max(1) as f64;
     let decode = total.mul_f64(share);
     let device = Duration::from_nanos(timeline.computing_ns());
-    DecodeTimes { decode, inverse: total.saturating_sub(decode), device }
+    DecodeTimes { decode, inverse: total.saturating_sub(decode), device, ..DecodeTimes::default() }
 }

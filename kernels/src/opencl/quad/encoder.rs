@@ -155,5 +155,6 @@ fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
         transform: both.saturating_sub(upload),
         code: total.saturating_sub(both.max(upload)),
         device: Duration::from_nanos(timeline.computing_ns()),
+        ..EncodeTimes::default()
     }
 }

@@ -64,6 +64,10 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
         part("dwt-square", BenchKind::Dwt, "square", transform.clone()),
         part("codec", BenchKind::Codec, "hd", TransformArgs::default()),
     ];
+    // Predicted frames are coded on the processor.
+    if !matches!(compute.backend, BackendName::Opencl) {
+        parts.push(part("prediction", BenchKind::Prediction, "hd", TransformArgs::default()));
+    }
     if args.sizes.is_empty() {
         parts.push(("dwt-few-levels", Box::new(|| few_levels(args, transform, compute))));
     }

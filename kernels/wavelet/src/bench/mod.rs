@@ -24,6 +24,7 @@ mod lossless;
 #[cfg(feature = "opencl")]
 mod overlap;
 mod plot;
+mod prediction;
 mod rounds;
 mod samples;
 mod scene;
@@ -72,6 +73,7 @@ fn measure(kind: BenchKind, args: &BenchArgs, transform: &TransformArgs, compute
         BenchKind::Dwt => dwt::run(args, transform, compute),
         BenchKind::Schemes => schemes::run(args, transform, compute),
         BenchKind::Codec => of_stream().and_then(|()| codec::run(args, compute)),
+        BenchKind::Prediction => of_stream().and_then(|()| prediction::run(args, compute)),
         BenchKind::Lossless => lossless::run(args, transform, compute),
         #[cfg(feature = "opencl")]
         BenchKind::Transfer => of_stream().and_then(|()| transfer::run(args, compute)),

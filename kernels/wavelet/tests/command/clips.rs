@@ -309,6 +309,31 @@ fn predicted_clips_come_back_and_are_smaller() {
 }
 
 #[test]
+fn what_a_receiver_shows_over_a_line_that_loses_datagrams_is_what_the_file_decodes_to() {
+    let folder = Folder::new("lossy");
+    // Pictures that differ, so that a frame has vectors and blocks to lose.
+    let clip = y4m(150, 130, "420jpeg", 14);
+    let input = folder.file("a.y4m", &clip);
+    let (coded, shown, output) = (folder.path("a.duet"), folder.path("shown.y4m"), folder.path("b.y4m"));
+    let line = ["--prediction", "on", "--loss", "30", "--feedback-delay", "2", "--seed", "5", "--shown", &shown];
+    let mut files = Vec::new();
+    for backend in ["cpu", "reference"] {
+        let said = succeed(&[&["encode", &input, &coded, "--step", "2", "--backend", backend], &line[..]].concat());
+        assert!(said.contains("14 frames") && said.contains("datagrams lost") && said.contains(" 0 wrong"), "{said}");
+        assert!(!said.contains(" 0 frames with gaps") && !said.contains(" 0 replayed"), "{said}");
+        succeed(&["decode", &coded, &output, "--backend", backend]);
+        assert!(fs::read(&output).unwrap() == fs::read(&shown).unwrap(), "{backend}");
+        files.push(fs::read(&coded).unwrap());
+    }
+    assert!(files[0] == files[1], "back ends differ");
+    // Another seed loses others; without loss everything comes.
+    succeed(&[&["encode", &input, &coded, "--step", "2", "--backend", "cpu", "--seed", "6"], &line[..6]].concat());
+    assert!(fs::read(&coded).unwrap() != files[0]);
+    let said = succeed(&["encode", &input, &coded, "--backend", "cpu", "--prediction", "on", "--loss", "0"]);
+    assert!(said.contains("; 0 of ") && said.contains(" 0 frames with gaps, 0 not decoded, 0 replayed"), "{said}");
+}
+
+#[test]
 fn what_does_not_go_with_prediction_is_said() {
     let folder = Folder::new("unpredicted");
     let (input, coded, output) =
@@ -323,6 +348,12 @@ fn what_does_not_go_with_prediction_is_said() {
     refused(&["--prediction", "on", "--reference-age", "33"], &["--reference-age 33", "1 to 32"]);
     refused(&["--reference-age", "2"], &["--reference-age", "--prediction on"]);
     refused(&["--effort", "low"], &["--effort", "--prediction on"]);
+    refused(&["--loss", "5"], &["--loss", "--prediction on"]);
+    refused(&["--prediction", "on", "--seed", "2"], &["--seed", "--loss"]);
+    refused(&["--prediction", "on", "--loss", "101"], &["--loss 101", "0 to 100"]);
+    refused(&["--prediction", "on", "--loss", "5", "--feedback-delay", "0"], &["--feedback-delay 0"]);
+    refused(&["--prediction", "on", "--loss", "5", "--reference-age", "2"], &["--reference-age", "--loss"]);
+    refused(&["--prediction", "on", "--loss", "5", "--shown", "b.png"], &["b.png", ".y4m"]);
     refused(&["--prediction", "on", "--backend", "opencl"], &["predicted frames", "cpu"]);
     succeed(&["encode", &input, &coded, "--prediction", "on", "--backend", "cpu"]);
     fail(&["decode", &coded, &output, "--drop-levels", "1", "--backend", "cpu"], 2, &["--drop-levels"]);

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use common::units::FrameRate;
 use shell::exit::Failure;
 
 use self::browser::Browser;
@@ -69,7 +70,10 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     let video = out.join("clip.y4m");
     let from = wanted.clip.unwrap_or(DEMO);
     let clip = Arc::new(Clip::prepare(from, &video)?);
+    let frame_rate = FrameRate::new(clip::FRAMES_PER_SECOND, 1).context("no frame rate")?;
     let stream = |cap: u32| Stream {
+        frame_rate,
+        prediction: None,
         source: format!("y4m:{}:loop", video.display()),
         rate: format!("{cap}M"),
         backend: wanted.backend.to_owned(),

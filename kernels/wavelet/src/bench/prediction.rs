@@ -1,0 +1,108 @@
+//! Frames predicted from one another, stage by stage.
+
+use anyhow::{Result, ensure};
+use common::coded::ReceivedFrame;
+use common::frame::{FrameSize, PixelFormat};
+use common::params::{CodecParams, Profile, StreamParams};
+use common::wire::run::coded_size;
+use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
+use kernels::{Picture, PictureRef, Target};
+
+use super::{Axes, Limit, Subject, Table, medians, ms};
+use crate::args::{BenchArgs, ComputeArgs};
+use crate::{clip, options};
+
+/// How far the picture moves from one frame to the next, samples of chroma.
+const MOVED: [usize; 2] = [3, 2];
+
+pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
+    let mut table = Table::new(&[
+        "backend",
+        "effort",
+        "picture",
+        "size",
+        "motion_ms",
+        "compensate_ms",
+        "transform_ms",
+        "code_ms",
+        "decode_ms",
+        "decode_compensate_ms",
+        "inverse_ms",
+        "bytes",
+        "bit_per_pixel",
+    ]);
+    table.note(format!("the picture moves by {} samples across and {} down", 2 * MOVED[0], 2 * MOVED[1]));
+    let bpp = options::bits_per_pixel(args.bpp)?;
+    for subject in Subject::all(args)? {
+        ensure!(
+            subject.info.format == PixelFormat::I420,
+            "{}: prediction is measured with 4:2:0 pictures",
+            subject.name
+        );
+        let codec = CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() };
+        let params = StreamParams { codec, ..subject.params() };
+        let later = moved(&subject.data, params.size);
+        let pictures = [subject.info.picture(&subject.data)?, PictureRef::new(PixelFormat::I420, params.size, &later)?];
+        let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
+        for effort in [Effort::Low, Effort::Medium, Effort::High] {
+            let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+            let settings = PredictionSettings { reference_age: 1, effort };
+            let mut encoder = open_predicted_encoder(&params, settings, choice, device)?;
+            let mut decoder = open_state_decoder(&params, choice, device)?;
+            let (_, reference) = encoder.encode_from(pictures[0], target, None)?;
+            let (mut out, mut bytes) = (Picture::decoded_from(&params), 0);
+            let [motion, compensate, transform, code, decode, again, inverse] = medians(Limit::of(args), || {
+                let (frame, _) = encoder.encode_from(pictures[1], target, Some((1, &reference)))?;
+                ensure!(frame.reference > 0, "the frame is coded alone");
+                bytes = coded_size(&frame.frame);
+                decoder.decode(&ReceivedFrame::from(&frame.frame), Some(&reference), &mut out)?;
+                let (there, back) = (encoder.times(), decoder.times());
+                Ok([
+                    there.motion,
+                    there.compensate,
+                    there.transform,
+                    there.code,
+                    back.decode,
+                    back.compensate,
+                    back.inverse,
+                ])
+            })?;
+            table.plot(Axes {
+                title: "Predicted frames, stage by stage".to_owned(),
+                values: &["motion_ms", "compensate_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
+                by: &["effort"],
+                quantity: "time of a frame, ms",
+                logarithmic: true,
+                dashed: |_| None,
+            });
+            let stages = [motion, compensate, transform, code, decode, again, inverse].map(ms);
+            let mut row = vec![
+                encoder.backend().kind.to_string(),
+                format!("{effort:?}").to_lowercase(),
+                subject.name.clone(),
+                params.size.to_string(),
+            ];
+            row.extend(stages);
+            row.extend([bytes.to_string(), format!("{:.4}", 8.0 * bytes as f64 / params.size.pixels() as f64)]);
+            table.push(row);
+        }
+    }
+    Ok(table)
+}
+
+/// Returns the samples of a 4:2:0 picture moved; what leaves it at one edge comes in at the other.
+fn moved(data: &[u8], size: FrameSize) -> Vec<u8> {
+    let (luma, chroma) = data.split_at(size.pixels());
+    let half = size.halved();
+    let chroma = chroma.chunks(half.pixels()).map(|plane| (plane, half, MOVED));
+    let planes = std::iter::once((luma, size, MOVED.map(|samples| 2 * samples))).chain(chroma);
+    let mut out = Vec::with_capacity(data.len());
+    for (plane, size, [right, down]) in planes {
+        let begin = out.len();
+        out.extend_from_slice(plane);
+        let plane = &mut out[begin..];
+        plane.rotate_right((down * size.width()).min(plane.len()));
+        plane.chunks_mut(size.width()).for_each(|row| row.rotate_right(right.min(row.len())));
+    }
+    out
+}

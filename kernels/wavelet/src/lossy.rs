@@ -1,0 +1,281 @@
+//! `wavelet encode --loss`: predicted frames over a line that loses datagrams, as both ends of a call code and show them.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use common::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use common::container::ContainerWriter;
+use common::gaps::Gaps;
+use common::netsim::Random;
+use common::packetise::{Packet, packetise};
+use common::params::{Profile, StreamParams};
+use common::prediction::{Held, References, states_of};
+use common::protection::{Protection, Protector};
+use common::pyramid::BlockLayout;
+use common::session::LossEstimate;
+use common::units::Timestamp;
+use common::vectors::VectorLayout;
+use common::wire::media::Content;
+use common::wire::states::StatesReport;
+use common::y4m::Siting;
+use kernels::motion::{
+    Effort, PredictError, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_encoder,
+    open_state_decoder,
+};
+use kernels::{BackendInfo, EncodeError, Picture, PictureRef, Target};
+
+use crate::args::{ComputeArgs, LossArgs};
+use crate::clip::count;
+use crate::io::{Kind, Output, Writer};
+use crate::{options, picture};
+
+/// Bytes of a datagram, as on a path with QUIC's smallest packets.
+const DATAGRAM_BYTES: usize = 1_200;
+/// Frames from one to the report of it, unless asked for otherwise: 100 ms of 30 a second.
+const FEEDBACK_DELAY: u32 = 3;
+/// A report has the hash of the newest state whose number is a multiple of this.
+const HASHED: u32 = 8;
+
+/// A line as it is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    share: f64,
+    delay: u32,
+    seed: u64,
+}
+
+impl Loss {
+    /// Returns the line asked for, if any.
+    pub(crate) fn of(args: &LossArgs, predicts: bool) -> Result<Option<Self>> {
+        let Some(percent) = args.loss else {
+            if args.feedback_delay.is_some() || args.seed.is_some() || args.shown.is_some() {
+                bail!("--feedback-delay, --seed and --shown go with --loss only: give it, or leave them out");
+            }
+            return Ok(None);
+        };
+        ensure!(predicts, "--loss goes with --prediction on only: ask for it, or leave --loss out");
+        ensure!((0.0..=100.0).contains(&percent), "--loss {percent} is not possible: ask for 0 to 100 percent");
+        let delay = args.feedback_delay.unwrap_or(FEEDBACK_DELAY);
+        ensure!(
+            delay >= 1,
+            "--feedback-delay 0 is not possible: a report of a frame comes after it, so ask for 1 or more"
+        );
+        Ok(Some(Self { share: percent / 100.0, delay, seed: args.seed.unwrap_or(1) }))
+    }
+}
+
+/// Returns the profile of a stream over a line: it keeps as many states as a call's.
+pub(crate) fn profile(params: &StreamParams) -> Profile {
+    Profile::Predicted(states_of(params.frame_rate))
+}
+
+/// Both ends of a call, and the line between them.
+pub(crate) struct Call {
+    params: StreamParams,
+    loss: Loss,
+    random: Random,
+    encoder: PredictedEncoder,
+    references: References<PredictedFrame, Arc<Picture>>,
+    protector: Protector,
+    coarse_blocks: usize,
+    slices: usize,
+    decoder: StateDecoder,
+    held: Held<Picture>,
+    /// Reports under way, and the frames before which they come.
+    reports: VecDeque<(u32, StatesReport)>,
+    picture: Picture,
+    shown: Option<Writer>,
+    /// Bytes of parity of the last frame.
+    parity_bytes: usize,
+    sent: Sent,
+}
+
+/// What left the sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    frames: u32,
+    alone: u64,
+    bytes: usize,
+    parity_bytes: usize,
+    datagrams: usize,
+    lost: usize,
+    with_gaps: u64,
+    not_decoded: u64,
+}
+
+impl Call {
+    pub(crate) fn open(
+        params: &StreamParams,
+        (loss, effort): (Loss, Effort),
+        siting: Siting,
+        shown: Option<&Path>,
+        compute: &ComputeArgs,
+    ) -> Result<Self> {
+        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let settings = PredictionSettings { reference_age: 1, effort };
+        let encoder = open_predicted_encoder(params, settings, choice, device)?;
+        let layout = BlockLayout::new(params);
+        let states = params.codec.profile.states();
+        let shown = shown
+            .map(|path| {
+                Kind::of(path, &[Kind::Y4m])?;
+                Writer::create(path, picture::decoded_info(params, siting))
+            })
+            .transpose()?;
+        let mut picture = Picture::decoded_from(params);
+        picture.data_mut().fill(128);
+        Ok(Self {
+            params: *params,
+            random: Random::new(loss.seed),
+            loss,
+            encoder,
+            references: References::new(states, params.frame_rate.interval()),
+            protector: Protector::new(Protection::Auto, &layout),
+            coarse_blocks: layout.coarse_blocks(),
+            slices: VectorLayout::new(params.size).slices(),
+            decoder: open_state_decoder(params, choice, device)?,
+            held: Held::new(states),
+            reports: VecDeque::new(),
+            picture,
+            shown,
+            parity_bytes: 0,
+            sent: Sent::default(),
+        })
+    }
+
+    /// Codes a picture, and shows what comes of it. What has arrived goes to `file`, so that it decodes to what was shown.
+    pub(crate) fn encode(
+        &mut self,
+        picture: PictureRef<'_>,
+        target: Target,
+        explain: impl Fn(EncodeError) -> anyhow::Error,
+        file: &mut ContainerWriter<Output>,
+    ) -> Result<()> {
+        let number = self.sent.frames;
+        let now = Timestamp::from_us(u64::from(number) * self.params.frame_rate.interval().as_micros() as u64);
+        while let Some((_, report)) = self.reports.pop_front_if(|(due, _)| *due <= number) {
+            self.references.on_report(report, now);
+        }
+        let reference = self.references.next(now, self.encoder.decoder())?;
+        let reference = reference.as_ref().map(|(age, state)| (*age, &**state));
+        // The parity of a frame is likely to be that of the one before.
+        let budget = if let Target::Bytes(bytes) = target { Some(bytes) } else { None };
+        let target = budget.map_or(target, |bytes| Target::Bytes(bytes.saturating_sub(self.parity_bytes)));
+        let id = self.references.next_frame();
+        let coded = self.encoder.encode_from(picture, target, reference);
+        let (frame, state) = coded.map_err(|error| match error {
+            PredictError::Encode(error) => explain(error),
+            PredictError::Decode(error) => error.into(),
+        })?;
+        self.references.on_coded(frame.reference, frame.clone(), Arc::new(state), now);
+        self.sent.frames += 1;
+        self.sent.alone += u64::from(frame.reference == 0);
+        let arrived = self.send(&frame, budget);
+        let is_decoded = match arrived {
+            None => false,
+            Some(mut received) => {
+                let gaps = Gaps::of(&mut received);
+                self.sent.with_gaps += u64::from(!gaps.is_empty());
+                let state = self.held.reference(id, frame.reference);
+                // What a coarse block would be taken from is not known at both ends.
+                let lacks_coarse = || (0..self.coarse_blocks).any(|index| received.block(index) == BlockState::Missing);
+                if frame.reference > 0 && state.is_none() {
+                    self.held.on_lacking(id);
+                    false
+                } else if frame.reference == 0 && lacks_coarse() {
+                    self.held.on_not_used(id);
+                    false
+                } else {
+                    self.decoder.decode(&received, state, &mut self.picture)?;
+                    let hash = id.0.is_multiple_of(HASHED).then(|| self.picture.hash());
+                    self.held.on_used(id, gaps, self.picture.clone(), hash);
+                    file.received(number, frame.reference, &received)?;
+                    true
+                }
+            }
+        };
+        self.sent.not_decoded += u64::from(!is_decoded);
+        if let Some(shown) = &mut self.shown {
+            shown.write(self.picture.data())?;
+        }
+        if let Some(report) = self.held.report() {
+            self.reports.push_back((number + self.loss.delay, report));
+        }
+        Ok(())
+    }
+
+    /// Sends a frame with its parity, in `budget` bytes if there is one; returns what has arrived.
+    fn send(&mut self, frame: &PredictedFrame, budget: Option<usize>) -> Option<ReceivedFrame> {
+        let slices = if frame.reference > 0 { self.slices } else { 0 };
+        let packets = packetise(&frame.frame, slices + self.coarse_blocks, DATAGRAM_BYTES);
+        let data_bytes: usize = packets.iter().map(Packet::bytes).sum();
+        let room = budget.map_or(data_bytes, |budget| budget.saturating_sub(data_bytes));
+        let loss = LossEstimate { share: self.loss.share, burst_mean: 1.0 };
+        let protected = self.protector.protect(packets, slices, loss, room, room, 0);
+        self.parity_bytes = protected.packets.iter().filter(|packet| packet.is_parity()).map(Packet::bytes).sum();
+        let sent = &mut self.sent;
+        sent.bytes += data_bytes + self.parity_bytes;
+        sent.parity_bytes += self.parity_bytes;
+        sent.datagrams += protected.packets.len();
+        let fates: Vec<_> = protected.packets.iter().map(|_| self.random.chance(self.loss.share)).collect();
+        sent.lost += fates.iter().filter(|is_lost| **is_lost).count();
+        let both = || protected.packets.iter().zip(&fates);
+        let is_mended = |packet: &Packet| {
+            let of_group = || {
+                both()
+                    .filter(|(other, _)| other.place.map(|place| place.group) == packet.place.map(|place| place.group))
+            };
+            let parity = of_group().filter(|(other, _)| other.is_parity()).count();
+            packet.place.is_some() && of_group().filter(|(_, is_lost)| **is_lost).count() <= parity
+        };
+        let mut received = ReceivedFrame::from(&frame.frame);
+        let mut has_data = false;
+        for (packet, &is_lost) in both().filter(|(packet, _)| !packet.is_parity()) {
+            if !is_lost || is_mended(packet) {
+                has_data = true;
+                continue;
+            }
+            match packet.content {
+                Content::Blocks { first, count, .. } => {
+                    received.forget(first as usize..first as usize + usize::from(count));
+                }
+                Content::Fragment { block, .. } => received.forget(block as usize..block as usize + 1),
+                Content::Parity { .. } => {}
+            }
+        }
+        has_data.then_some(received)
+    }
+
+    /// Ends the file of what was shown; returns the number of pictures.
+    pub(crate) fn finish(&mut self) -> Result<u32> {
+        if let Some(shown) = self.shown.take() {
+            shown.finish()?;
+        }
+        Ok(self.sent.frames)
+    }
+
+    pub(crate) fn backend(&self) -> &BackendInfo {
+        self.encoder.backend()
+    }
+
+    /// Returns the sentences about what was sent and what became of it.
+    pub(crate) fn remarks(&self) -> String {
+        let (sent, counters) = (self.sent, self.references.counters());
+        format!(
+            ", {} without a reference; sent {} bytes, {} of them parity; {} of {} datagrams lost, {} with gaps, {} not decoded, {} replayed, \
+             {} hashes right, {} wrong",
+            sent.alone,
+            sent.bytes,
+            sent.parity_bytes,
+            sent.lost,
+            sent.datagrams,
+            count(sent.with_gaps),
+            sent.not_decoded,
+            counters.replays,
+            counters.matches,
+            counters.mismatches,
+        )
+    }
+}
