@@ -19,6 +19,7 @@ pub mod decode;
 pub mod doctor;
 pub mod link;
 pub mod own;
+pub mod patience;
 pub mod picture_log;
 pub mod predicted;
 pub mod present;
@@ -32,7 +33,6 @@ use common::config::{Controller, LinkMode, ReceiverConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
-use shell::clock;
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
@@ -43,11 +43,13 @@ use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::tls::Protocol;
+use shell::{clock, control};
 
 use crate::absence::Absence;
 use crate::decode::DecodeStage;
 use crate::link::{Command, ReceiverLink};
 use crate::own::OwnSide;
+use crate::patience::Patience;
 use crate::picture_log::PictureLog;
 use crate::present::{LinkView, Presenter};
 use crate::sink::{SinkError, SinkSpec};
@@ -85,7 +87,9 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
         learning: Learning::of(shared),
     };
     let waker = Waker::default();
-    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None };
+    let patience = Patience::new(config.latency_max);
+    let _control = control::serve("receiver", shared, vec![patience.setting()]);
+    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, patience };
     run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
 }
 
@@ -99,6 +103,8 @@ pub struct Network {
     pub pulses: Vec<Pulse>,
     /// The other direction, where this machine sends as well.
     pub own: Option<OwnSide>,
+    /// How long missing parts of a frame are waited for.
+    pub patience: Patience,
 }
 
 /// Runs as [`run`] does, but the link is turned by `turn`, on a thread of its own; the connection is its matter.
@@ -110,7 +116,7 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own } = network;
+    let Network { waker, hang_up, mut pulses, own, patience } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     decode::probe(shared.backend, shared.device.as_deref())?;
@@ -143,8 +149,9 @@ pub fn run_over(
     let network = {
         let jobs = jobs.clone();
         let view = Arc::clone(&view);
-        let link =
+        let mut link =
             ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
+        link.set_patience(patience);
         spawn("network", move || {
             let _closing = Closing(&jobs);
             turn(link)

@@ -18,6 +18,7 @@ use shell::sd::Pulse;
 use shell::slot::Slot;
 
 use crate::decode::{Job, Opened};
+use crate::patience::Patience;
 use crate::present::{End, LinkView};
 
 /// A request of another thread to the network thread; each is followed by a wake-up.
@@ -59,6 +60,7 @@ pub struct ReceiverLink {
     recorded: Option<Arc<Recorded>>,
     /// The first frame of the stream that was offered last.
     start: FrameId,
+    patience: Option<Patience>,
 }
 
 impl ReceiverLink {
@@ -95,7 +97,13 @@ impl ReceiverLink {
             recording,
             recorded: None,
             start: FrameId::default(),
+            patience: None,
         }
+    }
+
+    /// Follows a latency limit that may change.
+    pub fn set_patience(&mut self, patience: Patience) {
+        self.patience = Some(patience);
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
@@ -225,6 +233,9 @@ impl Link for ReceiverLink {
 
     fn on_tick(&mut self, state: Option<LinkState>, _now: Timestamp) {
         self.path.look(state);
+        if let Some(patience) = &self.patience {
+            self.session.set_latency_max(patience.get());
+        }
         self.pulse.beat();
     }
 

@@ -45,6 +45,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         Command::Devices { json } => doctor::print_devices(json),
         Command::Doctor { .. } if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),
+        Command::Set { settings } => shell::control::set("receiver", &resolved.config.shared, &settings),
         Command::Check if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Check => {
             doctor::configured(&resolved.config, &resolved.sinks)?;

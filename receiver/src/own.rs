@@ -67,9 +67,24 @@ impl OwnSide {
         let wanted = if up { now * STEP } else { now / STEP };
         // Nobody wants 9765 kbit/s.
         let wanted = (wanted / 1e5).round() as u64 * 100_000;
-        let wanted = wanted.clamp(RATE_LEAST.min(self.0.most_bps), self.0.most_bps);
-        self.0.rate_bps.store(wanted, Ordering::Relaxed);
-        Bitrate::from_bps(wanted)
+        let [least, most] = self.rates();
+        let wanted = Bitrate::from_bps(wanted).clamp(least, most);
+        self.set_rate(wanted).unwrap_or(wanted)
+    }
+
+    /// Asks for a rate; none, changing nothing, if it is beyond the least or the most.
+    pub fn set_rate(&self, rate: Bitrate) -> Option<Bitrate> {
+        let [least, most] = self.rates().map(Bitrate::as_bps);
+        let fits = (least..=most).contains(&rate.as_bps());
+        fits.then(|| {
+            self.0.rate_bps.store(rate.as_bps(), Ordering::Relaxed);
+            rate
+        })
+    }
+
+    /// Returns the least and the most that can be asked for.
+    pub fn rates(&self) -> [Bitrate; 2] {
+        [RATE_LEAST.min(self.0.most_bps), self.0.most_bps].map(Bitrate::from_bps)
     }
 
     /// Returns the highest rate to send at.
@@ -184,6 +199,9 @@ mod tests {
         let steps = |up: bool| std::array::from_fn::<u64, 4, _>(|_| own.step_rate(up).as_bps());
         assert_eq!(steps(true), [12_500_000, 15_600_000, 19_500_000, 20_000_000]);
         assert_eq!(own.step_rate(false).as_bps(), 16_000_000);
+        assert_eq!(own.set_rate(Bitrate::from_bps(21_000_000)), None);
+        assert_eq!((own.rate().as_bps(), own.set_rate(Bitrate::from_bps(0))), (16_000_000, None));
+        assert!(own.set_rate(Bitrate::from_bps(8_000_000)).is_some() && own.rate().as_bps() == 8_000_000);
         for _ in 0..100 {
             own.step_rate(false);
         }

@@ -6,14 +6,16 @@ use common::config::SenderConfig;
 use common::config::raw::{Network, ReceiverFile, Record, SenderFile, Stats};
 use receiver::cli::Resolved;
 use receiver::own::OwnSide;
+use receiver::patience::Patience;
 use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
+use shell::control;
 use shell::exit::Failure;
 use shell::link::{BothWays, HangUp, Waker};
 use shell::record::is_folder;
 use shell::tls::Protocol;
 
-use crate::run::Sending;
+use crate::run::{Sending, rate_setting};
 use crate::source::SourceSpec;
 
 /// Sends and receives until both directions have ended, a window is closed or a signal comes. Call it on the main
@@ -29,7 +31,9 @@ pub fn run(
 ) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most);
-    let sending = Sending::start(config, spec, frames_max, &waker, Some(&own))?;
+    let sending = Sending::start(config, spec, frames_max, &waker, &own, true)?;
+    let patience = Patience::new(receiving.config.latency_max);
+    let _control = control::serve("sender", &config.shared, vec![rate_setting(&own), patience.setting()]);
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
     let network = Loop {
@@ -37,6 +41,7 @@ pub fn run(
         hang_up: Some(hang_up.clone()),
         pulses: vec![sending.pulse.clone()],
         own: Some(own),
+        patience,
     };
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {

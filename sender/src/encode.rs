@@ -66,7 +66,7 @@ pub(crate) struct Encode {
     /// Shows that the thread turns.
     pub(crate) pulse: Pulse,
     /// Who may want to see what is sent.
-    pub(crate) own: Option<OwnSide>,
+    pub(crate) own: OwnSide,
 }
 
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
@@ -128,9 +128,7 @@ impl Encode {
             }
             let began = clock::now();
             let capture = picture.capture;
-            if let Some(own) = &self.own {
-                own.on_picture(picture.format, self.info.size, self.info.colour, &picture.data);
-            }
+            self.own.on_picture(picture.format, self.info.size, self.info.colour, &picture.data);
             // The picture that a driver keeps is lost with it.
             let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };

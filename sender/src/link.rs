@@ -43,7 +43,7 @@ pub(crate) struct Parts {
     /// See [`Link::is_for_one_stream`].
     pub(crate) one_stream: bool,
     /// Who may ask for another rate.
-    pub(crate) own: Option<OwnSide>,
+    pub(crate) own: OwnSide,
     pub(crate) recording: Option<Recorder>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct SenderLink {
 impl SenderLink {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
-            rate_max: parts.own.as_ref().map_or(Bitrate::from_bps(0), OwnSide::rate),
+            rate_max: parts.own.rate(),
             parts,
             stages: StageHistograms::default(),
             given: 0,
@@ -275,13 +275,11 @@ impl Link for SenderLink {
 
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
         self.path.look(state);
-        if let Some(own) = &self.parts.own {
-            let rate = own.rate();
-            if std::mem::replace(&mut self.rate_max, rate) != rate {
-                tracing::info!("sending {:.1} Mbit/s at most", rate.as_bps() as f64 / 1e6);
-                self.parts.session.set_rate_max(rate);
-                self.follow_target();
-            }
+        let rate = self.parts.own.rate();
+        if std::mem::replace(&mut self.rate_max, rate) != rate {
+            tracing::info!("sending {rate} at most");
+            self.parts.session.set_rate_max(rate);
+            self.follow_target();
         }
         if let Some(state) = state {
             self.parts.session.set_max_datagram(state.max_datagram);

@@ -56,6 +56,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             }
             devices::examine(&config, &source, json)
         }
+        Command::Set { settings } => shell::control::set("sender", &config.shared, &settings),
         Command::Check => {
             devices::configured(&config, &source)?;
             if let Some(receiving) = receiving {

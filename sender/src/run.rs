@@ -13,6 +13,7 @@ use common::session::SenderSession;
 use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
 use receiver::own::OwnSide;
 use shell::apart::{self, Patience, Place};
+use shell::control::{self, Setting};
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
@@ -45,7 +46,9 @@ const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here
 /// the receiver is done.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
-    let mut sending = Sending::start(config, spec, frames_max, &waker, None)?;
+    let own = OwnSide::new(config.rate, config.rate_most);
+    let mut sending = Sending::start(config, spec, frames_max, &waker, &own, false)?;
+    let _control = control::serve("sender", &config.shared, vec![rate_setting(&own)]);
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     let linked = shell::link::run(options, &waker, &mut sending.link);
@@ -74,14 +77,15 @@ pub(crate) struct Threads {
 }
 
 impl Sending {
-    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what the window of the other
-    /// direction shows and asks for.
+    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what is shown and asked for
+    /// of it; `receives`: whether this machine receives as well.
     pub(crate) fn start(
         config: &SenderConfig,
         spec: &SourceSpec,
         frames_max: Option<u64>,
         waker: &Waker,
-        own: Option<&OwnSide>,
+        own: &OwnSide,
+        receives: bool,
     ) -> Result<Self, Failure> {
         let shared = &config.shared;
         if shared.peers.is_empty() {
@@ -110,9 +114,9 @@ impl Sending {
 
         let predicts = config.prediction == Prediction::On;
         if predicts && config.record.is_some() {
-            match own {
-                None => return Err(Failure::usage(NO_RECORDING)),
-                Some(_) => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
+            match receives {
+                false => return Err(Failure::usage(NO_RECORDING)),
+                true => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
             }
         }
         let path = config.record.as_deref().filter(|_| !predicts);
@@ -145,7 +149,7 @@ impl Sending {
             waker: waker.clone(),
             frames_max,
             pulse: pulse.clone(),
-            own: own.cloned(),
+            own: own.clone(),
         };
         let encode = spawn("encode", move || encode.run())?;
         let rate = LiveRate::new(session.rate_target());
@@ -160,14 +164,11 @@ impl Sending {
             stats,
             dials: shared.mode.dials(),
             one_stream: frames_max.is_some() || spec.is_finite(),
-            own: own.cloned(),
+            own: own.clone(),
             recording: recording.map(|recording| Recorder::new(recording, params)),
         });
         // Room for what the rate may be raised to.
-        let frame_bytes = match own {
-            Some(_) => config.rate_most.bytes_per_frame(params.frame_rate).max(frame_bytes),
-            None => frame_bytes,
-        };
+        let frame_bytes = config.rate_most.bytes_per_frame(params.frame_rate).max(frame_bytes);
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 
@@ -187,6 +188,17 @@ impl Sending {
             learning: Learning::of(shared),
         })
     }
+}
+
+/// The setting that changes the highest rate.
+pub(crate) fn rate_setting(own: &OwnSide) -> Setting {
+    let [least, most] = own.rates();
+    let own = own.clone();
+    let set = move |value: &str| {
+        let rate = own.set_rate(value.parse().ok()?)?;
+        Some(format!("sending {rate} at most"))
+    };
+    Setting { key: "rate", takes: format!("{least} to {most}, such as 8M"), set: Box::new(set) }
 }
 
 impl Threads {

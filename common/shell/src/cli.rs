@@ -70,6 +70,12 @@ pub enum Command {
     },
     /// Check the configuration
     Check,
+    /// Change a setting of the running program, such as rate=8M (sender) or latency_max_ms=40 (receiver, and sender in a call)
+    Set {
+        /// What to set; a wrong one is answered with those that are right
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
     /// Get to know another machine: print a ticket for it and wait until it joins
     Invite {
         /// Name for the other machine here

@@ -1,4 +1,4 @@
-//! Shared parts of both daemons: command line, identity, QUIC, the link's event loop, link tests, slots of threads,
+//! Shared parts of both daemons: command line, settings during the call, identity, QUIC, the link's event loop, link tests, slots of threads,
 //! threads that drivers may hold, limits on log lines, recordings, statistics file, metrics page, signals, service manager.
 
 #![deny(unsafe_code)]
@@ -6,6 +6,7 @@
 pub mod apart;
 pub mod cli;
 pub mod clock;
+pub mod control;
 pub mod doctor;
 pub mod exit;
 pub mod hang;

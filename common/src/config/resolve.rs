@@ -250,6 +250,8 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     })
 }
 
+/// Longest wait for missing parts of a frame, milliseconds.
+pub const LATENCY_MS_MAX: u64 = 1000;
 /// Largest pictures that a receiver takes unless told otherwise.
 const SIZE_MAX: &str = "3840x2160";
 
@@ -265,8 +267,8 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         }
     }
     let latency_max = match file.display.latency_max_ms {
-        Some(ms) if ms > 1000 => {
-            return Err(value("display.latency_max_ms", format!("{ms} ms is too long: at most 1000")));
+        Some(ms) if ms > LATENCY_MS_MAX => {
+            return Err(value("display.latency_max_ms", format!("{ms} ms is too long: at most {LATENCY_MS_MAX}")));
         }
         ms => ms.map(Duration::from_millis),
     };

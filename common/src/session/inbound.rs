@@ -64,14 +64,20 @@ struct Ending {
     deadline: Timestamp,
 }
 
+/// How long a frame is waited for, and overtaken datagrams after its end.
+fn waits(latency_max: Option<Duration>, interval: Duration) -> [Duration; 2] {
+    [interval * 3 / 4, interval / 5].map(|usual| latency_max.unwrap_or(usual))
+}
+
 impl Inbound {
     pub(super) fn new(params: &StreamParams, start_frame: FrameId, options: &ReceiverOptions, now: Timestamp) -> Self {
         let interval = params.frame_rate.interval();
         let reassembler = Reassembler::new(params, start_frame, now);
+        let [latency_max, overtaken_max] = waits(options.latency_max, interval);
         Self {
             interval,
-            latency_max: options.latency_max.unwrap_or(interval * 3 / 4),
-            overtaken_max: options.latency_max.unwrap_or(interval / 5),
+            latency_max,
+            overtaken_max,
             overtaking: Overtaking::new(now),
             last_released: reassembler.last_released(),
             reassembler,
@@ -84,6 +90,10 @@ impl Inbound {
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
             source_stands: false,
         }
+    }
+
+    pub(super) fn set_latency_max(&mut self, latency_max: Option<Duration>) {
+        [self.latency_max, self.overtaken_max] = waits(latency_max, self.interval);
     }
 
     pub(super) fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {

@@ -144,6 +144,14 @@ impl ReceiverSession {
         }
     }
 
+    /// Sets [`ReceiverOptions::latency_max`] from now on.
+    pub fn set_latency_max(&mut self, latency_max: Option<Duration>) {
+        self.options.latency_max = latency_max;
+        if let Some(inbound) = &mut self.inbound {
+            inbound.set_latency_max(latency_max);
+        }
+    }
+
     /// Takes a new connection. Ends an earlier one.
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);

@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_line;
 mod both_ways;
 mod call;
+mod control;
 mod display;
 mod introduction;
 mod linktest;
