@@ -28,8 +28,8 @@ const CALL_KEYS: [&str; 2] =
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
     pub(super) line_shown: bool,
-    pub(super) details_shown: bool,
-    pub(super) keys_shown: bool,
+    details_shown: bool,
+    keys_shown: bool,
     /// True if this machine sends as well.
     pub(super) sends: bool,
     status: Status,
@@ -44,6 +44,16 @@ impl Overlay {
     /// Nothing but the line, if that is wanted.
     pub(super) fn new(line_shown: bool) -> Self {
         Self { line_shown, ..Self::default() }
+    }
+
+    /// Shows the list of keys in place of the figures, or no longer.
+    pub(super) fn toggle_keys(&mut self) {
+        (self.keys_shown, self.details_shown) = (!self.keys_shown, false);
+    }
+
+    /// Shows the figures in place of the list of keys, or no longer: a small window has room for one of them.
+    pub(super) fn toggle_details(&mut self) {
+        (self.keys_shown, self.details_shown) = (false, !self.details_shown);
     }
 
     /// Takes what is known of the stream, and says for a moment when its packets come another way than before.
@@ -102,10 +112,8 @@ impl Overlay {
             if self.sends {
                 page.extend(CALL_KEYS.map(str::to_owned));
             }
-            page.push(String::new());
-        }
-        if self.details_shown {
-            page.extend(self.status.details.iter().cloned());
+        } else if self.details_shown {
+            page.extend(self.status.details.iter().flat_map(|line| letters.wrap(line, width)));
         }
         if !page.is_empty() {
             canvas.write(&page, letters, 0, false);
@@ -198,11 +206,13 @@ mod tests {
     fn pages_of_keys_and_figures_stand_at_the_top() {
         let mut overlay = Overlay::new(false);
         overlay.set_status(&Status { details: vec!["line    12.0 ms".to_owned(); 3], ..Status::default() }, START);
-        overlay.details_shown = true;
+        overlay.toggle_details();
         let details = white(&drawn(&overlay));
-        overlay.keys_shown = true;
+        overlay.toggle_keys();
         let pixels = drawn(&overlay);
         assert!(details > 100 && white(&pixels) > details + 500);
+        overlay.toggle_details();
+        assert_eq!(white(&drawn(&overlay)), details, "one takes the place of the other");
         assert!(pixels[WIDTH * 300..].iter().all(|&pixel| pixel == GREY));
     }
 }

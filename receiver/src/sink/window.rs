@@ -230,9 +230,9 @@ impl Window {
         for key in self.window.get_keys_pressed(KeyRepeat::No) {
             let now = clock::now();
             match key {
-                Key::H => self.overlay.keys_shown = !self.overlay.keys_shown,
+                Key::H => self.overlay.toggle_keys(),
                 Key::I => self.overlay.line_shown = !self.overlay.line_shown,
-                Key::D => self.overlay.details_shown = !self.overlay.details_shown,
+                Key::D => self.overlay.toggle_details(),
                 Key::F => self.toggle_fullscreen()?,
                 Key::M => {
                     self.mirrored = !self.mirrored;
