@@ -58,18 +58,10 @@ fn run(arguments: &Arguments) -> Result<()> {
 
     let mut rows = Vec::new();
     let mut faults = Vec::new();
-    // Predicted frames are coded on the processor.
-    let runs = arguments.backend.iter().flat_map(|backend| {
-        let predicts: &[bool] = if backend == "cpu" { &[false, true] } else { &[false] };
-        predicts.iter().map(move |&predicts| (backend, predicts))
-    });
-    for (backend, predicts) in runs {
-        let name = if predicts { format!("{backend}-prediction") } else { backend.clone() };
-        println!("{name}: streaming {} frames of {} ..", arguments.frames, clip.size());
+    for backend in &arguments.backend {
+        println!("{backend}: streaming {} frames of {} ..", arguments.frames, clip.size());
         let run = stream::Run {
-            name: &name,
             backend,
-            predicts,
             clip: &arguments.clip,
             size: clip.size(),
             frames: arguments.frames,
@@ -79,9 +71,9 @@ fn run(arguments: &Arguments) -> Result<()> {
         // Some OpenCL drivers compile kernels when they run for the first time on a machine, which takes seconds.
         stream::Run { frames: 5, ..run }.stream(&programs)?;
         let streamed = run.stream(&programs)?;
-        let measured = measure::received(&clip, &streamed.picture_file, &out.join(format!("last-{name}.png")))?;
+        let measured = measure::received(&clip, &streamed.picture_file, &out.join(format!("last-{backend}.png")))?;
         faults.extend(streamed.faults(arguments.frames, arguments.bits_per_pixel));
-        faults.extend(measured.faults(&name, arguments.frames, arguments.psnr_floor));
+        faults.extend(measured.faults(backend, arguments.frames, arguments.psnr_floor));
         // Hundreds of megabytes that can be made again.
         std::fs::remove_file(&streamed.picture_file)?;
         rows.push(table::Row { streamed, measured });

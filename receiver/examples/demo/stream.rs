@@ -50,9 +50,6 @@ impl Programs {
 /// One stream to make.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<'a> {
-    /// Name of its files and its column.
-    pub(crate) name: &'a str,
-    pub(crate) predicts: bool,
     pub(crate) backend: &'a str,
     pub(crate) clip: &'a Path,
     pub(crate) size: FrameSize,
@@ -74,7 +71,7 @@ pub(crate) struct Streamed {
 impl Run<'_> {
     /// Streams and waits for both ends.
     pub(crate) fn stream(&self, programs: &Programs) -> Result<Streamed> {
-        let file = |name: &str| self.out.join(format!("{}-{name}", self.name));
+        let file = |name: &str| self.out.join(format!("{}-{name}", self.backend));
         let (sender_stats, receiver_stats) = (file("sender.jsonl"), file("receiver.jsonl"));
         for stats in [&sender_stats, &receiver_stats].into_iter().filter(|stats| stats.exists()) {
             std::fs::remove_file(stats)?;
@@ -97,7 +94,7 @@ impl Run<'_> {
         sending.arg("--identity").arg(&sender_identity).arg("--stats").arg(&sender_stats);
         sending.args(["--source", &format!("mjpeg:{}:loop:fps={FPS}", self.clip.display())]);
         sending.args(["--frames", &self.frames.to_string(), "--rate", &format!("{rate:.0}")]);
-        sending.args(["--prediction", if self.predicts { "on" } else { "off" }]);
+        sending.args(["--prediction", "off"]);
 
         let mut receiving = Process(receiving.spawn().context("the receiver does not start")?, "receiver");
         let mut sending = Process(sending.spawn().context("the sender does not start")?, "sender");
@@ -110,7 +107,7 @@ impl Run<'_> {
         }
         let lines = lines(&receiver_stats)?;
         Ok(Streamed {
-            backend: self.name.to_owned(),
+            backend: self.backend.to_owned(),
             sender: self::lines(&sender_stats)?.pop().context("the sender wrote no statistics")?,
             frame_rate: frame_rate(&lines),
             receiver: lines.last().cloned().context("the receiver wrote no statistics")?,
