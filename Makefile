@@ -10,7 +10,7 @@ help: ## list the targets
 .PHONY: demo
 demo: ## stream a clip through both daemons on this machine; print a table of quality and latency
 	@.ci/setup demo
-	cargo build --release --locked -p sender -p receiver --bins --example demo
+	cargo build --release --locked -p duet-sender -p duet-receiver --bins --example demo
 	$(TARGET)/release/examples/demo
 
 # What `make install` and `make deb` take: BUILD=release, or debug for a trial.
@@ -20,10 +20,10 @@ MANUAL = $(TARGET)/manual
 .PHONY: build
 build: ## build the programs, their manual pages and completions (BUILD=release)
 	@.ci/setup demo
-	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p sender -p receiver -p wavelet --bins
+	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-wavelet --bins
 	@mkdir -p $(MANUAL)
-	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p sender --example manual -- $(MANUAL)
-	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p wavelet --example wavelet_manual -- $(MANUAL)
+	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender --example manual -- $(MANUAL)
+	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-wavelet --example wavelet_manual -- $(MANUAL)
 
 .PHONY: install
 install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=)
@@ -56,33 +56,33 @@ test: ## everything that continuous integration checks
 
 .PHONY: seeds
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
-	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p common --test seeds -- --nocapture
+	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p duet-common --test seeds -- --nocapture
 
 .PHONY: reach
 reach: ## two homes behind routers of all kinds meet and call each other; a table (root; REACH="port-port", REPEATS=1, LATE=1)
 	@.ci/setup reach
-	cargo build --release --locked -p sender -p receiver -p faults --bins --example stun
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins --example stun
 	REPEATS=$(or $(REPEATS),1) LATE=$(or $(LATE),1) receiver/faults/reach $(TARGET)/release $(REACH)
 
 .PHONY: reach-seeds
 reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000)
-	SEEDS=$(or $(SEEDS),0..20000) cargo test --release --locked -p common --test reach -- --nocapture
+	SEEDS=$(or $(SEEDS),0..20000) cargo test --release --locked -p duet-common --test reach -- --nocapture
 
 .PHONY: hostile-hours
 hostile-hours: ## 24 hours of hostile peers of all kinds in turn before both sessions, in virtual time (HOURS=24, SEED=1)
-	HOURS=$(or $(HOURS),24) SEED=$(or $(SEED),1) cargo test --release --locked -p common --test hostile -- --nocapture
+	HOURS=$(or $(HOURS),24) SEED=$(or $(SEED),1) cargo test --release --locked -p duet-common --test hostile -- --nocapture
 
 .PHONY: protection
 protection: ## table of what parity is worth against random and bursty loss
-	cargo run --release --locked -p common --example protection
+	cargo run --release --locked -p duet-common --example protection
 
 .PHONY: home-lines
 home-lines: ## table of the rate on lines and computers of homes, in virtual time (SEEDS=10 TRACES=FOLDER of mahimahi recordings)
-	cargo run --release --locked -p common --example home_lines
+	cargo run --release --locked -p duet-common --example home_lines
 
 .PHONY: prediction
 prediction: ## pictures and delay with prediction and without, over the same simulated lines; a table (FRAMES=240 RATE=3000000 SEED=1)
-	cargo run --release --locked -p receiver --example prediction
+	cargo run --release --locked -p duet-receiver --example prediction
 
 .PHONY: agreement
 agreement: ## the codec on every OpenCL implementation here against the processor, Intel's from PyPI included; a table
@@ -91,9 +91,9 @@ agreement: ## the codec on every OpenCL implementation here against the processo
 
 .PHONY: fuzz
 fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10 minutes each (SECONDS=600, SEED=1)
-	cargo run --release --locked -p kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
-	cargo run --release --locked -p kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
-	cargo run --release --locked -p faults --example fuzz_parsers -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p duet-kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p duet-kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p duet-faults --example fuzz_parsers -- $(or $(SECONDS),600) $(or $(SEED),1)
 
 .PHONY: fuzz-guided
 fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes each (SECONDS=600; cargo-fuzz, a nightly toolchain)
@@ -109,7 +109,7 @@ fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes ea
 .PHONY: bench
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo
-	cargo build --release --locked -p wavelet
+	cargo build --release --locked -p duet-wavelet
 	$(TARGET)/release/wavelet bench all --seconds 1
 
 .PHONY: bench-device
@@ -125,7 +125,7 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 .PHONY: bench-lossless
 bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo
-	cargo build --release --locked -p wavelet
+	cargo build --release --locked -p duet-wavelet
 	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
 
 .PHONY: deny
@@ -140,38 +140,38 @@ sbom: ## list the crates in each program as CycloneDX in target/sbom (builds car
 miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchain with Miri; about ten minutes)
 	@cargo +nightly miri --version >/dev/null 2>&1 || { \
 		echo "make miri: there is no Miri here: rustup toolchain install nightly --component miri" >&2; exit 1; }
-	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p common --lib -- \
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 cargo +nightly miri test --locked -p duet-common -p duet-picture --lib -- \
 		wire:: container:: packetise:: y4m:: config::
 
 .PHONY: camera-check
 camera-check: ## stream from a kernel test camera in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
 	@.ci/setup camera
-	cargo build --release --locked -p sender -p receiver --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver --bins
 	sender/tests/camera-vm/run $(TARGET) $(or $(CYCLES),4)
 
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver -p faults --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
 	$(PRIORITY) $(TARGET)/release/faults $(FAULTS)
 
 .PHONY: attacks
 attacks: ## what an attacker reaches with both daemons; a table (ATTACKS="weak-key pings", PROGRAMS=FOLDER of another build)
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver -p faults --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
 	$(TARGET)/release/faults attacks $(ATTACKS) $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 .PHONY: siege
 siege: ## all kinds of hostile peers in turn beside a running call; a table (SECONDS=3600, SEED=1, PROGRAMS=FOLDER)
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver -p faults --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
 	$(REAL_TIME) $(TARGET)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
 		$(if $(PROGRAMS),--programs $(PROGRAMS))
 
 .PHONY: rival
 rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="clean change", CLIP=y4m:FILE, SECONDS=30, SEED=1)
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver -p faults --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
 	$(TARGET)/release/faults rival $(RIVAL) --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) \
 		$(if $(CLIP),--clip $(CLIP)) $(if $(CHROMIUM),--chromium $(CHROMIUM)) $(if $(CODEC),--codec $(CODEC)) \
 		$(if $(TRACES),--traces $(TRACES))
@@ -184,7 +184,7 @@ soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
 	@.ci/setup faults
-	cargo build --release --locked -p sender -p receiver -p faults --bins
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
 	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" receiver/faults/night $(TARGET)/release/faults $(NIGHT)
 
 # As the services in config/systemd run, if this user may.

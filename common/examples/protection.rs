@@ -9,17 +9,17 @@
 
 use std::time::{Duration, Instant};
 
-use common::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::netsim::{Bursts, NetConditions, Network, Random, Scenario};
 use common::packetise::{Packet, packetise};
-use common::params::{CodecParams, StreamParams};
 use common::protection::{Protection, Protector};
-use common::pyramid::BlockLayout;
 use common::reassemble::{AssembledFrame, Reassembler};
 use common::session::LossEstimate;
-use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::media::MediaHeader;
+use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
 
 const FRAMES: u32 = 10_000;
 /// Of a frame at 20 Mbit/s.

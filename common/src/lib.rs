@@ -8,26 +8,17 @@
 
 mod allowance;
 pub mod clock;
-pub mod coded;
 pub mod config;
-pub mod container;
-pub mod frame;
-pub mod gaps;
 pub mod linktest;
 pub mod metrics;
 #[cfg(feature = "netsim")]
 pub mod netsim;
 pub mod packetise;
-pub mod params;
 pub mod prediction;
 pub mod protection;
-pub mod pyramid;
 pub mod reach;
 pub mod reassemble;
 pub mod session;
 pub mod stats;
 pub mod units;
-pub mod vectors;
-pub mod weights;
 pub mod wire;
-pub mod y4m;

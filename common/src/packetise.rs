@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use crate::coded::CodedFrame;
+use picture::coded::CodedFrame;
+use picture::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
+
 use crate::wire::media::{BLOCKS_HEADER_BYTES, Content, FRAGMENT_HEADER_BYTES, RUN_BLOCKS_MAX, ShardPlace};
-use crate::wire::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
 
 /// Smallest datagram limit that is obeyed; QUIC always carries more.
 pub const DATAGRAM_BYTES_MIN: usize = 128;
@@ -106,9 +107,10 @@ impl Cutter<'_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use picture::coded::{FrameHeader, StepIndex};
+    use picture::run::Run;
+
     use super::*;
-    use crate::coded::{FrameHeader, StepIndex};
-    use crate::wire::run::Run;
 
     /// Returns a frame whose block `i` has `lens[i]` bytes, all different from their neighbours.
     fn frame(lens: &[usize]) -> CodedFrame {

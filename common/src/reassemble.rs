@@ -5,14 +5,15 @@ mod assembly;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use picture::coded::ReceivedFrame;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
+use picture::vectors::VectorLayout;
+
 use self::assembly::{Assembly, Brought, Piece};
 use crate::allowance::Allowance;
-use crate::coded::ReceivedFrame;
-use crate::params::StreamParams;
 use crate::protection::prepare;
-use crate::pyramid::BlockLayout;
 use crate::units::{FrameId, Timestamp};
-use crate::vectors::VectorLayout;
 use crate::wire::PacketError;
 use crate::wire::media::MediaHeader;
 

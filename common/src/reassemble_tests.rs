@@ -1,16 +1,16 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::CodecParams;
+use picture::run::BLOCK_BYTES_MAX;
 use proptest::prelude::*;
 
 use super::assembly::BYTES_PER_BLOCK_MAX;
 use super::*;
-use crate::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
-use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::packetise::packetise;
-use crate::params::CodecParams;
-use crate::units::{FrameRate, SequenceNumber};
+use crate::units::SequenceNumber;
 use crate::wire::media::Content;
-use crate::wire::run::BLOCK_BYTES_MAX;
 
 const STEPS: FrameHeader = FrameHeader { step: StepIndex::MIN, fine_blocks: 1 };
 const ACCEPTED: DatagramOutcome = DatagramOutcome::Accepted;
@@ -279,7 +279,7 @@ fn a_frame_with_a_reference_has_its_slices_first_and_only_where_the_stream_has_r
     let malformed = |reason| DatagramOutcome::Malformed(reason);
     assert_eq!(reassembler(0).on_datagram(&media(1, 0, 4, &[0]), t(0)), malformed(PacketError::UnknownReference));
 
-    let codec = CodecParams { profile: crate::params::Profile::Predicted(9), ..CodecParams::default() };
+    let codec = CodecParams { profile: picture::params::Profile::Predicted(9), ..CodecParams::default() };
     let mut reassembler = Reassembler::new(&StreamParams { codec, ..params() }, FrameId(0), t(0));
     assert_eq!(reassembler.on_datagram(&media(10, 0, 5, &[0]), t(0)), malformed(PacketError::UnknownReference));
     assert_eq!(reassembler.on_datagram(&media(0, 0, 5, &[0]), t(0)), malformed(PacketError::BeyondLastBlock));

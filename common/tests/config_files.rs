@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::config::{parse_receiver, parse_sender, resolve_receiver, resolve_sender};
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 
 /// Keys that a section has in one program's file only.
 const ONLY: [(&str, &str); 4] =

@@ -1,13 +1,13 @@
 //! Order of the messages: Hello, Welcome, Ready, the source's state, Bye; and peers that are refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{Boundary, CodecParams, Padding, StreamParams};
 use common::protection::Protection;
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
-use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 
 const RATE: Bitrate = Bitrate::from_bps(4_000_000);
 

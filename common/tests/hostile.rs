@@ -9,17 +9,17 @@ mod world;
 
 use std::time::Duration;
 
-use common::coded::{FrameHeader, StepIndex};
-use common::frame::{Chroma, FrameSize};
 use common::netsim::Random;
-use common::params::{Boundary, CodecParams, Padding, StreamParams};
 use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
-use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader, ShardPlace};
+use picture::coded::{FrameHeader, StepIndex};
+use picture::frame::{Chroma, FrameRate, FrameSize};
+use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use world::{INTERVAL, RATE, frame, params};
 
 /// Duration of one peer's stay, and interval of its steps.

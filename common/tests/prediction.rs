@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::gaps::Gaps;
-use common::params::STATES_MAX;
-use common::prediction::{Held, REPLAYS_MAX, References, Replay, SentFrame, StatesOutcome, states_of};
-use common::units::{FrameId, FrameRate, Timestamp};
+use common::prediction::{Held, REPLAYS_MAX, References, SentFrame, StatesOutcome, states_of};
+use common::units::{FrameId, Timestamp};
 use common::wire::states::{Fate, StatesReport};
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::FrameRate;
+use picture::gaps::Gaps;
+use picture::params::STATES_MAX;
+use picture::replay::Replay;
 
 /// Blocks of a frame.
 const BLOCKS: usize = 40;

@@ -1,5 +1,5 @@
-//! This crate stays pure: nothing that reads a clock, opens a socket or file or starts a thread, neither in its
-//! source nor among its dependencies.
+//! This crate and `picture` stay pure: nothing that reads a clock, opens a socket or file or starts a thread, neither in
+//! their source nor among their dependencies.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -18,6 +18,8 @@ const BANNED_IN_SOURCE: [&str; 8] = [
 ];
 const BANNED_CRATES: [&str; 10] =
     ["tokio", "quinn", "quinn-proto", "quinn-udp", "mio", "socket2", "libc", "rustls", "ocl", "rayon"];
+/// Crates of calls, which a program that only codes pictures does not need.
+const BANNED_IN_CODEC: [&str; 5] = ["duet-common", "reed-solomon-simd", "bincode", "curve25519-dalek", "hdrhistogram"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -33,8 +35,11 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn the_source_names_nothing_impure() {
     let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
-    assert!(files.len() > 20, "only {} files found", files.len());
+    for folder in ["src", "picture/src"] {
+        let already = files.len();
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+        assert!(files.len() > already + 10, "only {} files found", files.len());
+    }
     let mut found = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -48,8 +53,8 @@ fn the_source_names_nothing_impure() {
     assert!(found.is_empty(), "impure: {found:#?}");
 }
 
-/// Returns the names in `cargo tree`'s output for this crate without its tests.
-fn dependencies() -> BTreeSet<String> {
+/// Returns the names in `cargo tree`'s output for a package without its tests and what is pruned.
+fn dependencies(package: &str, pruned: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args([
             "tree",
@@ -63,9 +68,8 @@ fn dependencies() -> BTreeSet<String> {
             "--target",
             "all",
         ])
-        .args(["--package", "common", "--format", "{p}"])
-        // On ARM it reads through libc what the processor can do, and nothing else: reed-solomon-simd chooses by it.
-        .args(["--prune", "cpufeatures@0.2"])
+        .args(["--package", package, "--format", "{p}"])
+        .args(pruned.iter().flat_map(|pruned| ["--prune", *pruned]))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
@@ -76,8 +80,19 @@ fn dependencies() -> BTreeSet<String> {
 
 #[test]
 fn no_dependency_reaches_the_system() {
-    let dependencies = dependencies();
+    // On ARM it reads through libc what the processor can do, and nothing else: reed-solomon-simd chooses by it.
+    let dependencies = dependencies("duet-common", &["cpufeatures@0.2"]);
     assert!(dependencies.contains("bincode") && dependencies.contains("serde"), "not a tree: {dependencies:?}");
     let found: Vec<_> = BANNED_CRATES.iter().filter(|name| dependencies.contains(**name)).collect();
     assert!(found.is_empty(), "the dependencies of common have {found:?}");
+}
+
+#[test]
+fn the_codec_and_what_it_codes_need_nothing_of_a_call() {
+    for package in ["duet-picture", "duet-kernels"] {
+        let dependencies = dependencies(package, &[]);
+        assert!(dependencies.contains("crc32fast"), "not a tree: {dependencies:?}");
+        let found: Vec<_> = BANNED_IN_CODEC.iter().filter(|name| dependencies.contains(**name)).collect();
+        assert!(found.is_empty(), "the dependencies of {package} have {found:?}");
+    }
 }

@@ -1,18 +1,15 @@
 //! Bytes on the wire: golden values, round trips, and bytes from an enemy.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use common::coded::{CodedFrame, FrameHeader, StepIndex};
-use common::container::{self, ContainerReader, ContainerWriter, Entry};
-use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet, Weights};
-use common::pyramid::BlockLayout;
-use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::{AGES_MAX, FEEDBACK_BYTES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, Probe};
-use common::wire::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
 use common::wire::{DecodeError, PROTOCOL_VERSION};
+use picture::coded::{FrameHeader, StepIndex};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams, Wavelet};
 use proptest::prelude::*;
 
 fn hex(bytes: &[u8]) -> String {
@@ -41,22 +38,6 @@ fn header(content: Content) -> MediaHeader {
         place: None,
         content,
     }
-}
-
-fn frame(lens: &[usize]) -> CodedFrame {
-    let mut frame =
-        CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends: vec![], data: vec![] };
-    for (index, &len) in lens.iter().enumerate() {
-        frame.data.extend(std::iter::repeat_n(index as u8 + 1, len));
-        frame.ends.push(frame.data.len() as u32);
-    }
-    frame
-}
-
-#[test]
-fn golden_stream_parameters() {
-    let golden = "7f0700003704000030750000e90300000100010000ff000100";
-    assert_eq!(hex(&params().to_bytes()), golden);
 }
 
 #[test]
@@ -108,15 +89,8 @@ fn golden_feedback() {
 }
 
 #[test]
-fn golden_run() {
-    let mut bytes = Vec::new();
-    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, &mut bytes);
-    assert_eq!(hex(&bytes[..8]), "8101020180800202");
-    assert_eq!(bytes.len(), 2 + 4 + 131);
-}
-
-#[test]
 fn golden_control_messages() {
+    assert_eq!(PROTOCOL_VERSION, 5);
     let t = Timestamp::from_us;
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
@@ -149,15 +123,6 @@ fn a_message_says_which_end_speaks() {
     reader.push(&bytes);
     let speakers = [(); 2].map(|()| reader.next().unwrap().unwrap().0);
     assert_eq!(speakers, [Role::Receiver, Role::Sender]);
-}
-
-#[test]
-fn golden_container_head() {
-    let bytes = ContainerWriter::new(&params(), Vec::new()).unwrap().finish(7).unwrap();
-    assert_eq!(hex(&bytes[..6]), "445545540400");
-    assert_eq!(hex(&bytes[36..45]), "0000000007000000ff");
-    assert_eq!(hex(&bytes[45..]), hex(&0x792b_2733_u32.to_le_bytes()));
-    assert_eq!((bytes.len(), PROTOCOL_VERSION), (49, 5));
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
@@ -195,24 +160,9 @@ fn long_messages_and_reasons_are_refused_or_cut() {
 }
 
 #[test]
-fn every_field_of_the_parameters_is_checked() {
-    let good = params().to_bytes();
-    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 3), (22, 3), (23, 2), (24, 2)] {
-        let mut bytes = good;
-        bytes[at] = wrong;
-        assert!(StreamParams::from_bytes(&bytes).is_err(), "byte {at}");
-    }
-    assert!(StreamParams::from_bytes(&good[..24]).is_err() && StreamParams::from_bytes(&[0; 25]).is_err());
-}
-
-#[test]
-fn rgb_is_lossless_and_live_streams_are_not() {
-    let rgb = StreamParams { chroma: Chroma::Rgb, ..params() };
-    assert!(StreamParams::from_bytes(&rgb.to_bytes()).is_err());
-    let lossless = StreamParams { codec: CodecParams { wavelet: Wavelet::Cdf53, ..rgb.codec }, ..rgb };
-    assert_eq!(StreamParams::from_bytes(&lossless.to_bytes()), Ok(lossless));
+fn lossless_streams_are_not_live() {
+    let lossless = StreamParams { codec: CodecParams { wavelet: Wavelet::Cdf53, ..params().codec }, ..params() };
     let deep = StreamParams { codec: CodecParams { depth: BitDepth::Ten, ..lossless.codec }, ..lossless };
-    assert_eq!(StreamParams::from_bytes(&deep.to_bytes()), Ok(deep));
     let mut reader = ControlReader::default();
     for (params, is_live) in [(params(), true), (lossless, false), (deep, false)] {
         let mut bytes = Vec::new();
@@ -220,27 +170,6 @@ fn rgb_is_lossless_and_live_streams_are_not() {
         reader.push(&bytes);
         assert_eq!(reader.next().is_ok(), is_live);
     }
-}
-
-fn any_params() -> impl Strategy<Value = StreamParams> {
-    let size = (1..=16_384u32, 1..=16_384u32).prop_map(|(width, height)| FrameSize::new(width, height).unwrap());
-    let rate = (1..=1_000u32, 1..=5_000u32).prop_map(|(fps, den)| FrameRate::new(fps, den).unwrap());
-    let chroma = prop::sample::select(vec![Chroma::Grey, Chroma::C420, Chroma::C444]);
-    let matrix = prop::sample::select(vec![Matrix::Bt601, Matrix::Bt709]);
-    let range = prop::sample::select(vec![Range::Limited, Range::Full]);
-    let levels = prop_oneof![Just(Levels::Full), (0..255u8).prop_map(Levels::AtMost)];
-    let boundary = prop::sample::select(vec![Boundary::Symmetric, Boundary::Periodic, Boundary::Zero]);
-    let padding = prop::sample::select(vec![Padding::Zero, Padding::Smooth]);
-    let weights = prop::sample::select(vec![Weights::Psnr, Weights::Visual]);
-    (size, rate, chroma, matrix, range, levels, boundary, (padding, weights)).prop_map(
-        |(size, frame_rate, chroma, matrix, range, levels, boundary, (padding, weights))| StreamParams {
-            size,
-            frame_rate,
-            chroma,
-            colour: ColourSpace { matrix, range },
-            codec: CodecParams { levels, boundary, padding, weights, ..CodecParams::default() },
-        },
-    )
 }
 
 fn any_header() -> impl Strategy<Value = MediaHeader> {
@@ -299,21 +228,8 @@ fn some_messages() -> Vec<u8> {
     bytes
 }
 
-fn some_file() -> Vec<u8> {
-    let params = StreamParams { size: FrameSize::new(64, 40).unwrap(), ..params() };
-    let lens: Vec<_> = (0..BlockLayout::new(&params).blocks().len()).map(|index| index * 37 % 300).collect();
-    let mut writer = ContainerWriter::new(&params, Vec::new()).unwrap();
-    writer.frame(&frame(&lens)).unwrap();
-    writer.finish(1).unwrap()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn parameters_come_back(params in any_params()) {
-        prop_assert_eq!(StreamParams::from_bytes(&params.to_bytes()), Ok(params));
-    }
 
     #[test]
     fn media_headers_come_back(header in any_header(), payload in prop::collection::vec(any::<u8>(), 0..40)) {
@@ -371,29 +287,6 @@ proptest! {
     }
 
     #[test]
-    fn runs_come_back_and_cost_what_is_said(lens in prop::collection::vec(prop_oneof![Just(0), 1..200usize, 200..40_000usize], 1..60)) {
-        let lens: Vec<_> = lens.into_iter().map(|len| len.min(32_767)).collect();
-        let frame = frame(&lens);
-        let mut bytes = Vec::new();
-        write_run(&frame, 0..lens.len(), &mut bytes);
-        prop_assert_eq!(bytes.len() + 4, coded_size(&frame));
-        let directory: usize = lens.iter().map(|&len| directory_bytes(len) + len).sum();
-        prop_assert_eq!(bytes.len(), map_bytes(lens.len()) + directory);
-        let blocks: Vec<_> = Run::parse(&bytes, lens.len()).unwrap().collect();
-        prop_assert!(blocks.iter().copied().eq((0..lens.len()).map(|index| frame.block(index))));
-    }
-
-    #[test]
-    fn any_bytes_are_a_run_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..100usize) {
-        if let Ok(run) = Run::parse(&bytes, count) {
-            let blocks: Vec<_> = run.collect();
-            prop_assert_eq!(blocks.len(), count);
-            let used: usize = blocks.iter().map(|block| directory_bytes(block.len()) + block.len()).sum();
-            prop_assert_eq!(map_bytes(count) + used, bytes.len());
-        }
-    }
-
-    #[test]
     fn any_bytes_are_control_messages_or_not(
         random in prop::collection::vec(any::<u8>(), 0..100),
         changed in mutated(some_messages()),
@@ -402,20 +295,6 @@ proptest! {
         for bytes in [random, changed] {
             let whole = read_all(&bytes, bytes.len());
             prop_assert_eq!(read_all(&bytes, step), whole);
-        }
-    }
-
-    #[test]
-    fn any_bytes_are_a_file_or_not(random in prop::collection::vec(any::<u8>(), 0..100), changed in mutated(some_file())) {
-        for bytes in [random, changed] {
-            if let Ok(mut reader) = ContainerReader::new(&bytes[..]) {
-                let blocks = BlockLayout::new(reader.params()).blocks().len();
-                while let Some(entry) = reader.next_entry().unwrap() {
-                    if let Entry::Frame(frame) = entry && let container::Content::Blocks { frame, .. } = frame.content {
-                        prop_assert_eq!(frame.block_count(), blocks);
-                    }
-                }
-            }
         }
     }
 }

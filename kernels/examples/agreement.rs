@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use agreement::{Agreement, BOUNDARIES, Case, FILTERS, Reference};
 use anyhow::{Context, bail, ensure};
-use common::frame::FrameSize;
-use common::params::{Levels, Padding};
+use picture::frame::FrameSize;
+use picture::params::{Levels, Padding};
 
 const SIZES: &str = "1x1,1x7,2x2,17x31,640x360,1919x1079,2048x2048";
 

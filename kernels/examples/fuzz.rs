@@ -11,12 +11,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, StreamParams, Wavelet};
-use common::units::FrameRate;
 use kernels::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
 use noise::Random;
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams, Wavelet};
 
 mod noise;
 

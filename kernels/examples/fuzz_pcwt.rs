@@ -8,12 +8,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, Profile, StreamParams, Wavelet};
-use common::units::FrameRate;
 use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, DecodeError, Picture};
 use noise::Random;
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 
 mod noise;
 

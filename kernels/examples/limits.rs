@@ -10,12 +10,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, bail, ensure};
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
-use common::wire::run::coded_size;
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
+use picture::run::coded_size;
 
 const BITS_PER_PIXEL: [f64; 7] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0];
 const LOST_PERCENT: [u64; 4] = [0, 1, 5, 20];

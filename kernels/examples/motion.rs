@@ -11,14 +11,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use common::coded::{ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, Profile, StreamParams};
-use common::units::FrameRate;
-use common::vectors::VectorLayout;
-use common::wire::run::coded_size;
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
 use kernels::{BackendChoice, Picture, PictureRef, Target};
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, Profile, StreamParams};
+use picture::run::coded_size;
+use picture::vectors::VectorLayout;
 
 fn main() -> anyhow::Result<()> {
     let (frames, repeats) = (asked("FRAMES", "1000").parse()?, asked("REPEATS", "1").parse()?);

@@ -2,12 +2,11 @@
 //! pictures are equal, and fails if any is not. What lies in `OCL_ICD_VENDORS` is what there is.
 
 use anyhow::{bail, ensure};
-use common::coded::{ReceivedFrame, StepIndex};
-use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams, Wavelet};
-use common::units::FrameRate;
 use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
 use noise::Random;
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams, Wavelet};
 
 mod noise;
 

@@ -17,15 +17,14 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use common::coded::StepIndex;
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
 use kernels::reference::quad::{self, Shape};
 use kernels::reference::quantise::Quantiser;
 use kernels::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
 use kernels::{BackendChoice, PictureRef, TransformParams, open_transform};
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
 
 /// Quantiser steps 3 to 64.
 const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];

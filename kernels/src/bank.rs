@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use common::params::{Boundary, Padding};
+use picture::params::{Boundary, Padding};
 use serde::{Deserialize, Serialize};
 
 /// Most taps of a filter.

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-pub use common::config::BackendChoice;
+pub use picture::backend::BackendChoice;
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 
 use crate::{DecodeError, EncodeError, Picture, PictureRef};
 
@@ -26,7 +26,7 @@ pub trait Encoder: Send {
 pub trait Decoder: Send {
     /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]).
     ///
-    /// A missing or damaged coarse block (one of the first [`common::pyramid::BlockLayout::coarse_blocks`])
+    /// A missing or damaged coarse block (one of the first [`picture::pyramid::BlockLayout::coarse_blocks`])
     /// keeps the coefficients of the frame before; any other is zero.
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError>;
 
@@ -43,7 +43,7 @@ pub trait Decoder: Send {
 /// Limit of a frame's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// [`common::wire::run::coded_size`] is at most this, and as near to it as the picture's detail allows.
+    /// [`picture::run::coded_size`] is at most this, and as near to it as the picture's detail allows.
     Bytes(usize),
     /// All blocks at this quantiser step, however many bytes that takes.
     Step(StepIndex),

@@ -4,8 +4,8 @@
 //! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other
 //! way round.
 
-use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
-use common::pyramid::TooManyLevels;
+use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
+use picture::pyramid::TooManyLevels;
 
 use crate::bank::BankError;
 use crate::codec::Backend;

@@ -4,9 +4,9 @@
 //! not replaced silently; [`BackendInfo`] names the processor and the failure from then on. A device whose calls do not
 //! return is for the caller to notice, who opens the processor's with [`encoder_instead`].
 
-use common::coded::{CodedFrame, ReceivedFrame};
-use common::params::{StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
+use picture::coded::{CodedFrame, ReceivedFrame};
+use picture::params::{StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::{

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use common::pyramid::Reach;
+use picture::pyramid::Reach;
 
 use crate::bank::FilterBank;
 use crate::wavelet::Wavelet;

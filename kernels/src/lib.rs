@@ -3,10 +3,10 @@
 //! A frame is coded to a budget, and what arrives of it is decoded; a block that does not arrive is zeros:
 //!
 //! ```
-//! use common::coded::ReceivedFrame;
-//! use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-//! use common::params::{CodecParams, StreamParams};
-//! use common::units::FrameRate;
+//! use picture::coded::ReceivedFrame;
+//! use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+//! use picture::params::{CodecParams, StreamParams};
+//! use picture::frame::FrameRate;
 //! use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
 //!
 //! let size = FrameSize::new(320, 180)?;
@@ -53,7 +53,7 @@ pub mod opencl;
 #[path = "without_opencl.rs"]
 mod opencl;
 pub mod pcwt;
-mod picture;
+mod pixels;
 pub mod quality;
 pub mod rate;
 pub mod reference;
@@ -73,5 +73,5 @@ pub use error::{
 pub use fallback::{decoder_instead, encoder_instead};
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
 pub use opencl::on_hang;
-pub use picture::{Picture, PictureRef};
+pub use pixels::{Picture, PictureRef};
 pub use transform::{Transform, TransformParams, Values};

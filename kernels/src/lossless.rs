@@ -5,9 +5,9 @@
 
 use std::time::Instant;
 
-use common::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::params::StreamParams;
-use common::pyramid::{Block, BlockLayout, Pyramid};
+use picture::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::params::StreamParams;
+use picture::pyramid::{Block, BlockLayout, Pyramid};
 use rayon::prelude::*;
 
 use crate::cpu::IntegerCoder;

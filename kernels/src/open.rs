@@ -1,8 +1,8 @@
 //! Opening an encoder, a decoder or a transform: which back end computes, and why.
 
-use common::frame::BitDepth;
-use common::params::{CodecParams, Profile, StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
+use picture::frame::BitDepth;
+use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 use crate::codec::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
@@ -60,7 +60,7 @@ pub fn open_decoder(
 }
 
 /// Opens as [`open_decoder`] does, for pictures of 1/2^`dropped_levels` of the width and height, rounded up
-/// ([`common::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
+/// ([`picture::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
 ///
 /// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
 /// [`OpenError::TooManyLevels`] if a plane has fewer levels.

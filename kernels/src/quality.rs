@@ -4,10 +4,10 @@
 //! it, until two neighbours enclose the target; then with byte budgets between those two. Eight steps an octave lie 0.4
 //! to 0.75 dB apart, and a frame has as many sizes between them as it has blocks.
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::Chroma;
-use common::params::StreamParams;
-use common::wire::run::coded_size;
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::Chroma;
+use picture::params::StreamParams;
+use picture::run::coded_size;
 
 use crate::reference::colour;
 use crate::reference::sample::Sample;
@@ -182,7 +182,7 @@ fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::coded::FrameHeader;
+    use picture::coded::FrameHeader;
 
     use super::*;
 

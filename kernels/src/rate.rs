@@ -8,8 +8,8 @@
 
 use std::ops::Range;
 
-use common::coded::{FrameHeader, StepIndex};
-use common::wire::run::{FRAME_HEADER_BYTES, directory_bytes, map_bytes};
+use picture::coded::{FrameHeader, StepIndex};
+use picture::run::{FRAME_HEADER_BYTES, directory_bytes, map_bytes};
 
 use crate::{DeviceError, EncodeError, Target};
 

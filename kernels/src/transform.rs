@@ -1,8 +1,8 @@
 //! The transform alone, of any wavelet, scheme and precision: for tools, measurements and science.
 
-use common::frame::{Chroma, FrameSize};
-use common::params::{self, Boundary, Levels, Padding, StreamParams};
-use common::pyramid::Pyramid;
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{self, Boundary, Levels, Padding, StreamParams};
+use picture::pyramid::Pyramid;
 
 use crate::address;
 pub use crate::filter::Filter;
@@ -128,7 +128,7 @@ impl From<&StreamParams> for TransformParams {
 /// A transform on some back end.
 pub trait Transform: Send {
     /// Converts the colours of a picture of [`TransformParams::size`], in any pixel format, pads and transforms it: one
-    /// square of coefficients per channel, row by row in Mallat layout, side [`common::pyramid::Pyramid::side`].
+    /// square of coefficients per channel, row by row in Mallat layout, side [`picture::pyramid::Pyramid::side`].
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError>;
 
     /// Transforms planes of samples centred at 0, one per channel, of the channel's size, row by row.

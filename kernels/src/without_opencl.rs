@@ -1,7 +1,7 @@
 //! The doors of the OpenCL back end in a build without the feature `opencl`: behind each is the same error.
 
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 
 use crate::measure::{Measure, Scene};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use common::frame::{Chroma, FrameSize};
-use common::params::{Boundary, Levels, Padding};
 use kernels::bank::{BankError, FilterBank};
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, OpenError, Transform, TransformParams, Values, open_transform};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{Boundary, Levels, Padding};
 
 const SIZES: [(u32, u32); 5] = [(1, 1), (1, 7), (2, 2), (17, 31), (64, 40)];
 const BACKENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;

@@ -6,10 +6,10 @@ mod clip;
 
 use std::path::{Path, PathBuf};
 
-use common::coded::ReceivedFrame;
-use common::container::{ContainerReader, ContainerWriter};
-use common::frame::{Chroma, PixelFormat};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use picture::coded::ReceivedFrame;
+use picture::container::{ContainerReader, ContainerWriter};
+use picture::frame::{Chroma, PixelFormat};
 
 const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 

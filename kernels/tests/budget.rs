@@ -3,11 +3,11 @@
 
 mod pictures;
 
-use common::coded::StepIndex;
-use common::frame::{Chroma, PixelFormat};
-use common::params::CodecParams;
-use common::wire::run::coded_size;
 use kernels::{BackendChoice, EncodeError, Target, open_encoder};
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::CodecParams;
+use picture::run::coded_size;
 use pictures::{params, picture};
 use proptest::prelude::*;
 

@@ -3,12 +3,12 @@
 
 mod pictures;
 
-use common::coded::{ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding};
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding};
 use pictures::{params, picture};
 
 /// Checks two frames, the second without its middle blocks, through both back ends.

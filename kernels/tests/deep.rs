@@ -4,15 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
-use common::coded::{ReceivedFrame, StepIndex};
-use common::container::{ContainerReader, ContainerWriter};
-use common::frame::{BitDepth, Chroma, PixelFormat};
-use common::params::{CodecParams, Profile, StreamParams, Wavelet};
 use kernels::pcwt::{open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{
     BackendChoice, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_decoder, open_encoder,
     open_smaller_decoder,
 };
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::container::{ContainerReader, ContainerWriter};
+use picture::frame::{BitDepth, Chroma, PixelFormat};
+use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use pictures::{deep_picture, params, picture};
 
 mod pictures;

@@ -3,10 +3,10 @@
 
 mod pictures;
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize, PixelFormat};
-use common::params::CodecParams;
 use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encoder};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::CodecParams;
 use pictures::{params, picture};
 
 const SIZE: (u32, u32) = (200, 120);

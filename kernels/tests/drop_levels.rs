@@ -3,12 +3,12 @@
 
 mod pictures;
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
-use common::pyramid::{BlockLayout, Orientation, Pyramid};
 use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
 use kernels::{BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
+use picture::pyramid::{BlockLayout, Orientation, Pyramid};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;

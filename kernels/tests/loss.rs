@@ -3,13 +3,13 @@
 
 mod pictures;
 
-use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize, PixelFormat};
-use common::params::CodecParams;
-use common::pyramid::BlockLayout;
 use kernels::{
     BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target, open_decoder, open_encoder,
 };
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::CodecParams;
+use picture::pyramid::BlockLayout;
 use pictures::{params, picture};
 use proptest::prelude::*;
 

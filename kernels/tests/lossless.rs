@@ -3,10 +3,10 @@
 
 mod pictures;
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use kernels::{BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;

@@ -3,15 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
 use kernels::{
     BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, Transform, Values, open_decoder, open_encoder,
     open_transform,
 };
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 const FORMATS: [PixelFormat; 7] = [
     PixelFormat::Rgb8,

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use common::coded::StepIndex;
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
 use kernels::opencl::{Flow, OpenClPipeline, PipelineError, PipelineParams};
 use kernels::reference::quantise::Quantiser;
 use kernels::{BackendChoice, DeviceError, OpenError, PictureError, PictureRef, Values, open_transform};
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
 
 const FRAMES: usize = 5;
 

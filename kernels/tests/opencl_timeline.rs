@@ -3,12 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use common::coded::StepIndex;
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
 use kernels::opencl::{Interval, OpenClEncoder, Stage};
 use kernels::{Encoder, PictureRef, Target};
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
 
 const SIZE: (u32, u32) = (1920, 1080);
 const FRAMES_MAX: usize = 200;

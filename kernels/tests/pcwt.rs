@@ -4,12 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use common::container::{ContainerReader, ContainerWriter, Content, Entry, FileFrame};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
-use common::units::FrameRate;
 use kernels::pcwt::{PcwtError, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, Target};
+use picture::container::{ContainerReader, ContainerWriter, Content, Entry, FileFrame};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
 
 use pictures::picture;
 

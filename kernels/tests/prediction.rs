@@ -6,16 +6,16 @@ mod pictures;
 
 use std::path::{Path, PathBuf};
 
-use common::coded::{FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
-use common::container::{ContainerReader, ContainerWriter};
-use common::frame::{Chroma, PixelFormat};
-use common::params::{CodecParams, Padding, Profile, StreamParams};
-use common::vectors::VectorLayout;
-use common::wire::run::coded_size;
 use kernels::motion::{Effort, PredictError, PredictionSettings, open_predicted_decoder, open_predicted_encoder};
 use kernels::{
     BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_encoder,
 };
+use picture::coded::{FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
+use picture::container::{ContainerReader, ContainerWriter};
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::{CodecParams, Padding, Profile, StreamParams};
+use picture::run::coded_size;
+use picture::vectors::VectorLayout;
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];

@@ -3,12 +3,12 @@
 
 mod pictures;
 
-use common::coded::ReceivedFrame;
-use common::frame::{Chroma, PixelFormat};
-use common::params::CodecParams;
-use common::wire::run::coded_size;
 use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB};
 use kernels::{BackendChoice, Picture, open_decoder};
+use picture::coded::ReceivedFrame;
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::CodecParams;
+use picture::run::coded_size;
 use pictures::{params, picture};
 
 const SIZE: (u32, u32) = (401, 299);

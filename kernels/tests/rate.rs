@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use common::coded::StepIndex;
 use kernels::rate::{BlockCoder, RateControl};
 use kernels::{DeviceError, Target};
+use picture::coded::StepIndex;
 
 const BLOCKS: usize = 1_000;
 const BYTES: usize = 400_000;

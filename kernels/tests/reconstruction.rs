@@ -3,10 +3,10 @@
 
 mod pictures;
 
-use common::frame::{Chroma, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding};
-use common::pyramid::{BlockLayout, Pyramid};
 use kernels::{BackendChoice, Values, open_transform};
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding};
+use picture::pyramid::{BlockLayout, Pyramid};
 use pictures::{params, picture};
 
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];

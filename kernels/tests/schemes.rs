@@ -4,10 +4,10 @@
 mod agreement;
 
 use agreement::{BOUNDARIES, Case, Reference};
-use common::frame::FrameSize;
-use common::params::{Boundary, Levels, Padding};
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, open_transform};
+use picture::frame::FrameSize;
+use picture::params::{Boundary, Levels, Padding};
 
 #[track_caller]
 fn check(case: Case) {

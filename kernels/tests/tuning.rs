@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use common::frame::FrameSize;
 use kernels::tune::{self, SETTINGS};
+use picture::frame::FrameSize;
 
 #[test]
 fn it_measures_candidates() {

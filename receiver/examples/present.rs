@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, StreamParams};
-use common::units::{FrameId, FrameRate};
+use common::units::FrameId;
 use kernels::Picture;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
 use receiver::sink::{Sink, Window};
 
 /// Processor time of this process so far, milliseconds.

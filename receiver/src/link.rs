@@ -285,10 +285,9 @@ mod tests {
 
     use std::sync::mpsc::channel;
 
-    use common::frame::{Chroma, ColourSpace, FrameSize};
-    use common::params::{CodecParams, StreamParams};
-    use common::units::FrameRate;
     use common::wire::PROTOCOL_VERSION;
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::params::{CodecParams, StreamParams};
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
 use common::units::Bitrate;
 use kernels::Coefficients;
+use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 
 /// Width of the small picture at most, pixels.
 const WIDTH_MAX: usize = 320;

@@ -1,14 +1,14 @@
 //! Frames that refer to others: the decoder and the states that it has.
 
-use common::coded::{BlockState, ReceivedFrame};
-use common::gaps::Gaps;
-use common::params::StreamParams;
 use common::prediction::Held;
-use common::pyramid::BlockLayout;
 use common::units::FrameId;
 use common::wire::states::StatesReport;
 use kernels::motion::{StateDecoder, open_state_decoder};
 use kernels::{BackendChoice, BackendInfo, DecodeError, DecodeTimes, OpenError, Picture};
+use picture::coded::{BlockState, ReceivedFrame};
+use picture::gaps::Gaps;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 use shell::limited;
 
 /// A report has the hash of the newest state whose number is a multiple of this.

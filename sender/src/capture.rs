@@ -95,8 +95,8 @@ mod tests {
 
     use std::sync::mpsc::channel;
 
-    use common::frame::{ColourSpace, FrameSize, PixelFormat};
-    use common::units::{FrameRate, Timestamp};
+    use common::units::Timestamp;
+    use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
     use shell::slot::Taken;
 
     use super::*;

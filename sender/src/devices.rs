@@ -15,7 +15,7 @@ pub fn print_devices(as_json: bool) {
         let cameras: Vec<_> = cameras
             .iter()
             .map(|camera| {
-                let format = |(name, size, fps): &(String, common::frame::FrameSize, u32)| {
+                let format = |(name, size, fps): &(String, picture::frame::FrameSize, u32)| {
                     json!({ "format": name, "width": size.width(), "height": size.height(), "fps": fps })
                 };
                 let formats: Vec<_> = camera.formats.iter().map(format).collect();

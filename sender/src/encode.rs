@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use common::coded::PredictedFrame;
-use common::frame::{FrameSize, PixelFormat};
-use common::params::StreamParams;
 use common::session::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
+use picture::coded::PredictedFrame;
+use picture::frame::{FrameSize, PixelFormat};
+use picture::params::StreamParams;
 use receiver::own::OwnSide;
 use shell::apart::{Patience, Place};
 use shell::clock;

@@ -1,9 +1,9 @@
 //! `--link-test`: what a line carries, and what pictures to expect of it, in words.
 
 use common::config::{SenderConfig, with_port};
-use common::frame::FrameSize;
 use common::linktest::{Measured, RateChoice, choices, recommended};
-use common::units::{Bitrate, FrameRate};
+use common::units::Bitrate;
+use picture::frame::{FrameRate, FrameSize};
 use shell::exit::Failure;
 
 use crate::run::NO_PEER;

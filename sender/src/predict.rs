@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::coded::PredictedFrame;
-use common::params::StreamParams;
 use common::prediction::{PredictionCounters, References, StatesOutcome};
-use common::units::{FrameId, FrameRate, Timestamp};
+use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 use kernels::{BackendChoice, BackendInfo, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target};
+use picture::coded::PredictedFrame;
+use picture::frame::FrameRate;
+use picture::params::StreamParams;
 use shell::{clock, limited};
 
 /// Messages of the network thread to the encoder about the receiver.
@@ -229,12 +230,12 @@ impl Pace {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use common::coded::ReceivedFrame;
-    use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-    use common::gaps::Gaps;
-    use common::params::{CodecParams, Profile};
     use common::prediction::Held;
     use kernels::motion::open_state_decoder;
+    use picture::coded::ReceivedFrame;
+    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use picture::gaps::Gaps;
+    use picture::params::{CodecParams, Profile};
 
     use super::*;
     use crate::source::pattern::Pattern;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use common::coded::{CodedFrame, ReceivedFrame};
-use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
+use picture::coded::{CodedFrame, ReceivedFrame};
+use picture::params::StreamParams;
 use shell::record::{KeptFrame, Recorded, Recording};
 
 /// A recording of the frames that are sent; each of them is coded alone.

@@ -6,11 +6,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use common::config::{LinkMode, Prediction, SenderConfig};
-use common::frame::PixelFormat;
-use common::params::{CodecParams, Profile, StreamParams};
 use common::prediction::states_of;
 use common::session::SenderSession;
 use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
+use picture::frame::PixelFormat;
+use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::own::OwnSide;
 use shell::apart::{self, Patience, Place};
 use shell::control::{self, Setting};

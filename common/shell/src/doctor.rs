@@ -238,14 +238,14 @@ pub fn tuning(config: &SharedConfig) -> Check {
     }
 }
 
-fn smallest_stream() -> Option<common::params::StreamParams> {
-    use common::frame::{Chroma, ColourSpace, FrameSize};
-    Some(common::params::StreamParams {
+fn smallest_stream() -> Option<picture::params::StreamParams> {
+    use picture::frame::{Chroma, ColourSpace, FrameSize};
+    Some(picture::params::StreamParams {
         size: FrameSize::new(16, 16).ok()?,
-        frame_rate: common::units::FrameRate::new(30, 1)?,
+        frame_rate: picture::frame::FrameRate::new(30, 1)?,
         chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: common::params::CodecParams::default(),
+        codec: picture::params::CodecParams::default(),
     })
 }
 

@@ -3,8 +3,8 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use common::config::{BackendChoice, SharedConfig};
-use kernels::{BUILD_MAX, WITHOUT_OPENCL};
+use common::config::SharedConfig;
+use kernels::{BUILD_MAX, BackendChoice, WITHOUT_OPENCL};
 
 use crate::apart::Patience;
 use crate::exit::Failure;

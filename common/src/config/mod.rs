@@ -13,7 +13,6 @@ pub use error::ConfigError;
 pub use parse::{parse_peers, parse_receiver, parse_sender};
 pub use public_key::{InvalidPublicKey, PublicKey};
 pub use resolve::{
-    BackendChoice, Controller, DEFAULT_PORT, LATENCY_MS_MAX, LinkMode, Meet, Password, Peer, Prediction,
-    ReceiverConfig, SenderConfig, SharedConfig, Turn, candidate_of, parse_frame_rate, parse_size, resolve_receiver,
-    resolve_sender, with_port,
+    Controller, DEFAULT_PORT, LATENCY_MS_MAX, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig,
+    SharedConfig, Turn, candidate_of, parse_frame_rate, parse_size, resolve_receiver, resolve_sender, with_port,
 };

@@ -6,14 +6,16 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use picture::backend::BackendChoice;
+use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
+use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
+
 use super::error::ConfigError;
 use super::public_key::PublicKey;
 use super::raw;
-use crate::frame::{BitDepth, Chroma, FrameSize};
-use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 use crate::protection::Protection;
 use crate::reach::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX};
-use crate::units::{Bitrate, FrameRate};
+use crate::units::Bitrate;
 
 /// UDP port of a listener that names none.
 pub const DEFAULT_PORT: u16 = 4820;
@@ -117,20 +119,6 @@ pub struct SharedConfig {
     pub stats_file: Option<PathBuf>,
     /// Address of the metrics page.
     pub metrics: Option<SocketAddr>,
-}
-
-/// Back end to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// A GPU through OpenCL if there is one, else the processor.
-    #[default]
-    Auto,
-    /// OpenCL, on whatever device it offers.
-    Opencl,
-    /// The processor: vectorised, several threads.
-    Cpu,
-    /// The processor: plain, slow, the specification.
-    Reference,
 }
 
 /// Ways of making the connection.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::frame::FrameSize;
-use crate::units::{Bitrate, FrameRate};
+use picture::frame::{FrameRate, FrameSize};
+
+use crate::units::Bitrate;
 
 /// Bits per pixel, and PSNR-Y in dB of the hardest, the middle and the easiest of seven pictures and clips at 720p.
 ///

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::gaps::Gaps;
+use picture::gaps::Gaps;
+
 use crate::units::FrameId;
 use crate::wire::states::{Fate, StatesReport};
 

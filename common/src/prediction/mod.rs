@@ -20,14 +20,14 @@ mod held;
 mod references;
 
 pub use held::Held;
-pub use references::{PredictionCounters, REPLAYS_MAX, References, Replay, SentFrame, StatesOutcome};
+pub use references::{PredictionCounters, REPLAYS_MAX, References, SentFrame, StatesOutcome};
 
-use crate::units::FrameRate;
+use picture::frame::FrameRate;
 
 /// Age of the oldest state that is kept, seconds.
 const STATES_SECONDS: f64 = 0.5;
 
 /// Returns the number of frames back that a stream of this rate can refer.
 pub fn states_of(frame_rate: FrameRate) -> u8 {
-    (STATES_SECONDS * frame_rate.as_f64()).ceil().clamp(1.0, crate::params::STATES_MAX.into()) as u8
+    (STATES_SECONDS * frame_rate.as_f64()).ceil().clamp(1.0, picture::params::STATES_MAX.into()) as u8
 }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::coded::PredictedFrame;
-use crate::gaps::Gaps;
+use picture::coded::PredictedFrame;
+use picture::gaps::Gaps;
+use picture::replay::Replay;
+
 use crate::units::{FrameId, Timestamp};
 use crate::wire::PacketError;
 use crate::wire::states::{Fate, StatesReport};
@@ -29,18 +31,6 @@ impl SentFrame for PredictedFrame {
     fn block_count(&self) -> usize {
         self.frame.block_count()
     }
-}
-
-/// The decoder that the receiver has, at the sender.
-pub trait Replay<F, S> {
-    /// The failure of a decoder.
-    type Error;
-
-    /// Decodes `frame` without `gaps` from the state that it refers to.
-    fn replay(&mut self, frame: &F, gaps: &Gaps, reference: Option<&S>) -> Result<S, Self::Error>;
-
-    /// Returns the hash of a state, as the receiver makes it.
-    fn hash(&self, state: &S) -> u32;
 }
 
 /// Outcome of a report of states.

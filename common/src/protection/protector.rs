@@ -1,9 +1,10 @@
 //! A frame's datagrams with their parity, in the order in which they leave.
 
+use picture::pyramid::BlockLayout;
+
 use super::count::parity_shards;
 use super::{Protection, SHARD_BYTES_MAX, SHARDS_MAX, code, prepare, write_shard};
 use crate::packetise::Packet;
-use crate::pyramid::BlockLayout;
 use crate::session::LossEstimate;
 use crate::wire::media::{Content, GROUPS_MAX, PARITY_HEADER_BYTES, ShardPlace};
 

@@ -1,16 +1,17 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use picture::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
+
 use super::recovery::KEPT_BYTES_MAX;
 use super::*;
-use crate::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::netsim::Random;
 use crate::packetise::{Packet, packetise};
-use crate::params::{CodecParams, StreamParams};
-use crate::pyramid::BlockLayout;
 use crate::reassemble::{DatagramOutcome, Reassembler};
 use crate::session::LossEstimate;
-use crate::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use crate::units::{FrameId, SequenceNumber, Timestamp};
 use crate::wire::media::{MediaHeader, ShardPlace};
 
 const OVERHEAD: usize = 60;

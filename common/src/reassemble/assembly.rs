@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use picture::coded::{BlockState, ReceivedFrame};
+use picture::run::{BLOCK_BYTES_MAX, Run};
+
 use super::{AssembledFrame, Recovered};
-use crate::coded::{BlockState, ReceivedFrame};
 use crate::packetise::DATAGRAM_BYTES_MIN;
 use crate::protection::{FrameShards, ParityShard, read_shard};
 use crate::units::Timestamp;
 use crate::wire::PacketError;
 use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, MediaHeader};
-use crate::wire::run::{BLOCK_BYTES_MAX, Run};
 
 /// Bytes that a frame may have per block: twice what 1024 coefficients of 32 bits take.
 pub(super) const BYTES_PER_BLOCK_MAX: usize = 8192;

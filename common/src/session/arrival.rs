@@ -67,8 +67,9 @@ fn span_us(capture: Timestamp, received: Timestamp) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
+
     use super::*;
-    use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
     use crate::units::FrameId;
 
     const INTERVAL: Duration = Duration::from_micros(33_000);

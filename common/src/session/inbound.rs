@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use picture::params::StreamParams;
+
 use super::arrival::ExpectedArrival;
 use super::backlog::Backlog;
 use super::jitter::Jitter;
@@ -10,7 +12,6 @@ use super::pacer::BURST_INTERVAL;
 use super::reason::{Reason, Reasons};
 use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
-use crate::params::StreamParams;
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 use crate::wire::media::MediaHeader;

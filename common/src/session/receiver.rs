@@ -3,14 +3,15 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
+use picture::pyramid::squares;
+
 use super::inbound::{ArrivedFrame, Inbound};
 use super::outbox::Outbox;
 use super::reason::{Reason, ReasonCounts, Reasons};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
-use crate::frame::{Chroma, FrameSize};
-use crate::params::StreamParams;
-use crate::pyramid::squares;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, Role};

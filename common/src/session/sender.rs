@@ -5,6 +5,12 @@ mod events;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use picture::coded::{CodedFrame, FrameHeader, PredictedFrame};
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
+use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
+use picture::vectors::VectorLayout;
+
 pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
 use super::budget::Budget;
 use super::loss::{LossEstimate, LossMeter};
@@ -15,17 +21,12 @@ use super::reason::{Reason, Reasons};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
-use crate::coded::{CodedFrame, FrameHeader, PredictedFrame};
 use crate::packetise::{Packet, packetise};
-use crate::params::StreamParams;
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
-use crate::pyramid::BlockLayout;
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
-use crate::vectors::VectorLayout;
 use crate::wire::control::{ByeReason, ControlMessage, Role};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::MediaHeader;
-use crate::wire::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
 use crate::wire::states::{StatesReport, is_states};
 use crate::wire::{LOWER_LAYERS_BYTES, PacketError, on_wire};
 
@@ -308,7 +309,7 @@ impl SenderSession {
         self.phase == Phase::Streaming && self.finishing == Finishing::No
     }
 
-    /// Returns the bytes that the next frame may have, as [`coded_size`](crate::wire::run::coded_size) counts them.
+    /// Returns the bytes that the next frame may have, as [`coded_size`](picture::run::coded_size) counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
     }

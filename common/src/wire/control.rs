@@ -7,10 +7,9 @@
 
 use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
+use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
 
 use super::DecodeError;
-use super::params::PARAMS_BYTES;
-use crate::params::{StreamParams, Wavelet};
 use crate::units::{FrameId, Timestamp};
 
 /// Longest message, without its length prefix.

@@ -21,8 +21,9 @@
 //!
 //! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
 
+use picture::coded::{FrameHeader, StepIndex};
+
 use super::PacketError;
-use crate::coded::{FrameHeader, StepIndex};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.

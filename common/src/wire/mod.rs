@@ -1,15 +1,16 @@
-//! Bytes that cross the network or lie in a file.
+//! Bytes that cross the network.
 //!
-//! Frequent messages ([`media`], [`run`], [`feedback`], [`states`]) are laid out by hand; rare ones ([`control`]) are
+//! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`]) are laid out by hand; rare ones ([`control`]) are
 //! length-prefixed and derived. Every decoder here is total: any bytes give a value or a [`DecodeError`].
 
 pub mod control;
 pub mod feedback;
 pub mod media;
-pub mod params;
 pub mod probe;
-pub mod run;
 pub mod states;
+
+use picture::params::ParamsError;
+use picture::run::RunError;
 
 /// Version of everything in this module; both ends must have the same.
 pub const PROTOCOL_VERSION: u16 = 5;
@@ -60,18 +61,9 @@ pub enum PacketError {
     /// A run of no blocks.
     #[error("a run of no blocks")]
     EmptyRun,
-    /// A run is shorter than its map.
-    #[error("a run is shorter than its map")]
-    RunTooShort,
-    /// A run's map has bits beyond its blocks.
-    #[error("a run's map has bits beyond its blocks")]
-    RunMap,
-    /// A run's lengths do not add up to its bytes.
-    #[error("a run's lengths do not add up to its bytes")]
-    RunBytes,
-    /// A run has a length that is zero, cut or written long.
-    #[error("a run has a length that is zero, cut or written long")]
-    RunLength,
+    /// A run of blocks that is none.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// A part beyond the end of its block.
     #[error("a part beyond the end of its block")]
     BeyondBlock,
@@ -129,26 +121,10 @@ pub enum DecodeError {
     /// The layout is broken; the text says what was expected.
     #[error("{0}")]
     Malformed(&'static str),
-    /// A run of blocks that is none.
+    /// Stream parameters that are none.
     #[error(transparent)]
-    Run(#[from] PacketError),
-    /// A picture size out of range.
-    #[error(transparent)]
-    Size(#[from] crate::frame::InvalidSize),
+    Params(#[from] ParamsError),
     /// A control message is longer than [`control::MESSAGE_BYTES_MAX`].
     #[error("a control message of {0} bytes: at most {max} are allowed", max = control::MESSAGE_BYTES_MAX)]
     MessageTooLong(usize),
-    /// The head of a file does not agree with its check.
-    #[error("the head of the file is damaged, so nothing in it can be decoded")]
-    FileHead,
-    /// A file of another version.
-    #[error(
-        "this is a .duet file of version {found}, and this program reads versions {old} and {known}: make it anew with this program, or read it with the one that made it",
-        old = crate::container::UNCHECKED_VERSION,
-        known = crate::container::FILE_VERSION
-    )]
-    FileVersion {
-        /// The version found.
-        found: u16,
-    },
 }

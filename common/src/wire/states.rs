@@ -15,11 +15,12 @@
 //!
 //! Each datagram repeats what earlier ones said, so that one that is lost loses nothing for long.
 
+use picture::gaps::{GAPS_MAX, Gaps};
+use picture::params::STATES_MAX;
+
 use super::PacketError;
 use super::feedback::FEEDBACK_BYTES_MAX;
 use super::media::MEDIA_VERSION;
-use crate::gaps::{GAPS_MAX, Gaps};
-use crate::params::STATES_MAX;
 use crate::units::FrameId;
 
 /// Low half of the first byte.

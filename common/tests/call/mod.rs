@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::coded::{CodedFrame, FrameHeader, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::netsim::{Network, Pauses, Scenario};
-use common::params::{CodecParams, StreamParams};
 use common::protection::Protection;
-use common::pyramid::BlockLayout;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderSession};
-use common::units::{Bitrate, FrameRate, Timestamp};
+use common::units::{Bitrate, Timestamp};
 use common::wire::control::ControlMessage;
 use common::wire::media::MediaHeader;
-use common::wire::run::coded_size;
+use picture::coded::{CodedFrame, FrameHeader, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
+use picture::run::coded_size;
 
 pub(crate) mod home;
 pub(crate) mod tcp;

@@ -6,20 +6,20 @@ mod hostile;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use common::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize};
 use common::netsim::{Network, Random, Scenario};
-use common::params::{CodecParams, StreamParams};
 use common::protection::Protection;
-use common::pyramid::BlockLayout;
 use common::reassemble::WINDOW_FRAMES;
 use common::session::{
     ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession,
 };
-use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::ControlMessage;
 use common::wire::feedback::FEEDBACK_BYTES_MAX;
-use common::wire::run::coded_size;
+use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
+use picture::run::coded_size;
 
 /// The sender's clock minus the receiver's.
 pub(crate) const SENDER_AHEAD_US: i64 = 5_000_000;

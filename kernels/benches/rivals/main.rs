@@ -11,14 +11,13 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::coded::ReceivedFrame;
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
-use common::units::FrameRate;
-use common::wire::run::coded_size;
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
+use picture::coded::ReceivedFrame;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use picture::run::coded_size;
 
 fn main() -> Result<()> {
     // `cargo bench` adds `--bench`.

@@ -1,7 +1,7 @@
 //! Random numbers and pictures of the fuzz loops.
 
-use common::frame::BitDepth;
 use kernels::Picture;
+use picture::frame::BitDepth;
 
 /// Knuth's linear congruential generator.
 pub(crate) struct Random(pub(crate) u64);

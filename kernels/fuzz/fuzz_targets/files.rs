@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each target uses one of them")]
 
-use common::coded::ReceivedFrame;
-use common::container::{ContainerReader, Content, Entry};
+use picture::coded::ReceivedFrame;
+use picture::container::{ContainerReader, Content, Entry};
 
 fn next(container: &mut ContainerReader<&[u8]>) -> Option<Content> {
     loop {

@@ -1,6 +1,6 @@
 //! Limits that keep an execution short.
 
-use common::params::StreamParams;
+use picture::params::StreamParams;
 
 /// Frames of a file that are decoded.
 pub const FRAMES: usize = 4;

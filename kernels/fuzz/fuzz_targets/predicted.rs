@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use common::container::ContainerReader;
-use common::params::Profile;
+use picture::container::ContainerReader;
+use picture::params::Profile;
 use kernels::motion::open_predicted_decoder;
 use kernels::{BackendChoice, Picture};
 use libfuzzer_sys::fuzz_target;

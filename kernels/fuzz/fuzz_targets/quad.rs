@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use common::coded::ReceivedFrame;
-use common::container::ContainerReader;
-use common::params::Profile;
+use picture::coded::ReceivedFrame;
+use picture::container::ContainerReader;
+use picture::params::Profile;
 use kernels::{BackendChoice, Decoder, DecodeError, Picture, open_decoder};
 use libfuzzer_sys::fuzz_target;
 

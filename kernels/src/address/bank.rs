@@ -1,6 +1,6 @@
 //! The filter bank of a wavelet, read off its address tables.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::{Row, forward, inverse};
 use crate::bank::{FilterBank, Pair, Taps};

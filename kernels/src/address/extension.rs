@@ -8,7 +8,7 @@
 //!
 //! The reconstruction is not assumed but computed: see [`super::residual`].
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::{Row, mirror};
 use crate::bank::{FilterBank, Taps};

@@ -1,7 +1,7 @@
 //! Rows of a wavelet: the lifting steps carried out on linear forms instead of numbers, so that every boundary rule
 //! and length is what lifting makes of it.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::{Row, in_half, neighbours};
 use crate::wavelet::Lifting;

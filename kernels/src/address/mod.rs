@@ -11,7 +11,7 @@ mod lifting;
 mod residual;
 mod rounded;
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 pub use self::residual::check;
 pub use self::rounded::{Lifted, Rounded, Source};

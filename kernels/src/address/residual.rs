@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use common::params::{Boundary, Padding};
-use common::pyramid::Pyramid;
+use picture::params::{Boundary, Padding};
+use picture::pyramid::Pyramid;
 
 use super::{Row, forward, inverse};
 use crate::bank::{BankError, MAX_RESIDUAL};

@@ -1,7 +1,7 @@
 //! Rows of the reversible 5/3, whose rounding no weights can express: each output by its nested rounding formula,
 //! from inputs alone.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::{Half, in_half};
 

@@ -1,6 +1,6 @@
 //! Colour conversion by rows: the reference's formulas, compiled once per pixel format.
 
-use common::frame::{Channel, Chroma, PixelFormat};
+use picture::frame::{Channel, Chroma, PixelFormat};
 use rayon::prelude::*;
 
 use super::simd::{multiversion, truncated};

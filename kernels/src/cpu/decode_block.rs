@@ -3,7 +3,7 @@
 //! Only the symbols must be decoded one after the other. Several blocks at a time keep the processor busy meanwhile;
 //! raw bits and coefficients then come for whole rows at once.
 
-use common::pyramid::BLOCK_SIDE;
+use picture::pyramid::BLOCK_SIDE;
 
 use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
 use super::decode_rans::{MARGIN, ROOM, Rans, eight_at};
@@ -15,7 +15,7 @@ use crate::reference::rans::{payload_bits, raw_bytes};
 use crate::tables::{ESCAPE_SYMBOL, peak_context};
 
 /// Longest block that is decoded here; a longer one is no encoder's.
-const BYTES_MAX: usize = common::wire::run::BLOCK_BYTES_MAX;
+const BYTES_MAX: usize = picture::run::BLOCK_BYTES_MAX;
 
 /// Blocks that are decoded side by side.
 pub(super) const LANES: usize = 2;

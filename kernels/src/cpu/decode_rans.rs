@@ -1,7 +1,7 @@
 //! The rANS decoder of `reference::rans`, arranged for speed: it reads from the end of a block's bytes.
 
-use common::pyramid::BLOCK_SIDE;
-use common::wire::run::BLOCK_BYTES_MAX;
+use picture::pyramid::BLOCK_SIDE;
+use picture::run::BLOCK_BYTES_MAX;
 
 use crate::reference::rans::STATE_MIN;
 use crate::tables::{CONTEXTS, FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use common::coded::{BlockState, ReceivedFrame};
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::coded::{BlockState, ReceivedFrame};
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 use rayon::prelude::*;
 
 use super::decode_block::{self, Job, LANES, Scratch};

@@ -1,6 +1,6 @@
 //! Y'CbCr to R'G'B' for display (ITU-R BT.601-7 and BT.709-6; full range as in JFIF).
 
-use common::frame::{ColourSpace, Matrix, PixelFormat, Range};
+use picture::frame::{ColourSpace, Matrix, PixelFormat, Range};
 use rayon::prelude::*;
 
 use super::simd::multiversion;
@@ -139,7 +139,7 @@ fn convert_row_body(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) 
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::{Chroma, FrameSize};
+    use picture::frame::{Chroma, FrameSize};
 
     use super::*;
 

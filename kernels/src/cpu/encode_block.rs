@@ -3,7 +3,7 @@
 //! Values that do not depend on the symbol before are computed for all quads of a row at once: bit-lengths, raw bits,
 //! contexts. Only its raw bits and its symbols are then appended quad by quad.
 
-use common::pyramid::BLOCK_SIDE;
+use picture::pyramid::BLOCK_SIDE;
 
 use super::encode_quantise::{Quantised, each, row};
 use super::encode_rans::{Rans, code_one, code_two};

@@ -3,7 +3,7 @@
 //! Two passes over rows of quads: what each coefficient is cut to an integer decides how active its neighbourhood is,
 //! and that decides what it becomes. Coefficients are kept by their position in the quad, (0,0), (0,1), (1,0), (1,1).
 
-use common::pyramid::BLOCK_SIDE;
+use picture::pyramid::BLOCK_SIDE;
 
 use super::simd::truncated;
 use super::tile::{QUADS, TILE};

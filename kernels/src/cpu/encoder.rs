@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use common::coded::{CodedFrame, StepIndex};
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::coded::{CodedFrame, StepIndex};
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 use rayon::prelude::*;
 
 use super::encode_block::{self, Scratch};

@@ -1,6 +1,6 @@
 //! Sources of a forward level's rows of samples.
 
-use common::frame::{Channel, Chroma};
+use picture::frame::{Channel, Chroma};
 
 use super::colour::{is_halved, load_row, subtract_row};
 use super::level::Rows;

@@ -1,6 +1,6 @@
 //! Blocks of integer coefficients, not quantised, through the same block coder: f32 holds them exactly.
 
-use common::pyramid::BLOCK_SIDE;
+use picture::pyramid::BLOCK_SIDE;
 
 use super::decode_block::{self, Job};
 use super::encode_block;

@@ -1,6 +1,6 @@
 //! Geometry of one level: its size, its tasks, and where its bands lie.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 /// Samples of a level below which a second thread costs more than it saves.
 const PARALLEL_SAMPLES: usize = 1 << 15;

@@ -36,8 +36,8 @@ mod transform;
 mod vector;
 mod window;
 
-use common::params::StreamParams;
-use common::pyramid::{Block, BlockLayout};
+use picture::params::StreamParams;
+use picture::pyramid::{Block, BlockLayout};
 
 use crate::{Backend, BackendInfo, DeviceInfo, DeviceKind};
 use plane::Plane;

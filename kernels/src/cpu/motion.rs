@@ -1,6 +1,6 @@
 //! Prediction on the processor: planes of samples between samples, made once for a reference, and whole windows at a time.
 
-use common::frame::{Chroma, FrameSize};
+use picture::frame::{Chroma, FrameSize};
 use rayon::prelude::*;
 
 use super::overlap::{blend_row, round_sums};

@@ -1,8 +1,8 @@
 //! One plane of a stream's pictures and its coefficients, as the block coder takes them.
 
-use common::frame::{Channel, Chroma};
-use common::params::Boundary;
-use common::pyramid::{Orientation, Pyramid};
+use picture::frame::{Channel, Chroma};
+use picture::params::Boundary;
+use picture::pyramid::{Orientation, Pyramid};
 
 use super::colour::add_row;
 use super::input::{PictureRows, ResidualRows};

@@ -1,6 +1,6 @@
 //! Planes of a reference with a border, and those of samples between samples, made once.
 
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 use rayon::prelude::*;
 
 use super::simd::multiversion;

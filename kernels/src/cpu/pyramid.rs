@@ -1,7 +1,7 @@
 //! The wavelet transform of one plane, level by level.
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::filter::Filter;
 use super::input::Input;
@@ -181,8 +181,8 @@ impl<T: Element> PlaneTransform<T> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
-    use common::params::{CodecParams, Padding};
+    use picture::frame::FrameSize;
+    use picture::params::{CodecParams, Padding};
 
     use super::super::simd::Simd;
     use super::*;

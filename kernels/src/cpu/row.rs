@@ -3,7 +3,7 @@
 //!
 //! The parts of a vector go along parts of the row, side by side.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::filter::{Filter, lag, memory};
 use super::lift::{Along, Lift};

@@ -3,7 +3,7 @@
 //! A coefficient near one end of a row depends on samples near the two ends only. So the ends of a long row are those
 //! of a short one made of its first and last [`END`] samples: only the middle, where the two meet, differs.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::filter::Filter;
 use super::vector::Element;

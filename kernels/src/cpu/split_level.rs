@@ -1,6 +1,6 @@
 //! One level of the forward transform: the plane or low band is read once, row by row.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::Filter;

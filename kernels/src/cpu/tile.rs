@@ -1,6 +1,6 @@
 //! Blocks of coefficients: where their rows lie in the compact bands.
 
-use common::pyramid::{BLOCK_SIDE, Block, Orientation};
+use picture::pyramid::{BLOCK_SIDE, Block, Orientation};
 
 use crate::reference::quad::Shape;
 

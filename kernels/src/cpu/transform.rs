@@ -1,7 +1,7 @@
 //! The transform alone, of any wavelet and element.
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 use rayon::prelude::*;
 
 use super::level::Rows;

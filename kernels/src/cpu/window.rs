@@ -1,7 +1,7 @@
 //! The vertical transform: rows come in one pair after another, and all lifting steps on a column are done in
 //! registers. What the steps remember of the rows before is kept from one group of pairs to the next.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::filter::Filter;
 use super::level::Level;

@@ -126,7 +126,7 @@ fn cost(of_4096: u32) -> u16 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
+    use picture::frame::FrameSize;
 
     use super::super::slice::encode;
     use super::*;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::coded::{BlockState, PredictedFrame, ReceivedFrame};
-use common::gaps::Gaps;
-use common::params::{CodecParams, Profile, STATES_MAX, StreamParams};
-use common::prediction::Replay;
-use common::pyramid::BlockLayout;
+use picture::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use picture::gaps::Gaps;
+use picture::params::{CodecParams, Profile, STATES_MAX, StreamParams};
+use picture::pyramid::BlockLayout;
+use picture::replay::Replay;
 
 use super::field::Field;
 use super::predictor::{Predictor, ResidualDecoder};

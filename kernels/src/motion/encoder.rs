@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use common::coded::{PredictedFrame, ReceivedFrame, StepIndex};
-use common::params::StreamParams;
-use common::wire::run::{coded_size, directory_bytes, map_bytes};
+use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
+use picture::params::StreamParams;
+use picture::run::{coded_size, directory_bytes, map_bytes};
 
 use super::cost::Costs;
 use super::decoder::{StateDecoder, States, inner, on_the_processor, state_decoder};
@@ -47,7 +47,7 @@ pub enum Effort {
 /// How frames are predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictionSettings {
-    /// How many frames before a frame its reference is, 1 to [`STATES_MAX`](common::params::STATES_MAX).
+    /// How many frames before a frame its reference is, 1 to [`STATES_MAX`](picture::params::STATES_MAX).
     pub reference_age: u8,
     /// The search for vectors.
     pub effort: Effort,
@@ -83,7 +83,7 @@ pub struct PredictedEncoder {
     times: EncodeTimes,
 }
 
-/// Opens an encoder for a stream of [`common::params::Profile::Predicted`]. It runs on the processor.
+/// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]. It runs on the processor.
 ///
 /// [`OpenError::WrongProfile`] for any other stream, [`OpenError::NotOnThisBackend`] if OpenCL or a device is asked for,
 /// [`OpenError::ReferenceAge`] unless the stream keeps as many states as the reference is old.

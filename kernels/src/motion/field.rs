@@ -1,7 +1,7 @@
 //! The vectors of a frame: blocks of 32 x 32 samples of luma, split into units of 16 x 16 and these into cells of 8 x 8.
 
-use common::frame::FrameSize;
-use common::vectors::{VECTOR_BLOCK, VectorLayout};
+use picture::frame::FrameSize;
+use picture::vectors::{VECTOR_BLOCK, VectorLayout};
 
 /// Side of a unit, whose window is what overlaps, samples of luma.
 pub const UNIT: usize = 16;

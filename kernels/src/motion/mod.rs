@@ -21,7 +21,7 @@ pub use overlap::{WEIGHT, rising, rising_cell};
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::{Chroma, FrameSize};
+    use picture::frame::{Chroma, FrameSize};
 
     use super::field::WINDOW;
     use super::predictor::{Predictor, Rect};

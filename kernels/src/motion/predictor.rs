@@ -1,7 +1,7 @@
 //! The seam between the voices and what is the same for all: a predictor, and the coder of what it leaves.
 
-use common::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, FrameSize};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameSize};
 
 #[cfg(test)]
 use super::field::Motion;
@@ -46,7 +46,7 @@ pub(crate) trait ResidualEncoder: Encoder {
     ) -> Result<CodedFrame, EncodeError>;
 
     /// Returns true if the picture, coded alone at `step`, takes at most `bytes`, as
-    /// [`coded_size`](common::wire::run::coded_size) counts.
+    /// [`coded_size`](picture::run::coded_size) counts.
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError>;
 }
 

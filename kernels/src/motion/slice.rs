@@ -225,7 +225,7 @@ fn component(bits: &mut impl Bits, axis: usize, value: i32, may_be_zero: bool) -
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
+    use picture::frame::FrameSize;
     use proptest::prelude::*;
 
     use super::*;

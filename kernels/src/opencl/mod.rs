@@ -12,8 +12,8 @@ pub(crate) mod pcwt;
 pub(crate) mod quad;
 pub(crate) mod transform;
 
-use common::params::{StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
+use picture::params::{StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 pub use self::device::devices;
 pub(crate) use self::device::found::settings_in_use;

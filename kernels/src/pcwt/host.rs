@@ -1,7 +1,7 @@
 //! The profile `pcwt` on the processor: by the reference, or vectorised and on all cores.
 
-use common::params::StreamParams;
-use common::pyramid::Pyramid;
+use picture::params::StreamParams;
+use picture::pyramid::Pyramid;
 
 use super::{CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, parse, trees, write};
 use crate::reference::{check_size, check_target, pcwt, rct};

@@ -10,8 +10,8 @@ mod host;
 mod open;
 pub(crate) mod tree;
 
-use common::params::StreamParams;
-use common::pyramid::Pyramid;
+use picture::params::StreamParams;
+use picture::pyramid::Pyramid;
 
 pub use self::error::{PcwtError, QMIN_MAX};
 pub(crate) use self::frame::{CodedChannel, ReceivedChannel, parse, write};

@@ -1,6 +1,6 @@
 //! Opening a coder of the profile: which back end computes.
 
-use common::params::{Profile, StreamParams, Wavelet};
+use picture::params::{Profile, StreamParams, Wavelet};
 
 use super::host::HostCoder;
 use super::{Joining, PcwtDecoder, PcwtEncoder};

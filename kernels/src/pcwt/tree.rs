@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use common::pyramid::{Orientation, Pyramid, Rect};
+use picture::pyramid::{Orientation, Pyramid, Rect};
 
 /// Columns and rows of elements of a whole group.
 pub(crate) const GROUP_SIDE: usize = 16;
@@ -147,8 +147,8 @@ fn element_counts(pyramid: &Pyramid, orientation: Orientation) -> Vec<(usize, us
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
-    use common::params::{CodecParams, Levels, Wavelet};
+    use picture::frame::FrameSize;
+    use picture::params::{CodecParams, Levels, Wavelet};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 //! Samples become `sample - 128`. RGB becomes BT.709 limited range. Chroma at half size is the mean of the 2x2
 //! pixels (the last column and row repeat where a side is odd), exact in f32.
 
-use common::frame::{Channel, Chroma, PixelFormat};
+use picture::frame::{Channel, Chroma, PixelFormat};
 
 use super::sample::Sample;
 use crate::{Picture, PictureRef};
@@ -109,7 +109,7 @@ pub fn finish(planes: &[Vec<f32>], out: &mut Picture) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
+    use picture::frame::FrameSize;
 
     use super::*;
 

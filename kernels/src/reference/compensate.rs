@@ -1,6 +1,6 @@
 //! Prediction from a reference: samples between samples, and the overlap of units.
 
-use common::frame::{Chroma, FrameSize};
+use picture::frame::{Chroma, FrameSize};
 
 use crate::Picture;
 use crate::cpu::planes::Luma;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::dwt;
 use super::sample::Sample;

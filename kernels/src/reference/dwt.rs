@@ -4,8 +4,8 @@
 //! high half (at half the side of the low band's square). Inverse: the same backwards. With smooth padding only
 //! the visible part of each level is transformed, with the boundary at its end; everything else stays zero.
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::sample::{Sample, Steps};
 

@@ -16,10 +16,10 @@ mod transform;
 use std::ops::Range;
 use std::time::Instant;
 
-use common::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
-use common::frame::{BitDepth, FrameSize};
-use common::params::StreamParams;
-use common::pyramid::{Block, BlockLayout};
+use picture::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{BitDepth, FrameSize};
+use picture::params::StreamParams;
+use picture::pyramid::{Block, BlockLayout};
 
 use crate::motion::predictor::{ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};

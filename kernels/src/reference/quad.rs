@@ -13,7 +13,7 @@
 //! The last [`rans::payload_bits`] raw bits travel in the first state of the rANS encoder, which leaves whole bytes
 //! of the others. A block's bytes are these, then the rANS bytes. An all-zero block has no bytes.
 
-use common::pyramid::{BLOCK_SIDE, Block, Orientation};
+use picture::pyramid::{BLOCK_SIDE, Block, Orientation};
 
 use super::rans;
 use crate::tables::{ESCAPE, ESCAPE_SYMBOL, MAX_LENGTH, coefficient_context, peak_context, quad_context};
@@ -278,7 +278,7 @@ mod tests {
         fn a_block_comes_back((shape, block) in blocks()) {
             let mut bytes = Vec::new();
             encode(&block, shape, &mut bytes);
-            prop_assert!(bytes.len() <= common::wire::run::BLOCK_BYTES_MAX);
+            prop_assert!(bytes.len() <= picture::run::BLOCK_BYTES_MAX);
             let mut decoded = vec![7; block.len()];
             decode(&bytes, shape, &mut decoded).unwrap();
             prop_assert_eq!(decoded, block);

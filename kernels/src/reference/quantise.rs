@@ -1,6 +1,6 @@
 //! Quantisers: a plain one with a dead zone, and the encoder's, which weighs error against bits.
 
-use common::coded::StepIndex;
+use picture::coded::StepIndex;
 
 use super::quad::Shape;
 

@@ -4,7 +4,7 @@
 //! `V = R - G`, and back `G = Y - floor((U + V) / 4)`, `R = V + G`, `B = U + G`. U and V take one bit more than a
 //! sample. Y is centred at 0, as are all samples of pictures that are no RGB. Samples have 8 bits or 10.
 
-use common::frame::{BitDepth, Chroma, PixelFormat};
+use picture::frame::{BitDepth, Chroma, PixelFormat};
 
 use super::colour;
 use super::sample::Sample;
@@ -137,7 +137,7 @@ fn to_rgb<S: Stored>(y: &[i32], u: &[i32], v: &[i32], out: &mut [S]) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::FrameSize;
+    use picture::frame::FrameSize;
 
     use super::*;
 

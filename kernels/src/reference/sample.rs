@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use common::pyramid::Pyramid;
+use picture::pyramid::Pyramid;
 
 use crate::ValuesError;
 use crate::wavelet::{Element, Wavelet};

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::convolution::{Tables, Weighted};
 use super::sample::{Sample, Steps};

@@ -6,9 +6,8 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
 
 use super::search::{self, Verdict};
 use super::settings::Tuning;

@@ -1,11 +1,11 @@
 //! A scheme on an OpenCL device against the reference: shared by `tests/schemes.rs` and `examples/agreement.rs`.
 #![allow(dead_code, unreachable_pub, reason = "each user needs a part")]
 
-use common::frame::{Chroma, FrameSize};
-use common::params::{Boundary, Levels, Padding};
 use kernels::transform::{Filter, TransformParams, Values};
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, open_transform};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{Boundary, Levels, Padding};
 
 pub const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 

@@ -1,7 +1,7 @@
 //! Frames of `.duet` files that are whole.
 
-use common::coded::ReceivedFrame;
-use common::container::{ContainerReader, Content, Entry, FileFrame};
+use picture::coded::ReceivedFrame;
+use picture::container::{ContainerReader, Content, Entry, FileFrame};
 
 /// The reference and the blocks of the next frame, which must be whole; `None` behind the last.
 pub(crate) fn next_frame(container: &mut ContainerReader<&[u8]>) -> Option<(u8, ReceivedFrame)> {

@@ -1,10 +1,9 @@
 //! Test pictures: smooth shapes, edges and noise, the same for the same seed.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part")]
 
-use common::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
 use kernels::Picture;
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
 
 /// Parameters of a stream of pictures of `size`.
 pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {

@@ -112,7 +112,7 @@ pub(crate) struct TransformArgs {
     pub(crate) filter_bank: Option<PathBuf>,
     /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]
     #[arg(long, value_name = "full|N", value_parser = parse_levels)]
-    pub(crate) levels: Option<common::params::Levels>,
+    pub(crate) levels: Option<picture::params::Levels>,
     /// Extension at the ends of rows and columns [default: symmetric]
     #[arg(long)]
     pub(crate) boundary: Option<BoundaryName>,
@@ -343,8 +343,8 @@ fn scheme_parser() -> impl TypedValueParser<Value = Scheme> {
     PossibleValuesParser::new(Scheme::NAMES.map(|(_, name)| name)).try_map(|name| name.parse::<Scheme>())
 }
 
-fn parse_levels(text: &str) -> Result<common::params::Levels, String> {
-    use common::params::Levels;
+fn parse_levels(text: &str) -> Result<picture::params::Levels, String> {
+    use picture::params::Levels;
     match (text, text.parse()) {
         ("full", _) => Ok(Levels::Full),
         (_, Ok(levels @ 1..=14)) => Ok(Levels::AtMost(levels)),

@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::container::{ContainerWriter, FILE_BYTES, frame_overhead};
-use common::frame::{Chroma, FrameSize};
-use common::params::{Profile, StreamParams};
 use kernels::motion::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 use kernels::quality::QualityEncoder;
 use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
+use picture::container::{ContainerWriter, FILE_BYTES, frame_overhead};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{Profile, StreamParams};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader};
 use crate::lossy::{self, Call, Loss};
 use crate::options::{self, Rate};
-use crate::{pcwt, picture};
+use crate::{pcwt, stream};
 
 /// Codes every picture of `input` into the file `output`.
 pub(crate) fn encode(
@@ -40,9 +40,9 @@ pub(crate) fn encode(
         reader.check_exact(input)?;
     }
     reader.warn(input);
-    let own = picture::own_chroma(info.format);
+    let own = stream::own_chroma(info.format);
     let chroma = match (coding.chroma, own) {
-        (None, _) if rate == Rate::Lossless => picture::exact_chroma(info.format),
+        (None, _) if rate == Rate::Lossless => stream::exact_chroma(info.format),
         (Some(_), _) if rate == Rate::Lossless => {
             bail!("--chroma does not go with --lossless, which keeps what the file has: leave it out")
         }
@@ -51,7 +51,7 @@ pub(crate) fn encode(
         (None, Chroma::C444) if reader.is_still() => Chroma::C420,
         (None, own) => own,
     };
-    let mut params = picture::stream_params(&info, chroma, codec);
+    let mut params = stream::stream_params(&info, chroma, codec);
     let loss = Loss::of(&coding.loss, prediction.is_some())?;
     if loss.is_some() && coding.prediction.reference_age.is_some() {
         bail!("--reference-age does not go with --loss: what the receiver has decides there");

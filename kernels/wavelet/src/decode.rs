@@ -6,19 +6,18 @@ use std::io::{BufReader, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use common::container::{ContainerReader, Content, Entry, FileFrame};
-use common::frame::BitDepth;
-use common::params::{Levels, Profile, StreamParams};
-use common::wire::DecodeError as FileError;
 use indicatif::ProgressBarIter;
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
 use kernels::pcwt::{PcwtDecoder, open_pcwt_decoder};
 use kernels::{BackendInfo, CodecError, DecodeError, Decoder, Picture};
+use picture::container::{ContainerReader, Content, Entry, FileError, FileFrame};
+use picture::frame::BitDepth;
+use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
 use crate::clip::count;
 use crate::io::{Kind, PICTURES, Writer};
-use crate::{options, picture, progress};
+use crate::{options, progress, stream};
 
 /// Longest time for which a picture stands because no frame follows, seconds.
 const PAUSE_MAX: f64 = 3600.0;
@@ -45,7 +44,7 @@ fn open(path: &Path) -> Result<Container> {
     let file = File::open(path).with_context(|| format!("{name} cannot be read"))?;
     let opened = ContainerReader::new(BufReader::with_capacity(1 << 20, progress::watched(file)?));
     opened.map_err(|error| {
-        let is_damaged = error.get_ref().and_then(|error| error.downcast_ref()) == Some(&FileError::FileHead);
+        let is_damaged = error.get_ref().and_then(|error| error.downcast_ref()) == Some(&FileError::Head);
         match is_damaged {
             true => Damaged(format!("{name}: {error}")).into(),
             false => anyhow::Error::from(error).context(format!("{name} cannot be decoded")),
@@ -98,7 +97,7 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     let params = *container.params();
     let mut frames = Frames::open(&params, drop_levels, compute)?;
     let params = StreamParams { size: params.size.halved_times(drop_levels.into()), ..params };
-    let writer = Writer::create(output, picture::decoded_info(&params, container.siting()))?;
+    let writer = Writer::create(output, stream::decoded_info(&params, container.siting()))?;
     let mut clip = Clip { picture: grey(&params), writer, written: 0, decoded: 0, still };
     let mut damages = Damages { file: input, places: 0 };
     let pause_max = (PAUSE_MAX * params.frame_rate.as_f64()) as u32;

@@ -5,31 +5,31 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
-use common::coded::{BlockState, PredictedFrame, ReceivedFrame};
-use common::container::ContainerWriter;
-use common::gaps::Gaps;
 use common::netsim::Random;
 use common::packetise::{Packet, packetise};
-use common::params::{Profile, StreamParams};
 use common::prediction::{Held, References, states_of};
 use common::protection::{Protection, Protector};
-use common::pyramid::BlockLayout;
 use common::session::LossEstimate;
 use common::units::Timestamp;
-use common::vectors::VectorLayout;
 use common::wire::media::Content;
 use common::wire::states::StatesReport;
-use common::y4m::Siting;
 use kernels::motion::{
     Effort, PredictError, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_encoder,
     open_state_decoder,
 };
 use kernels::{BackendInfo, EncodeError, Picture, PictureRef, Target};
+use picture::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use picture::container::ContainerWriter;
+use picture::gaps::Gaps;
+use picture::params::{Profile, StreamParams};
+use picture::pyramid::BlockLayout;
+use picture::vectors::VectorLayout;
+use picture::y4m::Siting;
 
 use crate::args::{ComputeArgs, LossArgs};
 use crate::clip::count;
 use crate::io::{Kind, Output, Writer};
-use crate::{options, picture};
+use crate::{options, stream};
 
 /// Bytes of a datagram, as on a path with QUIC's smallest packets.
 const DATAGRAM_BYTES: usize = 1_200;
@@ -121,7 +121,7 @@ impl Call {
         let shown = shown
             .map(|path| {
                 Kind::of(path, &[Kind::Y4m])?;
-                Writer::create(path, picture::decoded_info(params, siting))
+                Writer::create(path, stream::decoded_info(params, siting))
             })
             .transpose()?;
         let mut picture = Picture::decoded_from(params);

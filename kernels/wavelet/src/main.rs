@@ -19,10 +19,10 @@ mod io;
 mod lossy;
 mod options;
 mod pcwt;
-mod picture;
 mod progress;
 mod side_file;
 mod square;
+mod stream;
 #[cfg(feature = "opencl")]
 mod tune;
 

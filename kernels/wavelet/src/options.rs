@@ -6,15 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use common::coded::StepIndex;
-use common::frame::{BitDepth, Chroma, FrameSize};
-use common::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 use kernels::bank::FilterBank;
 use kernels::motion::{Effort, PredictionSettings};
 use kernels::pcwt::QMIN_MAX;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
 use kernels::{BackendChoice, TransformParams};
+use picture::coded::StepIndex;
+use picture::frame::{BitDepth, Chroma, FrameSize};
+use picture::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 
 use crate::args::{
     BackendName, BoundaryName, CodingArgs, EffortName, PaddingName, PrecisionName, PredictionArgs, PredictionName,

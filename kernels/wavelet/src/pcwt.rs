@@ -3,21 +3,21 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use common::container::ContainerWriter;
-use common::params::{CodecParams, Profile, StreamParams};
 use kernels::pcwt::open_pcwt_encoder;
+use picture::container::ContainerWriter;
+use picture::params::{CodecParams, Profile, StreamParams};
 
 use crate::args::{CodingArgs, ComputeArgs, TransformArgs};
 use crate::clip::{count, finish};
 use crate::io::{Kind, Output, PictureInfo, Reader};
 use crate::options::{self, Rate};
-use crate::picture;
+use crate::stream;
 
 /// Returns the stream of pictures of `info`.
 pub(crate) fn stream_params(info: &PictureInfo, transform: &TransformArgs) -> Result<StreamParams> {
     let lossless = options::codec_params(transform, Rate::Lossless, None)?;
     let codec = CodecParams { profile: Profile::Pcwt, ..lossless };
-    Ok(picture::stream_params(info, picture::exact_chroma(info.format), codec))
+    Ok(stream::stream_params(info, stream::exact_chroma(info.format), codec))
 }
 
 /// Codes every picture of `input` into the file `output`.

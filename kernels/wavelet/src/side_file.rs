@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use common::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
-use common::params::{Boundary, Levels, Padding};
 use kernels::TransformParams;
 use kernels::bank::FilterBank;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Wavelet};
+use picture::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
+use picture::params::{Boundary, Levels, Padding};
 use serde::{Deserialize, Serialize};
 
 /// The channels of the reversible colour transform.

@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::frame::{BitDepth, Chroma, PixelFormat};
-use common::units::FrameRate;
-use common::y4m::Siting;
 use kernels::reference::rct;
 use kernels::reference::sample::Sample;
 use kernels::wavelet::Element;
 use kernels::{Picture, Values};
+use picture::frame::{BitDepth, Chroma, FrameRate, PixelFormat};
+use picture::y4m::Siting;
 
 use crate::args::{ComputeArgs, TransformArgs};
 use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy, rgb};
 use crate::side_file::SideFile;
-use crate::{options, picture};
+use crate::{options, stream};
 
 /// Value subtracted from every sample before the transform.
 const OFFSET: u8 = 128;
@@ -29,7 +28,7 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     let info = reader.info();
     let data = reader.first(input)?;
     // One array holds all channels, so they must have one size.
-    let chroma = if picture::own_chroma(info.format) == Chroma::Grey { Chroma::Grey } else { Chroma::C444 };
+    let chroma = if stream::own_chroma(info.format) == Chroma::Grey { Chroma::Grey } else { Chroma::C444 };
     let params = options.params(info.size, chroma);
     // Integers cannot hold Y, Cb and Cr of RGB exactly.
     let reversible = info.format == PixelFormat::Rgb8 && params.element == Element::I32;

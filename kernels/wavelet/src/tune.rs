@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use common::frame::FrameSize;
 use indicatif::{ProgressBar, ProgressStyle};
 use kernels::tune::{self, Report, SETTINGS, SizeTimes};
+use picture::frame::FrameSize;
 
 use crate::bench::sizes::sizes;
 use crate::bench::table::Table;

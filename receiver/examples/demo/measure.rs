@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
-use common::y4m::Y4mReader;
 use kernels::Picture;
+use picture::frame::{ColourSpace, FrameSize, PixelFormat};
+use picture::y4m::Y4mReader;
 use sender::source::{SourceFrame, SourceSpec};
 
 /// The luma planes of the clip.

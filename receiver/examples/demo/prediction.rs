@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::coded::{ReceivedFrame, StepIndex};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use common::frame::Chroma;
-use common::params::{CodecParams, Profile, StreamParams};
-use common::units::FrameRate;
-use common::wire::run::coded_size;
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, FrameRate};
+use picture::params::{CodecParams, Profile, StreamParams};
+use picture::run::coded_size;
 use sender::source::{SourceFrame, SourceSpec};
 
 use crate::measure::{luma_of, psnr};

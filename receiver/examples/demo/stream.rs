@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 use serde_json::Value;
 use shell::identity::Identity;
 
@@ -27,7 +27,10 @@ impl Programs {
         for name in ["sender", "receiver"] {
             let path = folder.join(name);
             if !path.is_file() {
-                bail!("{} is missing: build it with `cargo build --release -p sender -p receiver`", path.display());
+                bail!(
+                    "{} is missing: build it with `cargo build --release -p duet-sender -p duet-receiver`",
+                    path.display()
+                );
             }
         }
         Ok(Self { folder })

@@ -14,8 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use common::frame::FrameSize;
-use common::units::FrameRate;
+use picture::frame::{FrameRate, FrameSize};
 use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
 use shell::exit::Failure;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use common::units::FrameRate;
+use picture::frame::FrameRate;
 use shell::identity::Identity;
 
 use crate::cases::{Case, Route};

@@ -13,9 +13,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
-use common::units::FrameRate;
-use common::y4m::{Siting, Y4mHeader, Y4mReader, Y4mWriter};
+use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, PixelFormat};
+use picture::y4m::{Siting, Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::pattern::{Pattern, draw_number, read_row};
 use sender::source::{SourceInfo, SourceSpec};
 

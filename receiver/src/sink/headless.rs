@@ -1,8 +1,8 @@
 //! A sink that shows nothing.
 
-use common::params::StreamParams;
 use common::units::FrameId;
 use kernels::Picture;
+use picture::params::StreamParams;
 
 use super::{Sink, SinkError};
 

@@ -16,9 +16,9 @@ mod y4m;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use common::params::StreamParams;
 use common::units::FrameId;
 use kernels::Picture;
+use picture::params::StreamParams;
 
 use crate::own::OwnSide;
 use crate::report::Status;

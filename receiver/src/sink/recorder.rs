@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
 use kernels::Picture;
+use picture::params::StreamParams;
 use shell::clock;
 use shell::slot::{Put, Slot, Taken};
 

@@ -67,8 +67,8 @@ impl SelfView {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::{ColourSpace, FrameSize, PixelFormat};
     use common::units::Bitrate;
+    use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 
     use super::*;
 

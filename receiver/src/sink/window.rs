@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
 use kernels::{Converter, Picture, Scaler};
 use minifb::{Key, KeyRepeat, MouseMode, ScaleMode, WindowOptions};
+use picture::params::StreamParams;
 use shell::clock;
 
 use super::keys::{Escape, Pointer};

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::frame::FrameSize;
-use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
-use common::y4m::{Y4mHeader, Y4mWriter};
 use kernels::Picture;
+use picture::frame::FrameSize;
+use picture::params::StreamParams;
+use picture::y4m::{Y4mHeader, Y4mWriter};
 use shell::outlet;
 
 use super::SinkError;
@@ -185,9 +185,8 @@ fn describe(params: &StreamParams) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::{Chroma, ColourSpace};
-    use common::params::CodecParams;
-    use common::units::FrameRate;
+    use picture::frame::{Chroma, ColourSpace, FrameRate};
+    use picture::params::CodecParams;
 
     use super::*;
 

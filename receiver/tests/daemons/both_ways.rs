@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::frame::FrameSize;
-use common::units::FrameRate;
+use picture::frame::{FrameRate, FrameSize};
 use sender::source::pattern::Pattern;
 
 use crate::display::Display;

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::config::BackendChoice;
-use common::container::{ContainerReader, Content, Damage, Entry, FileFrame};
-use common::params::{Profile, StreamParams};
-use kernels::Picture;
 use kernels::motion::open_predicted_decoder;
+use kernels::{BackendChoice, Picture};
+use picture::container::{ContainerReader, Content, Damage, Entry, FileFrame};
+use picture::params::{Profile, StreamParams};
 
 use crate::support::{Daemon, Pair, has, pattern_numbers, read_y4m, until, until_nothing_is_lost};
 

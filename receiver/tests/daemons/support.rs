@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use common::y4m::{Y4mHeader, Y4mReader};
+use picture::y4m::{Y4mHeader, Y4mReader};
 use serde_json::Value;
 use shell::identity::Identity;
 

@@ -4,10 +4,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
-use common::units::{FrameRate, Timestamp};
+use common::units::Timestamp;
 use nokhwa::Buffer;
 use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::clock;
 use shell::exit::Failure;
 
@@ -100,7 +100,7 @@ impl Camera {
             FrameFormat::MJPEG => ColourSpace::JPEG,
             FrameFormat::NV12 | FrameFormat::YUYV => ColourSpace::BT601_LIMITED,
             FrameFormat::RAWRGB | FrameFormat::RAWBGR => ColourSpace::BT709_LIMITED,
-            FrameFormat::GRAY => ColourSpace { range: common::frame::Range::Full, ..ColourSpace::BT601_LIMITED },
+            FrameFormat::GRAY => ColourSpace { range: picture::frame::Range::Full, ..ColourSpace::BT601_LIMITED },
         };
         let frame_rate = FrameRate::new(format.frame_rate(), 1).unwrap_or(rate);
         let info = SourceInfo { size, frame_rate, colour, is_live: true };

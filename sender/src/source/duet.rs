@@ -3,12 +3,11 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use common::config::BackendChoice;
-use common::container::{ContainerReader, Content, Entry, FileFrame};
-use common::frame::{BitDepth, PixelFormat};
-use common::params::{Profile, StreamParams};
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
-use kernels::{CodecError, DecodeError, Decoder, Picture, open_decoder};
+use kernels::{BackendChoice, CodecError, DecodeError, Decoder, Picture, open_decoder};
+use picture::container::{ContainerReader, Content, Entry, FileFrame};
+use picture::frame::{BitDepth, PixelFormat};
+use picture::params::{Profile, StreamParams};
 use shell::exit::Failure;
 
 use super::SourceInfo;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
-use common::frame::{BitDepth, ColourSpace, PixelFormat};
-use common::units::{FrameRate, Timestamp};
-use common::y4m::{Y4mError, Y4mReader};
+use common::units::Timestamp;
+use picture::frame::{BitDepth, ColourSpace, FrameRate, PixelFormat};
+use picture::y4m::{Y4mError, Y4mReader};
 use shell::clock;
 use shell::exit::Failure;
 
@@ -180,7 +180,7 @@ impl Pictures {
         &mut self,
         data: &mut Vec<u8>,
         path: &Path,
-    ) -> Result<Option<(PixelFormat, common::frame::FrameSize)>, Failure> {
+    ) -> Result<Option<(PixelFormat, picture::frame::FrameSize)>, Failure> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
         while let Some(bytes) = reader.next_picture().map_err(|error| failed(path, &error))? {
             match jpeg::decode(bytes, true, data) {

@@ -1,6 +1,6 @@
 //! One JPEG picture to samples.
 
-use common::frame::{FrameSize, PixelFormat};
+use picture::frame::{FrameSize, PixelFormat};
 use zune_core::bytestream::ZCursor;
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;

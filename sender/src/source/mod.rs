@@ -9,8 +9,8 @@ pub mod pattern;
 mod spec;
 
 use common::config::SenderConfig;
-use common::frame::{ColourSpace, FrameSize, PixelFormat};
-use common::units::{FrameRate, Timestamp};
+use common::units::Timestamp;
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::exit::Failure;
 
 pub use camera::{CameraDescription, cameras};

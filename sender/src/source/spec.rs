@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use common::config::{parse_frame_rate, parse_size};
-use common::frame::FrameSize;
-use common::units::FrameRate;
+use picture::frame::{FrameRate, FrameSize};
 use shell::exit::Failure;
 
 /// The forms that a source can have, for messages and help.

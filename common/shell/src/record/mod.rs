@@ -14,9 +14,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::coded::ReceivedFrame;
-use common::params::StreamParams;
 use common::units::{FrameId, Timestamp};
+use picture::coded::ReceivedFrame;
+use picture::params::StreamParams;
 
 pub use self::name::is_folder;
 use self::writer::Writer;

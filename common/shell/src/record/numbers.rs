@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use common::units::{FrameId, FrameRate, Timestamp};
+use common::units::{FrameId, Timestamp};
+use picture::frame::FrameRate;
 
 /// How much longer than the time since its begin a stream's part of the file may get, seconds: a sender with strange
 /// times must not make the file endless.

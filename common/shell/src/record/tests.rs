@@ -3,13 +3,13 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use common::coded::{FrameHeader, StepIndex};
-use common::container::{ContainerReader, Content, Entry, FileFrame};
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, Profile};
-use common::pyramid::BlockLayout;
-use common::units::{FrameRate, SequenceNumber};
+use common::units::SequenceNumber;
 use common::wire::media::{Content as Carried, MediaHeader};
+use picture::coded::{FrameHeader, StepIndex};
+use picture::container::{ContainerReader, Content, Entry, FileFrame};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, Profile};
+use picture::pyramid::BlockLayout;
 
 use super::*;
 

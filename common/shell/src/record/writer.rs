@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::container::ContainerWriter;
-use common::params::StreamParams;
 use common::reassemble::{AssembledFrame, Reassembler};
 use common::units::Timestamp;
+use picture::container::ContainerWriter;
+use picture::params::StreamParams;
 
 use super::name;
 use super::numbers::{Numbers, Place};

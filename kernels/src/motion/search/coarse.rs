@@ -1,6 +1,6 @@
 //! Search over the whole picture, on the means of its squares: where vectors begin after a cut.
 
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 use rayon::prelude::*;
 
 use crate::cpu::overlap::difference;

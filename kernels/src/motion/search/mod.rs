@@ -14,7 +14,7 @@ mod coarse;
 mod overlapped;
 mod sums;
 
-use common::frame::{Chroma, FrameSize};
+use picture::frame::{Chroma, FrameSize};
 
 use super::cost::Costs;
 use super::encoder::Effort;

@@ -5,11 +5,10 @@
 
 use std::fmt::Debug;
 
-use common::coded::{ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
+use picture::coded::{ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 use super::fault::{Fault, inject};
 use crate::opencl::transform::whole::OpenClTransform;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use common::params::CodecParams;
 use ocl::core as cl;
+use picture::params::CodecParams;
 
 use super::Device;
 use super::answer::{failed, text};

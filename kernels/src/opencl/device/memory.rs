@@ -62,10 +62,9 @@ pub(crate) mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
 
-    use common::frame::{Chroma, ColourSpace, FrameSize};
-    use common::params::{Boundary, CodecParams, StreamParams, Wavelet};
-    use common::pyramid::BlockLayout;
-    use common::units::FrameRate;
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::params::{Boundary, CodecParams, StreamParams, Wavelet};
+    use picture::pyramid::BlockLayout;
 
     use super::*;
     use crate::opencl::device;

@@ -1,8 +1,9 @@
 //! Timeline of a frame: its commands with the device's own timestamps.
 
+use picture::frame::Channel;
+
 use super::queue::Event;
 use crate::opencl::device::Result;
-use common::frame::Channel;
 
 /// Stage of a frame that commands belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

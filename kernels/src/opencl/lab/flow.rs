@@ -1,8 +1,8 @@
 //! The data of a pipeline's run, and the order of its steps.
 
-use common::coded::StepIndex;
-use common::frame::PixelFormat;
-use common::params::StreamParams;
+use picture::coded::StepIndex;
+use picture::frame::PixelFormat;
+use picture::params::StreamParams;
 
 /// The input and the output of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::pyramid::BlockLayout;
+use picture::pyramid::BlockLayout;
 
 use super::flow::{Flow, PipelineParams};
 use super::quantised::Quantised;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use common::frame::PixelFormat;
-use common::pyramid::BlockLayout;
+use picture::frame::PixelFormat;
+use picture::pyramid::BlockLayout;
 
 use super::flow::PipelineParams;
 use super::lane::Lane;

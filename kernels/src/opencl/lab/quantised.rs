@@ -1,7 +1,7 @@
 //! Quantised coefficients of a channel, on the device.
 
-use common::coded::StepIndex;
-use common::params::StreamParams;
+use picture::coded::StepIndex;
+use picture::params::StreamParams;
 
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::params::StreamParams;
+use picture::params::StreamParams;
 
 use crate::opencl::device::Result;
 use crate::opencl::device::queue::{self, Event, Pinned, Queue};
@@ -128,9 +128,8 @@ fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>)
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use common::frame::{Chroma, ColourSpace, FrameSize};
-    use common::params::CodecParams;
-    use common::units::FrameRate;
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::params::CodecParams;
 
     use super::*;
     use crate::wavelet::Scheme;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use common::frame::Channel;
-use common::params::StreamParams;
-use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
+use picture::frame::Channel;
+use picture::params::StreamParams;
+use picture::pyramid::Pyramid;
 
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use common::coded::ReceivedFrame;
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::coded::ReceivedFrame;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 
 use super::channel::{IntegerChannel, Plan};
 use super::encoder::squares;

@@ -1,9 +1,9 @@
 //! Both ends of a lossless transform: from the bytes of a picture to planes of integers, and back
 //! (`cl/lossless/rct.cl`).
 
-use common::frame::{BitDepth, Chroma};
-use common::params::StreamParams;
-use common::pyramid::Pyramid;
+use picture::frame::{BitDepth, Chroma};
+use picture::params::StreamParams;
+use picture::pyramid::Pyramid;
 
 use super::channel::{IntegerChannel, Staged};
 use crate::opencl::device::Device;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::params::StreamParams;
+use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
 use crate::opencl::device::Result;

@@ -1,6 +1,6 @@
 //! The OpenCL encoder of the profile `pcwt`: every channel on its own queue, all bands of a level at once.
 
-use common::params::StreamParams;
+use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
 use crate::opencl::device::Result;

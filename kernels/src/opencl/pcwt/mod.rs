@@ -6,8 +6,8 @@ pub(crate) mod encoder;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use common::params::StreamParams;
-use common::pyramid::Pyramid;
+use picture::params::StreamParams;
+use picture::pyramid::Pyramid;
 
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;

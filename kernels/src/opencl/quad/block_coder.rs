@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use common::coded::{FrameHeader, StepIndex};
+use picture::coded::{FrameHeader, StepIndex};
 
 use super::blocks::{ChannelBlocks, Square};
 use super::channel_coder::{ChannelCoder, Pass};

@@ -1,6 +1,6 @@
 //! The block decoder of one channel on the device: bytes of blocks to the square of coefficients.
 
-use common::coded::{BlockState, FrameHeader, ReceivedFrame};
+use picture::coded::{BlockState, FrameHeader, ReceivedFrame};
 
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;

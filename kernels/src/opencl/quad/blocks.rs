@@ -1,8 +1,8 @@
 //! The blocks of one channel as the kernels know them, and the square of coefficients that they lie in.
 
-use common::frame::Channel;
-use common::params::StreamParams;
-use common::pyramid::{Block, BlockLayout, Orientation};
+use picture::frame::Channel;
+use picture::params::StreamParams;
+use picture::pyramid::{Block, BlockLayout, Orientation};
 
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program};

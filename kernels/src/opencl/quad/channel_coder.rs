@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use common::coded::StepIndex;
+use picture::coded::StepIndex;
 
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::coded::{FrameHeader, ReceivedFrame};
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::coded::{FrameHeader, ReceivedFrame};
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};

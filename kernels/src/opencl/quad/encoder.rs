@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::coded::CodedFrame;
-use common::params::StreamParams;
-use common::pyramid::BlockLayout;
+use picture::coded::CodedFrame;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 
 use super::block_coder::{self, FrameCoder};
 use super::blocks::ChannelBlocks;

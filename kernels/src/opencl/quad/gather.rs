@@ -1,6 +1,6 @@
 //! The bytes of a frame's blocks, brought together from the slots of their channels and to the host.
 
-use common::frame::Channel;
+use picture::frame::Channel;
 
 use super::blocks::Square;
 use super::channel_coder::ChannelCoder;

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use common::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams, Wavelet};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams, Wavelet};
+use picture::pyramid::BlockLayout;
 
 use super::decoder::OpenClDecoder;
 use super::encoder::OpenClEncoder;

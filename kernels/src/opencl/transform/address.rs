@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::level::{Launch, Level, LevelSize};
 use crate::address::{self, Lifted, Rounded};

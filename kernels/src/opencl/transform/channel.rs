@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use common::frame::Channel;
-use common::params::{Boundary, StreamParams};
-use common::pyramid::{BlockLayout, Pyramid};
+use picture::frame::Channel;
+use picture::params::{Boundary, StreamParams};
+use picture::pyramid::{BlockLayout, Pyramid};
 
 use super::ChannelTransform;
 use super::choice::Schemes;

@@ -1,7 +1,7 @@
 //! Choice of the scheme for each level of a transform.
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::address::Tabled;
 use super::convolution::Convolution;

@@ -3,8 +3,8 @@
 
 use std::marker::PhantomData;
 
-use common::params::Boundary;
-use common::pyramid::Pyramid;
+use picture::params::Boundary;
+use picture::pyramid::Pyramid;
 
 use super::address::{self, Direction, Line, Programs, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};

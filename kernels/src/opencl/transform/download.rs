@@ -1,6 +1,6 @@
 //! The way of decoded coefficients to samples on the host.
 
-use common::pyramid::BlockLayout;
+use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::ends::Last;

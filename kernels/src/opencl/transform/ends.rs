@@ -1,8 +1,8 @@
 //! Both ends of a stream's transform: the finest level from or to the bytes of a picture, or, where no launch computes
 //! that, a plane between them (`cl/shared/source.cl`, `cl/transform/colour_plane.cl`).
 
-use common::frame::FrameSize;
-use common::params::Boundary;
+use picture::frame::FrameSize;
+use picture::params::Boundary;
 
 use super::channel::ChannelPipeline;
 use super::level::{Launch, RowsLaunch, Samples};

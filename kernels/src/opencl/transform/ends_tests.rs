@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use common::coded::StepIndex;
-use common::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
-use common::params::{Boundary, CodecParams, Padding, StreamParams};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{Boundary, CodecParams, Padding, StreamParams};
+use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::ends::First;

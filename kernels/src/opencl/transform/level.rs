@@ -1,7 +1,7 @@
 //! One level of a channel's transform: what it reads and writes, and what a scheme makes of it.
 
-use common::params::Boundary;
-use common::pyramid::{Orientation, Pyramid};
+use picture::params::Boundary;
+use picture::pyramid::{Orientation, Pyramid};
 
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;

@@ -1,6 +1,8 @@
 //! Rows, then columns, one work-item per row or column (`cl/transform/dwt_line.cl`): slow, and right for any length and
 //! boundary.
 
+use picture::params::Boundary;
+
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
 use crate::opencl::device::Device;
@@ -8,7 +10,6 @@ use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::opencl::device::queue::Buffer;
 use crate::wavelet::{Element, Wavelet};
-use common::params::Boundary;
 
 /// Texts of the kernels, after [`params::wavelet_text`].
 const KERNELS: [&str; 4] = [

@@ -22,8 +22,8 @@ pub(crate) mod tile;
 pub(crate) mod upload;
 pub(crate) mod whole;
 
-use common::pyramid::Pyramid;
 use ocl::core::OclPrm;
+use picture::pyramid::Pyramid;
 
 use self::choice::Schemes;
 use self::level::{Launch, Level, LevelSize, Place};

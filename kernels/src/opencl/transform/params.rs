@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use common::coded::StepIndex;
-use common::params::Boundary;
-use common::pyramid::BLOCK_SIDE;
+use picture::coded::StepIndex;
+use picture::params::Boundary;
+use picture::pyramid::BLOCK_SIDE;
 
 use crate::reference::quantise::{self, Quantiser};
 use crate::tune::settings::{TileShape, Tuning};

@@ -1,7 +1,7 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
 //! streams have a faster way, [`super::whole::OpenClTransform`].
 
-use common::pyramid::Pyramid;
+use picture::pyramid::Pyramid;
 
 use super::ChannelTransform;
 use super::address::Tabled;

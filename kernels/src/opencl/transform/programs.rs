@@ -1,6 +1,6 @@
 //! The programs of streams: their texts, and the options that they are built with.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::params;
 use super::{tail, tile};

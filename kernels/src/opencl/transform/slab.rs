@@ -1,12 +1,13 @@
 //! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/transform/dwt.cl`,
 //! `cl/transform/idwt.cl`) or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
+use picture::params::Boundary;
+
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::tune::Tuning;
-use common::params::Boundary;
 
 /// Rows that a segment reads beyond those of its own pairs.
 const REACH: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use common::frame::{Channel, Chroma, FrameSize, PixelFormat};
+use picture::frame::{Channel, Chroma, FrameSize, PixelFormat};
 
 use super::level::Samples;
 use crate::DeviceKind;

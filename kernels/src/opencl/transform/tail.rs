@@ -1,6 +1,6 @@
 //! The last levels of a transform in one launch (`cl/transform/dwt_tail.cl`, `cl/transform/idwt_tail.cl`).
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;

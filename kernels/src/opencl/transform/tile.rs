@@ -1,7 +1,7 @@
 //! The separable scheme: a tile's rows into local memory, one barrier, its columns (`cl/transform/dwt_tile.cl`,
 //! `cl/transform/idwt_tile.cl`).
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::params;

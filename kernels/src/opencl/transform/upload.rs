@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use common::frame::{FrameSize, PixelFormat};
-use common::params::StreamParams;
+use picture::frame::{FrameSize, PixelFormat};
+use picture::params::StreamParams;
 
 use super::channel::ChannelPipeline;
 use super::ends::{First, Progress};

@@ -1,9 +1,8 @@
 //! The transform without the block coder, for measurements and tools.
 
-use common::frame::ColourSpace;
-use common::params::{CodecParams, StreamParams};
-use common::pyramid::BlockLayout;
-use common::units::FrameRate;
+use picture::frame::{ColourSpace, FrameRate};
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
 
 use super::ChannelTransform;
 use super::channel::ChannelPipeline;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::params::Levels;
+use picture::params::Levels;
 
 use super::{Table, measure, write};
 use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs, WaveletName};

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use common::coded::ReceivedFrame;
-use common::wire::run::coded_size;
 use kernels::{Picture, Target};
+use picture::coded::ReceivedFrame;
+use picture::run::coded_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms, open_decoder, open_encoder};
 use crate::args::{BenchArgs, ComputeArgs};

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use common::frame::Chroma;
-use common::pyramid::{Orientation, Pyramid};
 use kernels::measure::{self, Round, Run};
 use kernels::wavelet::Element;
+use picture::frame::Chroma;
+use picture::pyramid::{Orientation, Pyramid};
 
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
@@ -125,8 +125,8 @@ pub(crate) fn values_moved(pyramid: &Pyramid) -> usize {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
-    use common::frame::FrameSize;
-    use common::params::{CodecParams, Levels, Padding};
+    use picture::frame::FrameSize;
+    use picture::params::{CodecParams, Levels, Padding};
 
     use super::*;
 

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use common::coded::ReceivedFrame;
-use common::params::{CodecParams, Profile, StreamParams};
 use kernels::pcwt::{Joining, open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendInfo, Picture, PictureRef, Target, open_decoder, open_encoder};
+use picture::coded::ReceivedFrame;
+use picture::params::{CodecParams, Profile, StreamParams};
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};

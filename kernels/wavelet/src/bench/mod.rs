@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::frame::{Chroma, FrameSize};
-use common::params::StreamParams;
 use kernels::{Decoder, Encoder, TransformParams};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
 
 use crate::args::{BenchArgs, BenchKind, ComputeArgs, TransformArgs};
 use crate::options;

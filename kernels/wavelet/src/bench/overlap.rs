@@ -3,16 +3,16 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::coded::StepIndex;
-use common::frame::{Chroma, FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
 use kernels::PictureRef;
 use kernels::opencl::{Flow, OpenClPipeline, PipelineParams, Stage};
+use picture::coded::StepIndex;
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
 
 use super::sizes::sizes;
 use super::{Axes, Limit, Table, medians, ms, require_opencl, scene};
 use crate::args::{BenchArgs, ComputeArgs};
-use crate::picture;
+use crate::stream;
 
 /// A step of 8: that of a good picture.
 const STEP_INDEX: u8 = 56;
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
 /// Returns all rows of a size.
 fn cases(size: FrameSize) -> Result<Vec<Case>> {
     let info = scene::info(size)?;
-    let stream: StreamParams = picture::stream_params(&info, Chroma::C444, CodecParams::default());
+    let stream: StreamParams = stream::stream_params(&info, Chroma::C444, CodecParams::default());
     let params = |flow, depth, stripes, overlap| PipelineParams { stream, flow, depth, stripes, overlap, timed: false };
     let step = StepIndex::new(STEP_INDEX).unwrap_or(StepIndex::MAX);
     let quantised = Flow::PictureToQuantised(PixelFormat::Rgb8, step);

@@ -1,12 +1,12 @@
 //! Frames predicted from one another, stage by stage.
 
 use anyhow::{Result, ensure};
-use common::coded::ReceivedFrame;
-use common::frame::{FrameSize, PixelFormat};
-use common::params::{CodecParams, Profile, StreamParams};
-use common::wire::run::coded_size;
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
 use kernels::{Picture, PictureRef, Target};
+use picture::coded::ReceivedFrame;
+use picture::frame::{FrameSize, PixelFormat};
+use picture::params::{CodecParams, Profile, StreamParams};
+use picture::run::coded_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};

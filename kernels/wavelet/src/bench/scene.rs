@@ -1,8 +1,7 @@
 //! A synthetic picture with smooth areas, edges, every frequency and noise.
 
 use anyhow::{Context, Result};
-use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
-use common::units::FrameRate;
+use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
 
 use crate::io::PictureInfo;
 
@@ -10,7 +9,7 @@ use crate::io::PictureInfo;
 pub(crate) fn info(size: FrameSize) -> Result<PictureInfo> {
     let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
     Ok(PictureInfo {
-        siting: common::y4m::Siting::Centre,
+        siting: picture::y4m::Siting::Centre,
         size,
         format: PixelFormat::I420,
         depth: BitDepth::Eight,

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use common::frame::Chroma;
-use common::params::Levels;
 use kernels::measure::{self, Round, Run};
 use kernels::wavelet::Scheme;
 use kernels::{BackendInfo, OpenError, TransformParams};
+use picture::frame::Chroma;
+use picture::params::Levels;
 
 use super::dwt::{element_bytes, values_moved};
 use super::rounds::{copy_rate, rounds};

@@ -1,7 +1,7 @@
 //! The sizes of pictures that are measured.
 
 use anyhow::{Context, Result};
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 
 /// The sizes of films that Eskildsen et al. (2012) measured, appendix A.
 const HD: [(u32, u32); 6] = [(852, 480), (1280, 720), (1920, 1080), (3840, 2160), (4520, 2540), (7680, 4320)];

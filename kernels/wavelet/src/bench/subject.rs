@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use common::frame::{FrameSize, PixelFormat};
-use common::params::{CodecParams, StreamParams};
+use picture::frame::{FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
 
 use super::{scene, sizes::sizes};
 use crate::args::BenchArgs;
 use crate::io::{PictureInfo, Reader};
-use crate::picture;
+use crate::stream;
 
 /// A picture to measure with.
 pub(crate) struct Subject {
@@ -42,7 +42,7 @@ impl Subject {
 
     /// Returns the stream that the picture is coded as.
     pub(crate) fn params(&self) -> StreamParams {
-        picture::stream_params(&self.info, picture::own_chroma(self.info.format), CodecParams::default())
+        stream::stream_params(&self.info, stream::own_chroma(self.info.format), CodecParams::default())
     }
 
     /// Returns the peak signal-to-noise ratio of the luma of a decoded picture, dB; nothing for packed formats.

@@ -1,8 +1,8 @@
 //! Copies of a 4:2:0 frame between pinned host memory and the device.
 
 use anyhow::Result;
-use common::frame::PixelFormat;
 use kernels::opencl::OpenClTransfer;
+use picture::frame::PixelFormat;
 
 use super::sizes::sizes;
 use super::{Axes, Limit, Table, gb_s, medians, require_opencl, us};

@@ -6,10 +6,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
-use common::units::FrameRate;
-use common::y4m::Siting;
 use kernels::{PictureError, PictureRef};
+use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::y4m::Siting;
 
 pub(crate) mod npy;
 pub(crate) mod rgb;

@@ -1,6 +1,6 @@
 //! Planar Y, Cb, Cr to RGB for files that hold RGB.
 
-use common::frame::{ColourSpace, Matrix, PixelFormat, Range};
+use picture::frame::{ColourSpace, Matrix, PixelFormat, Range};
 
 use super::PictureInfo;
 
@@ -59,9 +59,9 @@ fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+    use picture::frame::{BitDepth, FrameRate, FrameSize};
+
     use super::*;
-    use common::frame::{BitDepth, FrameSize};
-    use common::units::FrameRate;
 
     #[test]
     fn primaries_and_grey_come_out_as_they_went_in() {
@@ -82,7 +82,7 @@ mod tests {
             size: FrameSize::new(3, 1).unwrap(),
             format: PixelFormat::I420,
             depth: BitDepth::Eight,
-            siting: common::y4m::Siting::Centre,
+            siting: picture::y4m::Siting::Centre,
             colour: ColourSpace::BT709_LIMITED,
             frame_rate: FrameRate::new(30, 1).unwrap(),
         };

@@ -5,12 +5,11 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use common::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
-use common::units::FrameRate;
-use common::y4m::Siting;
 use image::codecs::png::PngEncoder;
 use image::codecs::pnm::{PnmDecoder, PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits};
+use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::y4m::Siting;
 
 use super::{Kind, PictureInfo, rgb};
 

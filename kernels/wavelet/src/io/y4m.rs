@@ -5,9 +5,9 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use common::frame::{Chroma, PixelFormat};
-use common::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 use indicatif::ProgressBarIter;
+use picture::frame::{Chroma, PixelFormat};
+use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 
 use super::still::NOMINAL_RATE;
 use super::{Output, PictureInfo};

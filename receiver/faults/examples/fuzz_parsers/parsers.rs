@@ -3,30 +3,31 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use common::coded::{CodedFrame, FrameHeader, StepIndex};
 use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
-use common::container::{self, ContainerReader, Entry, FileFrame};
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::gaps::Gaps;
 use common::linktest::{Answerer, Tester};
-use common::params::{CodecParams, StreamParams};
-use common::prediction::{REPLAYS_MAX, References, Replay, SentFrame};
+use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
-use common::pyramid::BlockLayout;
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
-use common::units::{Bitrate, FrameId, FrameRate, Timestamp};
+use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader};
-use common::wire::params::PARAMS_BYTES;
 use common::wire::probe::Probe;
-use common::wire::run::Run;
 use common::wire::states::StatesReport;
-use common::y4m::Y4mReader;
 use kernels::bank::FilterBank;
+use picture::coded::{CodedFrame, FrameHeader, StepIndex};
+use picture::container::{self, ContainerReader, Entry, FileFrame};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::gaps::Gaps;
+use picture::params::PARAMS_BYTES;
+use picture::params::{CodecParams, StreamParams};
+use picture::pyramid::BlockLayout;
+use picture::replay::Replay;
+use picture::run::Run;
+use picture::y4m::Y4mReader;
 use receiver::sink::SinkSpec;
 use sender::source::{MjpegReader, SourceSpec};
 

@@ -3,10 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use common::coded::StepIndex;
-use common::container::ContainerWriter;
-use common::frame::FrameSize;
-use common::gaps::Gaps;
 use common::protection::Protection;
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
@@ -14,8 +10,12 @@ use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::probe::{Arrived, Probe};
-use common::wire::run::write_run;
 use common::wire::states::{Fate, StatesReport};
+use picture::coded::StepIndex;
+use picture::container::ContainerWriter;
+use picture::frame::FrameSize;
+use picture::gaps::Gaps;
+use picture::run::write_run;
 
 use crate::corpus::folder;
 use crate::parsers::{CONTROL, DATAGRAM, OWN, ROLES, TIME, frame, record, small};

@@ -1,10 +1,9 @@
 //! OpenCL devices that have no room for a stream, and drivers that are removed.
 
 use anyhow::{Context, Result};
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{CodecParams, StreamParams};
-use common::units::FrameRate;
 use common::wire::control::Role;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
 
 use super::caller::call;
 use super::giants::offer;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use common::coded::{FrameHeader, StepIndex};
-use common::frame::{Chroma, ColourSpace, FrameSize};
-use common::params::{Boundary, CodecParams, Padding, StreamParams};
-use common::units::{FrameId, FrameRate, SequenceNumber, Timestamp};
+use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 use common::wire::media::{Content, MediaHeader};
+use picture::coded::{FrameHeader, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 
 use super::caller::call;
 use super::{Outcome, Stage, Victim};

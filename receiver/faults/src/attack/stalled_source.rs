@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use common::frame::FrameSize;
-use common::units::FrameRate;
+use picture::frame::{FrameRate, FrameSize};
 use sender::source::pattern::Pattern;
 
 use super::{Outcome, Stage, unix_time};

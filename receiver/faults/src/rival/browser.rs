@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 use serde_json::json;
 use shell::exit::Failure;
 

@@ -5,11 +5,10 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use common::frame::{BitDepth, Chroma, FrameSize};
-use common::units::FrameRate;
-use common::y4m::{Siting, Y4mHeader, Y4mWriter};
 use image::imageops::{FilterType, resize};
 use image::{ImageBuffer, Luma};
+use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
+use picture::y4m::{Siting, Y4mHeader, Y4mWriter};
 
 use super::strip;
 use crate::quality::{each_picture, psnr};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use common::units::FrameRate;
+use picture::frame::FrameRate;
 use shell::exit::Failure;
 
 use self::browser::Browser;

@@ -4,7 +4,7 @@
 //! one white, one black, then [`BITS`] bits of the number and [`CHECK_BITS`] of a check sum, white for 1. A reader
 //! looks at the middle of each cell only, and takes nothing that is neither clearly white nor clearly black.
 
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 
 /// Bits of the number.
 const BITS: u32 = 10;

@@ -1,7 +1,7 @@
 //! The page's report of its run.
 
 use anyhow::{Context, Result, bail};
-use common::frame::FrameSize;
+use picture::frame::FrameSize;
 use serde_json::Value;
 
 use super::strip;

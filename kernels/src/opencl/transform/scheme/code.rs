@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::lift::{Lift, Weights};
 use super::matrix::{Component, Matrix};

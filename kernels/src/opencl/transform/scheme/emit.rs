@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::code::{Cell, Code, CodeWriter};
 use super::matrix::Component;

@@ -14,6 +14,8 @@ mod step;
 
 use std::fmt::Write;
 
+use picture::params::Boundary;
+
 use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
@@ -23,7 +25,6 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel};
 use crate::wavelet::{Element, Scheme, Wavelet};
-use common::params::Boundary;
 
 /// Texts of the kernels, after [`params::wavelet_text`] and the tile's sizes, before the generated functions.
 const KERNELS: [&str; 6] = [

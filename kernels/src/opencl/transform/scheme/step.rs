@@ -1,6 +1,6 @@
 //! The schemes as lists of steps.
 
-use common::params::Boundary;
+use picture::params::Boundary;
 
 use super::laurent::Laurent;
 use super::lift::{Axis, Direction, Lift};

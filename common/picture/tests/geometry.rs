@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use common::frame::{Chroma, FrameSize};
-use common::params::{Boundary, CodecParams, Levels, Padding};
-use common::pyramid::{BLOCK_SIDE, BlockLayout, Orientation, Pyramid, Rect};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{Boundary, CodecParams, Levels, Padding};
+use picture::pyramid::{BLOCK_SIDE, BlockLayout, Orientation, Pyramid, Rect};
 use proptest::prelude::*;
 
 fn side() -> impl Strategy<Value = u32> {
@@ -92,7 +92,7 @@ fn check_layout(size: FrameSize, chroma: Chroma, codec: &CodecParams) {
     let (coarse, fine) = layout.blocks().split_at(layout.coarse_blocks());
     assert!(coarse.iter().all(|block| block.orientation == Orientation::LL));
     assert!(fine.iter().all(|block| block.orientation != Orientation::LL));
-    let band_side = |channel: common::frame::Channel, level| layout.pyramids()[channel.index()].side() >> level;
+    let band_side = |channel: picture::frame::Channel, level| layout.pyramids()[channel.index()].side() >> level;
     assert!(fine.is_sorted_by_key(|block| band_side(block.channel, block.level)), "coarse bands first");
 }
 

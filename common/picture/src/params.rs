@@ -1,7 +1,10 @@
 //! Parameters of a video stream: chosen at the sender, carried to the receiver in the welcome.
 
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize};
-use crate::units::FrameRate;
+mod bytes;
+
+pub use bytes::{PARAMS_BYTES, ParamsError};
+
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
 pub use crate::weights::Weights;
 
 /// Everything a decoder must know before the first frame.

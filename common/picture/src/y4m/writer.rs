@@ -60,8 +60,8 @@ impl<W: Write> Y4mWriter<W> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
+    use crate::frame::FrameRate;
     use crate::frame::{ColourSpace, FrameSize, Matrix, Range};
-    use crate::units::FrameRate;
     use crate::y4m::{Siting, Y4mReader};
 
     fn header(height: u32, chroma: Chroma, colour: ColourSpace) -> Y4mHeader {

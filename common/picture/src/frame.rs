@@ -1,4 +1,6 @@
-//! Pictures as they come and go: sizes, pixel formats, channels.
+//! Pictures as they come and go: sizes, rates, pixel formats, channels.
+
+use std::time::Duration;
 
 /// Width and height of a picture in pixels, each 1 to [`FrameSize::MAX_SIDE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +67,43 @@ impl FrameSize {
 impl std::fmt::Display for FrameSize {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+/// Frames per second as a fraction, both parts positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRate {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl FrameRate {
+    /// Returns `numerator / denominator` frames a second; `None` if either is zero or the rate is above 1000.
+    pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
+        if numerator == 0 || denominator == 0 || numerator as u64 > 1000 * denominator as u64 {
+            return None;
+        }
+        Some(Self { numerator, denominator })
+    }
+
+    /// Returns the numerator of the fraction.
+    pub const fn numerator(self) -> u32 {
+        self.numerator
+    }
+
+    /// Returns the denominator of the fraction.
+    pub const fn denominator(self) -> u32 {
+        self.denominator
+    }
+
+    /// Returns the time from one frame to the next.
+    pub const fn interval(self) -> Duration {
+        Duration::from_nanos(1_000_000_000 * self.denominator as u64 / self.numerator as u64)
+    }
+
+    /// Returns frames a second, for display.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.numerator) / f64::from(self.denominator)
     }
 }
 
@@ -242,9 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bounded() {
+    fn sizes_and_rates_are_bounded() {
         assert!(FrameSize::new(1, 1).is_ok() && FrameSize::new(16_384, 16_384).is_ok());
         assert_eq!(FrameSize::new(16_385, 1), Err(InvalidSize { width: 16_385, height: 1 }));
         assert!(FrameSize::new(0, 4).is_err());
+        assert!(FrameRate::new(0, 1).is_none() && FrameRate::new(1001, 1).is_none());
     }
 }

@@ -10,10 +10,21 @@
 //! bits instead of 8; profile 128 + n is the one with prediction from the last n frames; `levels` is 255 for full, else
 //! the limit.
 
-use super::DecodeError;
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
-use crate::params::{Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, StreamParams, Wavelet, Weights};
-use crate::units::FrameRate;
+use super::{Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, StreamParams, Wavelet, Weights};
+use crate::frame::FrameRate;
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, InvalidSize, Matrix, Range};
+
+/// Reasons for which bytes are no stream parameters.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A field has no meaning; the text says which values have one.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// A picture size out of range.
+    #[error(transparent)]
+    Size(#[from] InvalidSize),
+}
 
 /// Length of [`StreamParams::to_bytes`].
 pub const PARAMS_BYTES: usize = 25;
@@ -77,11 +88,11 @@ impl StreamParams {
     }
 
     /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParamsError> {
         let bytes: &[u8; PARAMS_BYTES] =
-            bytes.try_into().map_err(|_| DecodeError::Malformed("stream parameters are not 25 bytes long"))?;
+            bytes.try_into().map_err(|_| ParamsError::Malformed("stream parameters are not 25 bytes long"))?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let unknown = DecodeError::Malformed;
+        let unknown = ParamsError::Malformed;
         let (wavelet, depth) = match bytes[20] {
             0 => (Wavelet::Cdf97, BitDepth::Eight),
             1 => (Wavelet::Cdf53, BitDepth::Eight),

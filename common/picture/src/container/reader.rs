@@ -5,15 +5,14 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::{
-    CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FrameHead, MAGIC, PARTIAL, UNCHECKED_HEAD_BYTES,
-    UNCHECKED_VERSION, pieces,
+    CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead, MAGIC, PARTIAL,
+    UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, pieces,
 };
 use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use crate::params::{Profile, StreamParams};
 use crate::pyramid::BlockLayout;
+use crate::run::{FRAME_HEADER_BYTES, RunError, split_directory, split_map};
 use crate::vectors::VectorLayout;
-use crate::wire::DecodeError;
-use crate::wire::run::{FRAME_HEADER_BYTES, split_directory, split_map};
 use crate::y4m::Siting;
 
 /// Bytes that are looked through at once for the next frame behind damage.
@@ -110,9 +109,9 @@ pub struct ContainerReader<R> {
 impl<R: Read> ContainerReader<R> {
     /// Reads the head of a file.
     ///
-    /// Errors: of reading; of kind `InvalidData` with a [`DecodeError`], it is no `.duet` file that can be read.
+    /// Errors: of reading; of kind `InvalidData` with a [`FileError`], it is no `.duet` file that can be read.
     pub fn new(input: R) -> io::Result<Self> {
-        let invalid = |error: DecodeError| io::Error::new(io::ErrorKind::InvalidData, error);
+        let invalid = |error: FileError| io::Error::new(io::ErrorKind::InvalidData, error);
         let (mut input, mut head) = (input, Vec::new());
         input.by_ref().take(UNCHECKED_HEAD_BYTES as u64).read_to_end(&mut head)?;
         let (params, version) = parse_head(&head).map_err(invalid)?;
@@ -121,12 +120,12 @@ impl<R: Read> ContainerReader<R> {
         if is_checked {
             input.by_ref().take((FILE_HEAD_BYTES - head.len() + CHECK_BYTES) as u64).read_to_end(&mut head)?;
             if split_checked(&head, FILE_HEAD_BYTES).is_none() {
-                return Err(invalid(DecodeError::FileHead));
+                return Err(invalid(FileError::Head));
             }
-            let unknown = DecodeError::Malformed("unknown siting: known are 0 centre, 1 left, 2 lines");
+            let unknown = FileError::Malformed("unknown siting: known are 0 centre, 1 left, 2 lines");
             siting = Siting::from_index(head[FILE_HEAD_BYTES - 1]).ok_or_else(|| invalid(unknown))?;
         }
-        let params = StreamParams::from_bytes(&params).map_err(invalid)?;
+        let params = StreamParams::from_bytes(&params).map_err(|error| invalid(error.into()))?;
         let (blocks, offset) = (BlockLayout::new(&params).blocks().len(), head.len() as u64);
         Ok(Self { input, params, siting, is_checked, blocks, buffer: Vec::new(), offset, next: 0, ended: false })
     }
@@ -280,24 +279,24 @@ impl<R: Read> ContainerReader<R> {
         rest.is_empty().then_some(Content::Blocks { reference, frame, damaged })
     }
 
-    fn unchecked_blocks(&self, body: &[u8]) -> Result<Content, DecodeError> {
+    fn unchecked_blocks(&self, body: &[u8]) -> Result<Content, FileError> {
         let (reference, count, header, rest) = self.frame_header(body)?;
         let (lengths, mut data) = split_directory(rest, count)?;
         let mut frame = ReceivedFrame::empty(header, count);
         for (index, length) in lengths.into_iter().enumerate() {
-            let (block, rest) = data.split_at_checked(length).ok_or(crate::wire::PacketError::RunBytes)?;
+            let (block, rest) = data.split_at_checked(length).ok_or(RunError::Bytes)?;
             frame.insert(index, block);
             data = rest;
         }
         if !data.is_empty() {
-            return Err(crate::wire::PacketError::RunBytes.into());
+            return Err(RunError::Bytes.into());
         }
         Ok(Content::Blocks { reference, frame, damaged: 0 })
     }
 
     /// Reference, number of blocks and header of a frame, and what follows them.
-    fn frame_header<'a>(&self, body: &'a [u8]) -> Result<(u8, usize, FrameHeader, &'a [u8]), DecodeError> {
-        let cut = DecodeError::Malformed("a frame is shorter than its header");
+    fn frame_header<'a>(&self, body: &'a [u8]) -> Result<(u8, usize, FrameHeader, &'a [u8]), FileError> {
+        let cut = FileError::Malformed("a frame is shorter than its header");
         let (reference, rest) = match self.params.codec.profile {
             Profile::Predicted(_) => {
                 body.split_first().map(|(&reference, rest)| (reference, rest)).ok_or(cut.clone())?
@@ -306,7 +305,7 @@ impl<R: Read> ContainerReader<R> {
         };
         let slices = if reference == 0 { 0 } else { VectorLayout::new(self.params.size).slices() };
         let ([step, a, b, c], rest) = rest.split_first_chunk::<FRAME_HEADER_BYTES>().ok_or(cut)?;
-        let step = StepIndex::new(*step).ok_or(DecodeError::Malformed("a frame's step is beyond the coarsest"))?;
+        let step = StepIndex::new(*step).ok_or(FileError::Malformed("a frame's step is beyond the coarsest"))?;
         let header = FrameHeader { step, fine_blocks: u32::from_le_bytes([*a, *b, *c, 0]) };
         Ok((reference, slices + self.blocks, header, rest))
     }
@@ -348,20 +347,20 @@ fn split_checked(bytes: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
 }
 
 /// The bytes of the parameters, and the version, in the head of a file.
-fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), DecodeError> {
+fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), FileError> {
     let Some(([low, high], params)) = bytes.strip_prefix(MAGIC).and_then(|bytes| bytes.split_first_chunk()) else {
         let is_short = bytes.len() < UNCHECKED_HEAD_BYTES && (bytes.starts_with(MAGIC) || MAGIC.starts_with(bytes));
-        return Err(DecodeError::Malformed(match is_short {
+        return Err(FileError::Malformed(match is_short {
             true => "not a .duet file: it is shorter than the head of one",
             false => "not a .duet file: it does not begin with `DUET`",
         }));
     };
     let found = u16::from_le_bytes([*low, *high]);
     if found != FILE_VERSION && found != UNCHECKED_VERSION {
-        return Err(DecodeError::FileVersion { found });
+        return Err(FileError::Version { found });
     }
     if bytes.len() < UNCHECKED_HEAD_BYTES {
-        return Err(DecodeError::Malformed("not a .duet file: it is shorter than the head of one"));
+        return Err(FileError::Malformed("not a .duet file: it is shorter than the head of one"));
     }
     Ok((params, found))
 }

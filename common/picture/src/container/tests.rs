@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
+use crate::frame::FrameRate;
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::params::{CodecParams, Profile, StreamParams, Wavelet};
 use crate::pyramid::BlockLayout;
-use crate::units::FrameRate;
-use crate::wire::run::coded_size;
+use crate::run::coded_size;
 
 const HEADER: FrameHeader = FrameHeader { step: StepIndex::MAX, fine_blocks: 2 };
 
@@ -201,7 +201,7 @@ fn another_version_is_named_and_the_one_without_checks_is_read() {
     old[4] = 2;
     for frame in &frames {
         let mut body = vec![frame.header.step.index(), 2, 0, 0];
-        crate::wire::run::write_run(frame, 0..frame.block_count(), &mut body);
+        crate::run::write_run(frame, 0..frame.block_count(), &mut body);
         old.extend((body.len() as u32).to_le_bytes());
         old.extend(body);
     }

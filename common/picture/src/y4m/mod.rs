@@ -13,9 +13,9 @@ mod writer;
 pub use reader::{Y4mError, Y4mReader};
 pub use writer::Y4mWriter;
 
+use crate::frame::FrameRate;
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, PixelFormat, Range};
 use crate::params::StreamParams;
-use crate::units::FrameRate;
 
 /// Lines of the smallest picture that counts as high definition.
 pub const BT709_LINES_MIN: usize = 720;

@@ -22,7 +22,34 @@ mod writer;
 pub use reader::{ContainerReader, Content, Damage, Entry, FileFrame};
 pub use writer::ContainerWriter;
 
-use crate::wire::params::PARAMS_BYTES;
+use crate::params::{PARAMS_BYTES, ParamsError};
+use crate::run::RunError;
+
+/// Reasons for which a file, or a frame of one, cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The layout is broken; the text says what was expected.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// Stream parameters that are none.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// A run of blocks that is none.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The head does not agree with its check.
+    #[error("the head of the file is damaged, so nothing in it can be decoded")]
+    Head,
+    /// A file of another version.
+    #[error(
+        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION} and {FILE_VERSION}: make it anew with this program, or read it with the one that made it"
+    )]
+    Version {
+        /// The version found.
+        found: u16,
+    },
+}
 
 /// Version of the file and of the coded frames in it. From the one before, 2, it differs in two bits, so that a damaged bit
 /// does not turn checks off.
@@ -51,7 +78,7 @@ const END: u8 = 255;
 /// Bytes of a file that belong to no frame.
 pub const FILE_BYTES: usize = FILE_HEAD_BYTES + CHECK_BYTES + FRAME_HEAD_BYTES + CHECK_BYTES;
 
-/// Returns the most that a frame takes in a file besides its [`crate::wire::run::coded_size`], if both together are at most
+/// Returns the most that a frame takes in a file besides its [`crate::run::coded_size`], if both together are at most
 /// `bytes`.
 pub const fn frame_overhead(bytes: usize) -> usize {
     FRAME_HEAD_BYTES + CHECK_BYTES + CHECK_BYTES + CHECK_BYTES * (bytes / PIECE_BYTES + 1)

@@ -1,8 +1,8 @@
 //! Stream parameters of a file's pictures.
 
-use common::frame::{Chroma, PixelFormat};
-use common::params::{CodecParams, StreamParams};
-use common::y4m::Siting;
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
+use picture::y4m::Siting;
 
 use crate::io::PictureInfo;
 

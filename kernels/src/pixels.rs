@@ -1,7 +1,7 @@
 //! Pictures, borrowed and owned.
 
-use common::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
-use common::params::StreamParams;
+use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 
 use crate::PictureError;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{END, FILE_VERSION, FrameHead, MAGIC, PARTIAL, WHOLE, pieces};
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame};
 use crate::params::{Profile, StreamParams};
-use crate::wire::run::{BLOCK_BYTES_MAX, map_bytes, push_length};
+use crate::run::{BLOCK_BYTES_MAX, map_bytes, push_length};
 use crate::y4m::Siting;
 
 /// Writes a file, frame by frame. One that is not finished lacks its end, which a reader says.

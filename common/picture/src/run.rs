@@ -8,7 +8,6 @@
 
 use std::ops::Range;
 
-use super::PacketError;
 use crate::coded::CodedFrame;
 
 /// Length of a frame's header: step u8, fine blocks u24.
@@ -16,6 +15,24 @@ pub const FRAME_HEADER_BYTES: usize = 4;
 
 /// Longest block that a run can hold.
 pub const BLOCK_BYTES_MAX: usize = 0x7fff;
+
+/// Reasons for which bytes are no run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Shorter than its map.
+    #[error("a run is shorter than its map")]
+    TooShort,
+    /// The map has bits beyond its blocks.
+    #[error("a run's map has bits beyond its blocks")]
+    Map,
+    /// The lengths do not add up to its bytes.
+    #[error("a run's lengths do not add up to its bytes")]
+    Bytes,
+    /// A length that is zero, cut or written long.
+    #[error("a run has a length that is zero, cut or written long")]
+    Length,
+}
 
 /// Returns what a block of `len` bytes costs besides its bit of the map and its bytes.
 pub const fn directory_bytes(len: usize) -> usize {
@@ -68,7 +85,7 @@ pub(crate) fn push_length(len: usize, out: &mut Vec<u8>) {
 }
 
 /// Splits the map and the lengths of a run of `count` blocks from `bytes`: the lengths, and what follows them.
-pub(crate) fn split_directory(bytes: &[u8], count: usize) -> Result<(Vec<usize>, &[u8]), PacketError> {
+pub(crate) fn split_directory(bytes: &[u8], count: usize) -> Result<(Vec<usize>, &[u8]), RunError> {
     let (map, mut rest) = split_map(bytes, count)?;
     let mut lengths = vec![0; count];
     for (index, length) in lengths.iter_mut().enumerate() {
@@ -80,10 +97,10 @@ pub(crate) fn split_directory(bytes: &[u8], count: usize) -> Result<(Vec<usize>,
 }
 
 /// Splits a map of `count` blocks from `bytes`.
-pub(crate) fn split_map(bytes: &[u8], count: usize) -> Result<(&[u8], &[u8]), PacketError> {
-    let (map, rest) = bytes.split_at_checked(map_bytes(count)).ok_or(PacketError::RunTooShort)?;
+pub(crate) fn split_map(bytes: &[u8], count: usize) -> Result<(&[u8], &[u8]), RunError> {
+    let (map, rest) = bytes.split_at_checked(map_bytes(count)).ok_or(RunError::TooShort)?;
     if !count.is_multiple_of(8) && map.last().is_some_and(|last| last >> (count % 8) != 0) {
-        return Err(PacketError::RunMap);
+        return Err(RunError::Map);
     }
     Ok((map, rest))
 }
@@ -100,7 +117,7 @@ pub struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Checks that `bytes` are exactly a run of `count` blocks; otherwise says why not.
-    pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, PacketError> {
+    pub fn parse(bytes: &'a [u8], count: usize) -> Result<Self, RunError> {
         let (map, rest) = split_map(bytes, count)?;
         let coded: u32 = map.iter().map(|byte| byte.count_ones()).sum();
         let (mut lengths, mut total) = (rest, 0);
@@ -109,7 +126,7 @@ impl<'a> Run<'a> {
             (lengths, total) = (after, total + len);
         }
         if lengths.len() != total {
-            return Err(PacketError::RunBytes);
+            return Err(RunError::Bytes);
         }
         Ok(Self { map, lengths: rest, data: lengths, next: 0, count })
     }
@@ -136,14 +153,14 @@ impl<'a> Iterator for Run<'a> {
 }
 
 /// Splits one length and the bytes that follow it from the rest.
-fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), PacketError> {
+fn split_length(bytes: &[u8]) -> Result<(usize, &[u8]), RunError> {
     match *bytes {
         [first @ 1..=127, ref rest @ ..] => Ok((usize::from(first), rest)),
         [first @ 128..=255, second, ref rest @ ..] => {
             let len = usize::from(first & 0x7f) << 8 | usize::from(second);
-            if len < 128 { Err(PacketError::RunLength) } else { Ok((len, rest)) }
+            if len < 128 { Err(RunError::Length) } else { Ok((len, rest)) }
         }
-        [0, ..] => Err(PacketError::RunLength),
-        [] | [_] => Err(PacketError::RunLength),
+        [0, ..] => Err(RunError::Length),
+        [] | [_] => Err(RunError::Length),
     }
 }
