@@ -44,7 +44,23 @@ enum Event {
     Stop,
 }
 
-pub(super) async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+/// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
+///
+/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer
+/// proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection of
+/// the same peer takes the older one's place.
+pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
+    let result = runtime.block_on(drive(options, waker, link));
+    // A name look-up may still be under way; it is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
     // Before the socket: who sees that the daemon listens may ask it to stop.
     let mut requests = Requests::new();
     let (sender, mut connections) = mpsc::channel(4);

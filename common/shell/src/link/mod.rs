@@ -7,17 +7,17 @@ mod both;
 mod dial;
 mod drive;
 pub(crate) mod gate;
+mod live_rate;
 mod meet;
 mod path;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::config::{Controller, LinkMode, Peer};
 use common::reach::Kind;
 use common::session::ProtocolViolation;
-use common::units::{Bitrate, Timestamp};
+use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use tokio::sync::Notify;
 
@@ -27,6 +27,8 @@ use crate::reach::Learning;
 use crate::tls::Protocol;
 
 pub use self::both::{BothWays, HangUp};
+pub use self::drive::run;
+pub use self::live_rate::LiveRate;
 pub use self::path::PathInUse;
 
 /// A daemon as the loop sees it: its session, and what becomes of what comes out.
@@ -101,27 +103,6 @@ pub const TICK: Duration = Duration::from_millis(250);
 pub const NOBODY: &str = "there is nobody to call: give --to HOST, or an address in [network] or [[peer]]; to wait for a \
                           call instead, give --listen IP:PORT";
 
-/// A rate that its owner changes while others read it.
-#[derive(Clone, Debug)]
-pub struct LiveRate(Arc<AtomicU64>);
-
-impl LiveRate {
-    /// Starts at `rate`.
-    pub fn new(rate: Bitrate) -> Self {
-        Self(Arc::new(AtomicU64::new(rate.as_bps())))
-    }
-
-    /// Changes it for everyone.
-    pub fn set(&self, rate: Bitrate) {
-        self.0.store(rate.as_bps(), Ordering::Relaxed);
-    }
-
-    /// Returns the rate as it is now.
-    pub fn get(&self) -> Bitrate {
-        Bitrate::from_bps(self.0.load(Ordering::Relaxed))
-    }
-}
-
 /// Longest normal silence where nothing but keep-alives goes.
 pub const IDLE_SILENCE: Duration = Duration::from_millis(1500);
 
@@ -165,20 +146,4 @@ pub struct LinkOptions {
     pub protocol: Protocol,
     /// Where it is written down that the peer was found elsewhere than before.
     pub learning: Option<Learning>,
-}
-
-/// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
-///
-/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer
-/// proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection of
-/// the same peer takes the older one's place.
-pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
-    let result = runtime.block_on(drive::drive(options, waker, link));
-    // A name look-up may still be under way; it is not waited for.
-    runtime.shutdown_background();
-    result
 }

@@ -11,9 +11,8 @@
 //! For QUIC, a peer that is reached through this machine's relay has an address of its own, which no packet from
 //! outside can have; here it is exchanged for the relay's. Packets of others through the relay are dropped.
 
-use std::fmt;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -23,7 +22,7 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
-use super::canonical;
+use super::relay::{Carrier, Relayed, Unwrapped};
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
@@ -42,29 +41,6 @@ const STUN_BYTES_MAX: usize = 548;
 pub(crate) struct Aside {
     pub(crate) from: Route,
     pub(crate) bytes: Vec<u8>,
-}
-
-/// This machine's relay: what is sent through it goes to its server, and what it passes on comes from there.
-pub(crate) trait Carrier: fmt::Debug + Send + Sync {
-    fn server(&self) -> SocketAddr;
-
-    /// Appends to `out` the packet by which the server passes `datagram` on to `to`; false if it does not yet. If `lasting`,
-    /// more will follow.
-    fn wrap(&self, to: SocketAddr, datagram: &[u8], lasting: bool, out: &mut Vec<u8>) -> bool;
-
-    /// Takes a packet of the server.
-    fn unwrap(&self, packet: &[u8]) -> Unwrapped;
-}
-
-/// A packet of a relay's server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unwrapped {
-    /// Somebody's datagram.
-    From(SocketAddr, Vec<u8>),
-    /// Between this machine and the server.
-    Handled,
-    /// Not about the relay.
-    Other,
 }
 
 /// The part of a socket that is not QUIC's: sends and receives STUN and knocks.
@@ -148,52 +124,6 @@ impl Sending {
     }
 }
 
-/// Peers reached through the relay, and the addresses that QUIC has for them: `240.0.0.N`, which nobody has (RFC 1112).
-/// The oldest makes room.
-#[derive(Debug, Default)]
-struct Relayed {
-    peers: Vec<SocketAddr>,
-    next: usize,
-}
-
-/// Most of them.
-const RELAYED_MAX: usize = 64;
-/// The port of such addresses.
-const RELAYED_PORT: u16 = 1;
-
-impl Relayed {
-    fn let_in(&mut self, peer: SocketAddr) -> SocketAddr {
-        if let Some(known) = self.address_of(peer) {
-            return known;
-        }
-        let at = self.next;
-        self.next = (at + 1) % RELAYED_MAX;
-        match self.peers.get_mut(at) {
-            Some(oldest) => *oldest = peer,
-            None => self.peers.push(peer),
-        }
-        Self::address(at)
-    }
-
-    fn address(at: usize) -> SocketAddr {
-        (Ipv4Addr::new(240, 0, 0, at as u8), RELAYED_PORT).into()
-    }
-
-    fn address_of(&self, peer: SocketAddr) -> Option<SocketAddr> {
-        self.peers.iter().position(|known| *known == peer).map(Self::address)
-    }
-
-    fn of(&self, address: SocketAddr) -> Option<SocketAddr> {
-        match address {
-            SocketAddr::V4(address) => match address.ip().octets() {
-                [240, 0, 0, at] => self.peers.get(usize::from(at)).copied(),
-                _ => None,
-            },
-            SocketAddr::V6(_) => None,
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Shared {
     inner: Arc<dyn AsyncUdpSocket>,
@@ -239,6 +169,11 @@ impl Shared {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the address as people write it: a socket for both families has IPv4 addresses mapped into IPv6.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Packets before the end of a handshake have a long header (RFC 9000, section 17.2), and this bit.
@@ -543,10 +478,5 @@ mod tests {
         assert!(take(&[&knock], server).0.is_empty());
         let aside = Aside { from: Route { to: peer(8), relayed: true }, bytes: vec![KNOCK; KNOCK_BYTES] };
         assert_eq!(beside.incoming.try_recv(), Ok(aside));
-        // Many peers take few places.
-        for port in 0..=255 {
-            let _ = beside.sending().let_in(Route { to: peer(port), relayed: true });
-        }
-        assert_eq!(lock(&beside.sending().0.relayed).peers.len(), RELAYED_MAX);
     }
 }

@@ -8,7 +8,10 @@ use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message, Route};
 use quinn::VarInt;
 use rustls::pki_types::CertificateDer;
 
-use super::{CONTROL_TIMEOUT, CloseCode, Endpoint, HANDSHAKE_TIMEOUT, Incoming, LEAVING, QuicError};
+use super::connection::LEAVING;
+use super::endpoint::{CloseCode, Endpoint, HANDSHAKE_TIMEOUT};
+use super::error::QuicError;
+use super::incoming::{CONTROL_TIMEOUT, Incoming};
 use crate::tls;
 
 /// Bytes that both ends of a connection know and nobody else does.

@@ -1,13 +1,14 @@
 //! A connection for a link test: datagrams only, under a protocol name of its own, so that no session ever sees it.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::Peer;
 use quinn::VarInt;
 
-use super::{CloseCode, Endpoint, QuicError};
+use super::connection::LEAVING;
+use super::endpoint::{CloseCode, Endpoint};
+use super::error::QuicError;
 
 /// A connection to a peer that has proved its key, over which only a link test's datagrams go.
 #[derive(Debug)]
@@ -63,6 +64,6 @@ impl Probing {
     /// Closes, and gives the packet that says so a moment to leave.
     pub(crate) async fn close(&self, code: CloseCode, reason: &str) {
         self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(LEAVING).await;
     }
 }

@@ -1,9 +1,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use common::config::{Controller, Peer};
+use quinn::ConnectionError;
+use quinn::crypto::rustls::QuicClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::sign::CertifiedKey;
 
 use super::*;
 use crate::identity::Identity;
+use crate::link::LiveRate;
+use crate::tls::{self, PeerVerifier, Protocol};
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 

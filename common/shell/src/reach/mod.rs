@@ -7,6 +7,7 @@ mod introduce;
 mod mapping;
 mod peers;
 mod proof;
+mod relaying;
 mod search;
 mod stun;
 mod turn;

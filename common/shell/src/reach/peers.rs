@@ -10,6 +10,7 @@ use common::config::{LinkMode, Peer, PublicKey, SharedConfig, raw};
 use common::reach::{ADDRESSES_MAX, Candidate};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
+// A circle of two: `cli` reads the peers that are known, and its flags name their file.
 use crate::cli::CommonFlags;
 use crate::exit::Failure;
 use crate::identity::Identity;

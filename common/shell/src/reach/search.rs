@@ -12,8 +12,9 @@ use tokio::sync::mpsc;
 use super::addresses;
 use super::mapping::Mapping;
 use super::proof::{KnockKey, random};
+use super::relaying::{Place, Relaying};
 use super::stun::Stun;
-use super::turn::{Place, Relaying};
+
 use crate::clock;
 use crate::exit::Failure;
 use crate::quic::{Aside, Beside, KNOCK};

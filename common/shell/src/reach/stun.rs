@@ -9,14 +9,19 @@ use common::units::Timestamp;
 use stun_types::attribute::{ErrorCode, XorMappedAddress};
 use stun_types::message::{BINDING, Message, MessageClass, MessageWrite, MessageWriteVec, TransactionId};
 
-use super::turn::Refusal;
-
 /// Pauses between the first questions to a server.
 const AGAIN: Duration = Duration::from_millis(250);
 /// Questions in that pace.
 const TRIES: u32 = 5;
 /// Then this often: routers forget what nothing uses, after 30 s at the soonest.
 const REFRESH: Duration = Duration::from_secs(10);
+
+/// A server's refusal: its number (RFC 8489, section 14.8) and words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: u16,
+    pub(super) reason: String,
+}
 
 /// Returns why a server has refused something, if that is what the message says.
 pub(super) fn error_of(message: &[u8]) -> Option<Refusal> {

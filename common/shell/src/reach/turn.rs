@@ -1,16 +1,12 @@
-//! This machine's place at a relay (TURN, RFC 8656): asked for, kept while it is needed, given back.
-//!
-//! One relay is in use at a time: the first of the list that gives a place. Packets for it share the socket with QUIC, so that
-//! whoever is met through the relay may be met directly as well.
+//! A place at one relay (TURN, RFC 8656): asked for, kept while it is needed, given back.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use common::config::Turn;
 use common::units::Timestamp;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use turn_client_proto::api::{DelayedMessageOrChannelSend, TurnConfig};
 use turn_client_proto::prelude::{DelayedTransmitBuild, TurnClientApi};
 use turn_client_proto::stun::Instant;
@@ -19,22 +15,14 @@ use turn_client_proto::stun::types::TransportType;
 use turn_client_proto::types::TurnCredentials;
 use turn_client_proto::udp::{TurnClientUdp, TurnEvent, TurnPollRet, TurnRecvRet};
 
-use super::stun::{Stun, error_of};
+use super::stun::{Refusal, Stun, error_of};
 use crate::clock;
-use crate::limited;
 use crate::quic::{Carrier, Sending, Unwrapped};
 
-/// Relays of the list that are asked.
-const SERVERS_MAX: usize = 4;
-/// Longest time to look a name up.
-const LOOK_UP: Duration = Duration::from_secs(2);
 /// A request goes again after this time, then after twice as long.
 const AGAIN: Duration = Duration::from_millis(250);
 const AGAIN_MAX: Duration = Duration::from_secs(1);
 const TRIES: u32 = 4;
-/// Pause before the list is gone through anew, at first and at most.
-const PAUSE: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Addresses that may send to this machine's place.
 const ALLOWED_MAX: usize = 32;
 /// Channels.
@@ -42,163 +30,9 @@ const CHANNELS_MAX: usize = 16;
 /// The client wants an address of its own; it is never sent.
 const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1);
 
-/// State of the place at the relay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
-    /// No relay has answered yet.
-    #[default]
-    Asked,
-    /// This machine's address there.
-    At(SocketAddr),
-    /// None of the list gives a place now.
-    Refused,
-}
-
-/// Keeps a place at a relay until it is dropped.
-#[derive(Debug)]
-pub(super) struct Relaying {
-    place: watch::Receiver<Place>,
-    task: JoinHandle<()>,
-    sending: Sending,
-    current: Arc<Mutex<Option<Arc<Relay>>>>,
-}
-
-impl Relaying {
-    /// Asks the relays of `turn` from now on, on a task of its own. None: there are none.
-    pub(super) fn start(turn: &Turn, sending: &Sending) -> Option<Self> {
-        if turn.servers.is_empty() {
-            return None;
-        }
-        let (tell, place) = watch::channel(Place::Asked);
-        let current = Arc::default();
-        let keeper = Keeper { turn: turn.clone(), sending: sending.clone(), tell, current: Arc::clone(&current) };
-        let task = tokio::spawn(keeper.keep_for_ever());
-        Some(Self { place, task, sending: sending.clone(), current })
-    }
-
-    pub(super) fn place(&self) -> Place {
-        *self.place.borrow()
-    }
-
-    /// Finds out now whether the place still is this machine's: the connection has stalled.
-    pub(super) fn check(&self) {
-        if let Some(relay) = &*lock(&self.current) {
-            lock(&relay.state).alive.ask_again(clock::now());
-            relay.woken.notify_one();
-        }
-    }
-
-    /// Waits until the place is another.
-    pub(super) async fn changed(&mut self) {
-        if self.place.changed().await.is_err() {
-            std::future::pending().await
-        }
-    }
-}
-
-impl Drop for Relaying {
-    fn drop(&mut self) {
-        self.task.abort();
-        self.sending.set_relay(None);
-        if let Some(relay) = lock(&self.current).take() {
-            relay.give_back(&self.sending);
-        }
-    }
-}
-
-/// Goes through the list of relays.
-struct Keeper {
-    turn: Turn,
-    sending: Sending,
-    tell: watch::Sender<Place>,
-    current: Arc<Mutex<Option<Arc<Relay>>>>,
-}
-
-impl Keeper {
-    async fn keep_for_ever(self) {
-        let mut pause = PAUSE;
-        loop {
-            for name in self.turn.servers.iter().take(SERVERS_MAX) {
-                for server in look_up(name).await.into_iter().filter(|server| self.sending.reaches(*server)) {
-                    if self.keep(name, server).await {
-                        pause = PAUSE;
-                    }
-                }
-            }
-            self.tell.send_replace(Place::Refused);
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(PAUSE_MAX);
-        }
-    }
-
-    /// Asks one relay for a place and keeps it as long as possible; true if there was one.
-    async fn keep(&self, name: &str, server: SocketAddr) -> bool {
-        let relay = Arc::new(Relay::new(server, &self.turn));
-        *lock(&self.current) = Some(Arc::clone(&relay));
-        self.sending.set_relay(Some(Arc::clone(&relay) as Arc<dyn Carrier>));
-        let mut had = false;
-        loop {
-            let Due { next, packets, news } = relay.due(clock::now());
-            for packet in packets {
-                self.sending.send(server, &packet);
-            }
-            match news {
-                Some(News::Place(at)) => {
-                    had = true;
-                    if !self.turn.ports.contains(&at.port()) {
-                        let (first, last) = self.turn.ports.clone().into_inner();
-                        limited!(
-                            warn,
-                            "the relay {name} passes packets on at port {}: outside of `reach.turn_ports` ({first} to {last}), \
-                             where the other machine looks in later calls",
-                            at.port()
-                        );
-                    }
-                    tracing::debug!("a place at the relay {name}: {at}");
-                    self.tell.send_replace(Place::At(at));
-                }
-                Some(News::Lost) => break,
-                None => {}
-            }
-            let until = clock::to_tokio(next.max(clock::now() + Duration::from_millis(1)));
-            tokio::select! {
-                () = relay.woken.notified() => {}
-                () = tokio::time::sleep_until(until) => {}
-            }
-        }
-        self.sending.set_relay(None);
-        lock(&self.current).take();
-        self.tell.send_replace(Place::Asked);
-        match (had, relay.refusal()) {
-            (true, _) => limited!(warn, "the place at the relay {name} is lost; asking for another"),
-            (false, Some(refusal)) => limited!(warn, "the relay {name} {}", refusal.sentence()),
-            (false, None) => limited!(warn, "the relay {name} does not answer at {server}; going on without"),
-        }
-        had
-    }
-}
-
-/// Addresses of a relay: one of each family tells all that there is to learn.
-async fn look_up(name: &str) -> Vec<SocketAddr> {
-    let found = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(name)).await;
-    let addresses: Vec<_> = match found {
-        Ok(Ok(addresses)) => addresses.collect(),
-        Ok(Err(error)) => {
-            limited!(warn, "the relay {name} is not found: {error}");
-            Vec::new()
-        }
-        Err(_) => {
-            limited!(warn, "the relay {name} is not found in {} s", LOOK_UP.as_secs());
-            Vec::new()
-        }
-    };
-    let first = |of: fn(&SocketAddr) -> bool| addresses.iter().copied().find(of);
-    [first(SocketAddr::is_ipv4), first(SocketAddr::is_ipv6)].into_iter().flatten().collect()
-}
-
 /// One relay.
 #[derive(Debug)]
-struct Relay {
+pub(super) struct Relay {
     server: SocketAddr,
     state: Mutex<State>,
     woken: Notify,
@@ -218,26 +52,19 @@ struct State {
 }
 
 /// Next acts for a relay.
-struct Due {
-    next: Timestamp,
-    packets: Vec<Vec<u8>>,
-    news: Option<News>,
+pub(super) struct Due {
+    pub(super) next: Timestamp,
+    pub(super) packets: Vec<Vec<u8>>,
+    pub(super) news: Option<News>,
 }
 
-enum News {
+pub(super) enum News {
     Place(SocketAddr),
     Lost,
 }
 
-/// Refusal of a place by a relay: its number (RFC 8656, section 19) and words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) code: u16,
-    pub(super) reason: String,
-}
-
 impl Refusal {
-    fn sentence(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let going = "; going on without";
         match self.code {
             UNAUTHORIZED | FORBIDDEN => {
@@ -262,7 +89,7 @@ const QUOTA: u16 = 486;
 const FULL: u16 = 508;
 
 impl Relay {
-    fn new(server: SocketAddr, turn: &Turn) -> Self {
+    pub(super) fn new(server: SocketAddr, turn: &Turn) -> Self {
         let mut config = TurnConfig::new(TurnCredentials::new(&turn.user, &turn.password.0));
         config.set_request_retransmits(AGAIN, AGAIN_MAX, TRIES, AGAIN_MAX);
         let client = TurnClientUdp::allocate(HERE, server, config);
@@ -278,12 +105,23 @@ impl Relay {
         Self { server, state: Mutex::new(state), woken: Notify::new() }
     }
 
-    fn refusal(&self) -> Option<Refusal> {
+    /// Asks at the next chance whether the server still sees this machine where it was.
+    pub(super) fn check(&self, now: Timestamp) {
+        lock(&self.state).alive.ask_again(now);
+        self.woken.notify_one();
+    }
+
+    /// Waits until more is due than was known.
+    pub(super) async fn woken(&self) {
+        self.woken.notified().await;
+    }
+
+    pub(super) fn refusal(&self) -> Option<Refusal> {
         lock(&self.state).refusal.clone()
     }
 
     /// Returns everything that is due.
-    fn due(&self, now: Timestamp) -> Due {
+    pub(super) fn due(&self, now: Timestamp) -> Due {
         let mut state = lock(&self.state);
         let at = instant(now);
         let mut due = Due { next: now + AGAIN, packets: Vec::new(), news: None };
@@ -333,7 +171,7 @@ impl Relay {
     }
 
     /// Says that the place is not needed any more. Nobody waits for an answer.
-    fn give_back(&self, sending: &Sending) {
+    pub(super) fn give_back(&self, sending: &Sending) {
         let mut state = lock(&self.state);
         // Requests keep a distance from each other; the last one does not wait for it.
         let at = instant(clock::now() + Duration::from_secs(1));
@@ -426,7 +264,7 @@ fn timestamp(instant: Instant) -> Timestamp {
     Timestamp::from_us(instant.as_nanos().max(0) as u64 / 1_000)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,6 +3,7 @@
 //! The live path gives copies to a queue with a bound and never waits. What finds no room is left out of the file, and a
 //! file that cannot be written ends the recording, not the call.
 
+mod kept;
 mod name;
 mod numbers;
 mod writer;
@@ -14,10 +15,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use common::units::{FrameId, Timestamp};
-use picture::coded::ReceivedFrame;
-use picture::params::StreamParams;
+use common::units::Timestamp;
 
+pub use self::kept::{KeptFrame, Recorded};
 pub use self::name::is_folder;
 use self::writer::Writer;
 use crate::exit::Failure;
@@ -55,30 +55,6 @@ struct Shared {
     frames: AtomicU64,
     /// Things that the thread has done with.
     done: AtomicU64,
-}
-
-/// A stream that is recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
-    /// Counts the streams: one that begins again counts its frames from elsewhere.
-    pub serial: u64,
-    /// Its parameters.
-    pub params: StreamParams,
-    /// Number of its first frame.
-    pub start: FrameId,
-}
-
-/// A frame as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptFrame {
-    /// Its number.
-    pub id: FrameId,
-    /// Distance to the reference frame; 0: it has none.
-    pub reference: u8,
-    /// Its blocks.
-    pub frame: ReceivedFrame,
-    /// Time of capture, on the sender's clock.
-    pub capture: Timestamp,
 }
 
 #[derive(Debug)]

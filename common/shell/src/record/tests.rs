@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use common::units::SequenceNumber;
+use common::units::{FrameId, SequenceNumber};
 use common::wire::media::{Content as Carried, MediaHeader};
-use picture::coded::{FrameHeader, StepIndex};
+use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, Content, Entry, FileFrame};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, Profile};
+use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use super::*;

@@ -11,9 +11,9 @@ use common::units::Timestamp;
 use picture::container::ContainerWriter;
 use picture::params::StreamParams;
 
+use super::kept::{KeptFrame, Recorded};
 use super::name;
 use super::numbers::{Numbers, Place};
-use super::{KeptFrame, Recorded};
 use crate::clock;
 
 /// Frames that are put together side by side: this long a block may be late.

@@ -1,135 +1,38 @@
-//! `invite` and `join`: two machines that have never met remember each other's keys and addresses.
-//!
-//! Whoever invites takes any key on this endpoint, which carries no media, and remembers it only after a proof of the
-//! ticket's secret; once, and until the ticket expires.
+//! The side that invites. It takes any key on an endpoint that carries no media, and remembers it only after a proof of
+//! the ticket's secret; once, and until the ticket expires.
 
 use std::io::{BufRead, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use common::config::{Controller, Peer, PublicKey, SharedConfig, Turn};
-use common::reach::{
-    Candidate, Introduced, Kind, Message, Outside, Purpose, Role, Route, TICKET_LIFE_S, Ticket, merge,
-};
-use common::units::Bitrate;
+use common::config::{PublicKey, SharedConfig};
+use common::reach::{Candidate, Introduced, Kind, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::peers::{NewPeer, PeersFile, name};
-use super::proof::{Keys, KnockKey, Secret, random};
-use super::search::{Asks, Found, Search};
-use super::{open, port_of};
+use super::{asks, endpoint, on_the_network, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::LiveRate;
 use crate::link::gate::{Answer, Gate};
-use crate::quic::{Beside, CloseCode, Endpoint, EndpointOptions, Introducing, QuicError};
-use crate::tls::Protocol;
+use crate::quic::{CloseCode, Introducing, QuicError};
+use crate::reach::peers::{NewPeer, PeersFile, name};
+use crate::reach::proof::{Keys, Secret, random};
+use crate::reach::search::{Found, Search};
 
-/// Ports of calls by name: where systems take no ports by themselves, so that the port is free next time.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
-/// Ports that are tried.
-const PORT_TRIES: usize = 20;
-/// Time for which `join` tries before it prints an answer.
-const ALONE: Duration = Duration::from_secs(3);
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;
 
 const WAITS: &str = "nobody has come in ten minutes, and the ticket has expired: try again with a new one";
-const NOT_REACHED: &str = "the other machine could not be reached before the ticket expired: were both programs running, \
-                           and did the answer get there? If so, one of the two routers must forward a UDP port, see \
-                           config/README.md";
 
 /// Prints a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
 pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
     on_the_network(Inviting::run(config, file, name, &identity))
-}
-
-/// Finds the machine that made the ticket: the command `join`. `wanted`: the name for that machine.
-pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Option<&str>) -> Result<(), Failure> {
-    let ticket: Ticket = ticket.parse().map_err(Failure::usage)?;
-    ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::usage)?;
-    let name = name(wanted)?;
-    let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
-    if ticket.key == identity.public_key() {
-        return Err(Failure::usage("this machine made the ticket: type `join` on the other one"));
-    }
-    on_the_network(join_by(config, file, &ticket, name, &identity))
-}
-
-/// Finds out what this machine's way outside is like; takes up to two seconds. None: no server is to be asked.
-pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
-    if config.stun.is_empty() {
-        return Ok(None);
-    }
-    // Nobody is met, so any key does.
-    let identity = Identity::generate()?;
-    let key = identity.public_key();
-    on_the_network(async {
-        let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), false)?;
-        let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
-        let without_relay = Asks { turn: &Turn::default(), ..asks(config) };
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], without_relay);
-        while search.next().await? != Found::Addresses {}
-        Ok(Some(search.outside()))
-    })
-}
-
-fn asks(config: &SharedConfig) -> Asks<'_> {
-    Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }
-}
-
-fn on_the_network<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
-    let result = runtime.block_on(task);
-    runtime.shutdown_background();
-    result
-}
-
-/// Seconds since 1970 on this machine's clock.
-fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
-}
-
-/// Opens a socket at a port that a later call can use again.
-fn endpoint(
-    config: &SharedConfig,
-    identity: &Identity,
-    peers: Vec<Peer>,
-    listens: bool,
-) -> Result<(Endpoint, Beside, u16), Failure> {
-    let options = EndpointOptions {
-        key: identity.certified_key()?,
-        own: identity.public_key(),
-        peers,
-        socket_buffer_bytes: 1 << 18,
-        gso: config.gso,
-        controller: Controller::default(),
-        rate: LiveRate::new(Bitrate::from_bps(0)),
-        frame_bytes: 0,
-        protocol: Protocol::Introduction,
-    };
-    let mut last = Failure::network("there is no free UDP port");
-    for _ in 0..PORT_TRIES {
-        let port = PORTS.start + u16::from_le_bytes(random()?) % (PORTS.end - PORTS.start);
-        match open(&options, port, listens) {
-            Ok((endpoint, beside)) => {
-                let port = port_of(&endpoint)?;
-                return Ok((endpoint, beside, port));
-            }
-            Err(error) => last = error.into(),
-        }
-    }
-    Err(last)
 }
 
 /// The side that invites.
@@ -268,122 +171,6 @@ impl Inviting {
     }
 }
 
-async fn join_by(
-    config: &SharedConfig,
-    file: &PeersFile,
-    ticket: &Ticket,
-    name: &str,
-    identity: &Identity,
-) -> Result<(), Failure> {
-    let end =
-        tokio::time::Instant::now() + Duration::from_secs(ticket.expires.saturating_sub(unix_s()).min(TICKET_LIFE_S));
-    let secret = Secret::new(&ticket.proof);
-    let host = Peer { name: name.to_owned(), key: ticket.key };
-    let (endpoint, beside, port) = endpoint(config, identity, vec![host], false)?;
-    let knocks = secret.knocks(Role::Dials);
-    let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
-    let answer_at = tokio::time::Instant::now() + ALONE;
-    let (mut gathered, mut answered) = (false, false);
-    let mut dials = JoinSet::new();
-    eprintln!("looking for the other machine");
-    loop {
-        tokio::select! {
-            found = search.next() => match found? {
-                Found::Addresses => gathered = true,
-                Found::Path(address) => {
-                    let endpoint = endpoint.clone();
-                    dials.spawn(async move { (address, endpoint.dial_to_introduce(address).await) });
-                }
-            },
-            Some(Ok((address, dialled))) = dials.join_next() => match dialled {
-                Ok(host) => {
-                    let way = search.kind_of(address).name();
-                    match introduce_myself(host, &secret, ticket.key, identity, search.addresses()).await {
-                        Ok((host, candidates)) => {
-                            eprintln!("found it {way}");
-                            let stored = file.remember(name, &NewPeer { key: ticket.key, candidates, port });
-                            let result = match stored {
-                                Ok(stored) => part(host).await.map(|()| stored),
-                                Err(failure) => {
-                                    host.close(CloseCode::Protocol, "the guest could not write its file").await;
-                                    Err(failure)
-                                }
-                            };
-                            endpoint.close().await;
-                            show_result(&result?, file);
-                            return Ok(());
-                        }
-                        Err(error @ QuicError::Closed(_)) => {
-                            return Err(Failure::network(format!("the other machine did not accept the ticket: {error}")));
-                        }
-                        Err(error) => {
-                            limited!(warn, "{address}: {error}");
-                            search.dial_failed(address);
-                        }
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!("{address}: {error}");
-                    search.dial_failed(address);
-                }
-            },
-            () = tokio::time::sleep_until(answer_at), if gathered && !answered => {
-                answered = true;
-                let own = identity.public_key();
-                let candidates = search.addresses();
-                let expires = ticket.expires;
-                let mut answer = Ticket { purpose: Purpose::Answer, key: own, proof: [0; 16], expires, candidates };
-                answer.proof = secret.seal(&answer);
-                show_answer(&answer);
-            }
-            () = tokio::time::sleep_until(end) => return Err(Failure::network(NOT_REACHED)),
-        }
-    }
-}
-
-/// Exchanges introductions, as a guest, before it remembers its host.
-async fn introduce_myself(
-    mut host: Introducing,
-    secret: &Secret,
-    inviting: PublicKey,
-    identity: &Identity,
-    told: Vec<Candidate>,
-) -> Result<(Introducing, Vec<Candidate>), QuicError> {
-    let keys = Keys { inviting, joining: identity.public_key() };
-    let shared = host.shared()?;
-    let mac = secret.prove(Role::Dials, &keys, &shared);
-    host.say(&Message::Introduced(Introduced { mac, candidates: told })).await?;
-    let Message::Introduced(Introduced { mac, candidates }) = host.hear().await? else {
-        return Err(QuicError::Other("the other machine did not introduce itself".to_owned()));
-    };
-    if host.key() != inviting || !secret.proves(&mac, Role::Waits, &keys, &shared) {
-        return Err(QuicError::Other("the machine there does not know the ticket's secret".to_owned()));
-    }
-    let candidates = with_observed(host.route(), &candidates);
-    Ok((host, candidates))
-}
-
-/// Tells the host that it is remembered, and waits until it has remembered this machine.
-async fn part(mut host: Introducing) -> Result<(), Failure> {
-    if host.say(&Message::Remembered).await.is_ok() && host.is_done().await {
-        return Ok(());
-    }
-    Err(Failure::network(
-        "the other machine is remembered here, but may not have remembered this one: if it still waits, type `join` again, \
-         or else `invite` and `join` anew",
-    ))
-}
-
-/// Where a machine may be in later calls: what it says of itself, and where it was found. Its place at a relay lasts as long
-/// as its program.
-fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
-    let (relays, told): (Vec<Candidate>, Vec<_>) =
-        told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
-    let is_direct = !found.relayed && relays.iter().all(|relay| relay.address != found.to);
-    let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
-    merge(&[&told, observed.as_slice()])
-}
-
 /// Lines from standard input, without an end of the program for the end of the input.
 fn lines() -> mpsc::Receiver<String> {
     let (give, lines) = mpsc::channel(4);
@@ -417,40 +204,18 @@ fn show_invitation(ticket: &Ticket, config: &SharedConfig) {
     );
 }
 
-fn show_answer(answer: &Ticket) {
-    eprintln!(
-        "the other machine cannot be reached directly. Send this line back; it belongs where the ticket was made, while both \
-         programs run:\n"
-    );
-    println!("{answer}");
-}
-
-fn show_result(name: &str, file: &PeersFile) {
-    let path = file.path().display();
-    eprintln!("{name} is remembered in {path}; `sender call {name}` calls");
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use std::net::Ipv4Addr;
 
-    use super::*;
+    use common::config::Peer;
 
-    fn options(identity: &Identity, peers: Vec<Peer>) -> EndpointOptions {
-        EndpointOptions {
-            key: identity.certified_key().unwrap(),
-            own: identity.public_key(),
-            peers,
-            socket_buffer_bytes: 1 << 16,
-            gso: true,
-            controller: Controller::default(),
-            rate: LiveRate::new(Bitrate::from_bps(0)),
-            frame_bytes: 0,
-            protocol: Protocol::Introduction,
-        }
-    }
+    use super::*;
+    use crate::quic::Endpoint;
+    use crate::reach::introduce::join::introduce_myself;
+    use crate::reach::introduce::options;
 
     /// Returns the outcomes of guests that come one after the other, each with a secret.
     fn guests(
@@ -461,12 +226,12 @@ mod tests {
         runtime.block_on(async {
             let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), guest: Mutex::new(None) };
             let here = (Ipv4Addr::LOCALHOST, 0).into();
-            let listening = Endpoint::bind(&options(host, Vec::new()), here, true).unwrap();
+            let listening = Endpoint::bind(&options(true, host, Vec::new()).unwrap(), here, true).unwrap();
             let address = listening.local_addr().unwrap();
             let mut outcomes = Vec::new();
             for (guest, secret) in secrets {
                 let peer = Peer { name: "host".to_owned(), key: host.public_key() };
-                let dialling = Endpoint::bind(&options(guest, vec![peer]), here, false).unwrap();
+                let dialling = Endpoint::bind(&options(true, guest, vec![peer]).unwrap(), here, false).unwrap();
                 let accept = async {
                     let guest = listening.incoming().await.unwrap().accept_to_introduce().await.unwrap();
                     inviting.receive(guest, Vec::new()).await.map(|(guest, _)| guest.key())

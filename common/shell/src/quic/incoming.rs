@@ -1,0 +1,82 @@
+//! A handshake that someone else begins, and what becomes of it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::connection::Connection;
+use super::endpoint::{Endpoint, HANDSHAKE_TIMEOUT, longest};
+use super::error::QuicError;
+use super::probing::Probing;
+use crate::tls::Protocol;
+
+/// Longest time from the handshake's end to the control stream.
+pub(super) const CONTROL_TIMEOUT: Duration = longest(Duration::from_secs(2));
+
+impl Endpoint {
+    /// Returns the next handshake that someone begins; `None` once the endpoint is closed.
+    pub(crate) async fn incoming(&self) -> Option<Incoming> {
+        self.inner.accept().await.map(|inner| Incoming { inner, endpoint: self.clone() })
+    }
+}
+
+/// A handshake that someone has begun.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(super) inner: quinn::Incoming,
+    pub(super) endpoint: Endpoint,
+}
+
+impl Incoming {
+    /// Returns the address of the caller.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.endpoint.route_of(self.inner.remote_address()).to
+    }
+
+    /// Returns true if the other side has proved that it receives at its address.
+    pub(crate) fn address_is_validated(&self) -> bool {
+        self.inner.remote_address_validated()
+    }
+
+    /// Asks for that proof, at no cost to this side.
+    pub(crate) fn demand_address_validation(self) {
+        // An error means that it has proved it already and is then refused.
+        let _ = self.inner.retry();
+    }
+
+    /// Gives it no answer.
+    pub(crate) fn ignore(self) {
+        self.inner.ignore();
+    }
+
+    /// Turns it away.
+    pub(crate) fn refuse(self) {
+        self.inner.refuse();
+    }
+
+    /// Completes the handshake and, for a call, waits for the control stream.
+    pub(crate) async fn accept(self) -> Result<Accepted, QuicError> {
+        let endpoint = self.endpoint;
+        let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
+        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
+        let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        if protocol_of(&inner) == Some(Protocol::LinkTest) {
+            return endpoint.probing(inner).map(Accepted::LinkTest);
+        }
+        let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
+        let (send, receive) = stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        endpoint.connection(inner, send, receive).map(Accepted::Call)
+    }
+}
+
+/// A new connection, by its protocol.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    Call(Connection),
+    LinkTest(Probing),
+}
+
+/// Returns the protocol on which both sides have agreed.
+fn protocol_of(connection: &quinn::Connection) -> Option<Protocol> {
+    let data = connection.handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?;
+    Protocol::of_name(&data.protocol?)
+}

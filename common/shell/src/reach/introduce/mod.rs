@@ -1,0 +1,115 @@
+//! `invite` and `join`: two machines that have never met remember each other's keys and addresses.
+
+mod invite;
+mod join;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use common::config::{Controller, Peer, SharedConfig, Turn};
+use common::reach::{Candidate, Kind, Outside, Role, Route, merge};
+use common::units::Bitrate;
+
+pub use self::invite::invite;
+pub use self::join::join;
+use super::peers::PeersFile;
+use super::proof::{KnockKey, random};
+use super::search::{Asks, Found, Search};
+use super::{open, port_of};
+use crate::exit::Failure;
+use crate::identity::Identity;
+use crate::link::LiveRate;
+use crate::quic::{Beside, Endpoint, EndpointOptions};
+use crate::tls::Protocol;
+
+/// Ports of calls by name: where systems take no ports by themselves, so that the port is free next time.
+const PORTS: std::ops::Range<u16> = 20_000..32_000;
+/// Ports that are tried.
+const PORT_TRIES: usize = 20;
+
+/// Finds out what this machine's way outside is like; takes up to two seconds. None: no server is to be asked.
+pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
+    if config.stun.is_empty() {
+        return Ok(None);
+    }
+    // Nobody is met, so any key does.
+    let identity = Identity::generate()?;
+    let key = identity.public_key();
+    on_the_network(async {
+        let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), false)?;
+        let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
+        let without_relay = Asks { turn: &Turn::default(), ..asks(config) };
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], without_relay);
+        while search.next().await? != Found::Addresses {}
+        Ok(Some(search.outside()))
+    })
+}
+
+fn asks(config: &SharedConfig) -> Asks<'_> {
+    Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }
+}
+
+fn on_the_network<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
+    let result = runtime.block_on(task);
+    runtime.shutdown_background();
+    result
+}
+
+/// Seconds since 1970 on this machine's clock.
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+fn options(gso: bool, identity: &Identity, peers: Vec<Peer>) -> Result<EndpointOptions, Failure> {
+    Ok(EndpointOptions {
+        key: identity.certified_key()?,
+        own: identity.public_key(),
+        peers,
+        socket_buffer_bytes: 1 << 18,
+        gso,
+        controller: Controller::default(),
+        rate: LiveRate::new(Bitrate::from_bps(0)),
+        frame_bytes: 0,
+        protocol: Protocol::Introduction,
+    })
+}
+
+/// Opens a socket at a port that a later call can use again.
+fn endpoint(
+    config: &SharedConfig,
+    identity: &Identity,
+    peers: Vec<Peer>,
+    listens: bool,
+) -> Result<(Endpoint, Beside, u16), Failure> {
+    let options = options(config.gso, identity, peers)?;
+    let mut last = Failure::network("there is no free UDP port");
+    for _ in 0..PORT_TRIES {
+        let port = PORTS.start + u16::from_le_bytes(random()?) % (PORTS.end - PORTS.start);
+        match open(&options, port, listens) {
+            Ok((endpoint, beside)) => {
+                let port = port_of(&endpoint)?;
+                return Ok((endpoint, beside, port));
+            }
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+/// Where a machine may be in later calls: what it says of itself, and where it was found. Its place at a relay lasts as long
+/// as its program.
+fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
+    let (relays, told): (Vec<Candidate>, Vec<_>) =
+        told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
+    let is_direct = !found.relayed && relays.iter().all(|relay| relay.address != found.to);
+    let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
+    merge(&[&told, observed.as_slice()])
+}
+
+fn show_result(name: &str, file: &PeersFile) {
+    let path = file.path().display();
+    eprintln!("{name} is remembered in {path}; `sender call {name}` calls");
+}
