@@ -13,7 +13,7 @@ use picture::replay::Replay;
 use super::field::Field;
 use super::predictor::{Predictor, ResidualDecoder};
 use super::slice;
-use crate::cpu::motion::CpuPredictor;
+use crate::cpu::motion::compensate::CpuPredictor;
 use crate::reference::compensate::ReferencePredictor;
 use crate::reference::{ReferenceDecoder, check_target};
 use crate::{

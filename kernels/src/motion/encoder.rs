@@ -14,8 +14,8 @@ use super::predictor::{ResidualEncoder, planes};
 use super::search::Search;
 use super::slice;
 use crate::cpu::colour;
-use crate::cpu::planes::Bordered;
-use crate::cpu::square::differences_from_means;
+use crate::cpu::motion::planes::Bordered;
+use crate::cpu::motion::square::differences_from_means;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
     BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target, cpu,

@@ -28,7 +28,7 @@ mod tests {
     use super::slice::tests::any_field;
     use super::*;
     use crate::Picture;
-    use crate::cpu::motion::CpuPredictor;
+    use crate::cpu::motion::compensate::CpuPredictor;
     use crate::reference::compensate::ReferencePredictor;
 
     /// Returns a picture of noise and slopes.

@@ -6,7 +6,7 @@ use picture::frame::{Chroma, FrameSize};
 #[cfg(test)]
 use super::field::Motion;
 use super::field::{Field, UNIT};
-use crate::cpu::planes::Luma;
+use crate::cpu::motion::planes::Luma;
 use crate::{DecodeError, Decoder, EncodeError, Encoder, Picture, PictureRef, Target};
 
 /// A rectangle of a plane.

@@ -30,14 +30,14 @@ impl TreeCoder {
     fn encode(self, square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
         match self {
             Self::Reference => pcwt::encode(square, tree, qmin),
-            Self::Cpu => cpu::pcwt_encode::encode(square, tree, qmin),
+            Self::Cpu => cpu::pcwt::encode::encode(square, tree, qmin),
         }
     }
 
     fn decode(self, channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, square: &mut [i32]) -> Result<(), usize> {
         match self {
             Self::Reference => pcwt::decode(channel, tree, qmin, square),
-            Self::Cpu => cpu::pcwt_decode::decode(channel, tree, qmin, square),
+            Self::Cpu => cpu::pcwt::decode::decode(channel, tree, qmin, square),
         }
     }
 }

@@ -3,7 +3,7 @@
 use picture::frame::{Chroma, FrameSize};
 
 use crate::Picture;
-use crate::cpu::planes::Luma;
+use crate::cpu::motion::planes::Luma;
 #[cfg(test)]
 use crate::motion::field::WINDOW;
 use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit};

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows, SQUARE, joined};
 use super::{PARTS, Search, add, start};
-use crate::cpu::square::{add_48, difference_of_sums_48, difference_with_48, predict_48};
+use crate::cpu::motion::square::{add_48, difference_of_sums_48, difference_with_48, predict_48};
 use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT, UNIT_CELLS};
 use crate::motion::overlap::one;
 use crate::motion::slice::units;

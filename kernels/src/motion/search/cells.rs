@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows};
 use super::{CROSS, PARTS, Search, add, neighbour, start};
-use crate::cpu::overlap::blend_row;
-use crate::cpu::square::{add_32, difference_16, difference_of_sums_32, difference_with_32};
+use crate::cpu::motion::overlap::blend_row;
+use crate::cpu::motion::square::{add_32, difference_16, difference_of_sums_32, difference_with_32};
 use crate::motion::field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, UNIT_CELLS, WINDOW};
 use crate::motion::overlap::{one, rising_cell};
 

@@ -3,7 +3,7 @@
 use picture::frame::FrameSize;
 use rayon::prelude::*;
 
-use crate::cpu::overlap::difference;
+use crate::cpu::motion::overlap::difference;
 use crate::motion::field::{UNIT, WINDOW};
 use crate::motion::overlap::mean;
 use crate::motion::predictor::Rect;

@@ -21,8 +21,8 @@ use super::encoder::Effort;
 use super::field::{Field, Motion, UNIT, WINDOW};
 use super::overlap::{mean, one};
 use super::predictor::{Rect, plane_size};
-use crate::cpu::planes::{Bordered, Luma};
-use crate::cpu::square::{Taps, predict_32};
+use crate::cpu::motion::planes::{Bordered, Luma};
+use crate::cpu::motion::square::{Taps, predict_32};
 use coarse::Coarse;
 
 /// Parts of a difference of one sample.

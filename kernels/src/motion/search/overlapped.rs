@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows};
 use super::{CROSS, PARTS, QUIET_BITS, Search, add, neighbour, start};
-use crate::cpu::square::{add_32, difference_of_sums_32, difference_with_32};
+use crate::cpu::motion::square::{add_32, difference_of_sums_32, difference_with_32};
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, WINDOW};
 use crate::motion::overlap::one;
 

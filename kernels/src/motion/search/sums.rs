@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Search, start};
-use crate::cpu::square::{add_32, subtract_32};
+use crate::cpu::motion::square::{add_32, subtract_32};
 use crate::motion::field::{Field, Motion, UNIT, WINDOW};
 use crate::motion::overlap::{WEIGHT, one, rising};
 

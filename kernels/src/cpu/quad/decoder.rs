@@ -9,9 +9,10 @@ use picture::pyramid::BlockLayout;
 use rayon::prelude::*;
 
 use super::decode_block::{self, Job, LANES, Scratch};
+use super::open_planes;
 use super::plane::Plane;
 use super::tile::{TILE, TilePlace};
-use super::{backend, open_planes};
+use crate::cpu::backend;
 use crate::motion::predictor::ResidualDecoder;
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;

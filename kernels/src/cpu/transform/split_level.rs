@@ -9,8 +9,8 @@ use super::level::{DetailPlace, Level};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::vector::Element;
 use super::window::{self, PAIRS, Scratch, Window, source};
+use crate::cpu::vector::Element;
 
 /// Output of a task: consecutive rows of the low band and of the detail beside and below it.
 struct Written<'a, T> {

@@ -6,7 +6,7 @@
 use picture::params::Boundary;
 
 use super::filter::Filter;
-use super::vector::Element;
+use crate::cpu::vector::Element;
 
 /// Samples of each end that decide the coefficients there.
 pub(super) const END: usize = 16;

@@ -1,6 +1,6 @@
 //! Rows while they are lifted, each as its low and its high half.
 
-use super::vector::Element;
+use crate::cpu::vector::Element;
 
 /// Columns before those of a half: the longest vector.
 pub(super) const HALO: usize = 16;

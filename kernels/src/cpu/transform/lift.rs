@@ -7,7 +7,7 @@
 use std::mem::replace;
 
 use super::filter::Filter;
-use super::vector::Vector;
+use crate::cpu::vector::Vector;
 use crate::reference::sample::Sample;
 
 /// Access to the neighbour before.

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::level::Rows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
-use super::vector::Element;
-use super::{backend, colour};
+use crate::cpu::vector::Element;
+use crate::cpu::{backend, colour};
 use crate::reference::{ReferenceTransform, check_picture};
 use crate::transform::Filter;
 use crate::wavelet::{self, Wavelet};

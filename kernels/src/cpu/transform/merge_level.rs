@@ -9,8 +9,8 @@ use super::line::{HALO, Lines};
 use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::vector::Element;
 use super::window::{self, PAIRS, Scratch, Window, source};
+use crate::cpu::vector::Element;
 
 /// The four bands of a level.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
 
-use super::vector::Element;
+use crate::cpu::vector::Element;
 use crate::reference::sample::{Sample, Steps};
 use crate::wavelet::Wavelet;
 

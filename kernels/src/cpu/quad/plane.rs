@@ -4,11 +4,11 @@ use picture::frame::{Channel, Chroma};
 use picture::params::Boundary;
 use picture::pyramid::{Orientation, Pyramid};
 
-use super::colour::add_row;
-use super::input::{PictureRows, ResidualRows};
-use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
 use super::tile::{TILE, TilePlace};
 use crate::PictureRef;
+use crate::cpu::colour::add_row;
+use crate::cpu::transform::input::{PictureRows, ResidualRows};
+use crate::cpu::transform::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
 use crate::wavelet::Wavelet;
 
 /// One plane and its coefficients.

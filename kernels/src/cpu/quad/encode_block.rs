@@ -7,8 +7,8 @@ use picture::pyramid::BLOCK_SIDE;
 
 use super::encode_quantise::{Quantised, each, row};
 use super::encode_rans::{Rans, code_one, code_two};
-use super::simd::multiversion;
 use super::tile::{QUADS, TILE};
+use crate::cpu::simd::multiversion;
 use crate::reference::quad::{self, Shape};
 use crate::reference::quantise::Quantiser;
 use crate::reference::rans;

@@ -1,10 +1,10 @@
 //! Destinations of the rows of samples that an inverse level makes.
 
-use super::colour::round_row;
-use super::vector::Element;
+use crate::cpu::colour::round_row;
+use crate::cpu::vector::Element;
 
 /// The form in which a sample `T` is kept: itself, or the byte of a picture.
-pub(super) trait Output<T>: Send + Sized {
+pub(in crate::cpu) trait Output<T>: Send + Sized {
     /// Lets `merge` make a row of `columns` samples and keeps what `to` has room for; `row` has room for a row.
     fn keep(to: &mut [Self], columns: usize, row: &mut [T], merge: impl FnOnce(&mut [T]));
 }

@@ -9,8 +9,8 @@ use super::filter::{Filter, lag, memory};
 use super::lift::{Along, Lift};
 use super::line::HALO;
 use super::short::{Short, TOUCHED, end_row, short_length};
-use super::simd::multiversion;
-use super::vector::{Element, Isa, Vector};
+use crate::cpu::simd::multiversion;
+use crate::cpu::vector::{Element, Isa, Vector};
 
 /// Layout of a half's columns in the parts of vectors.
 struct Parts {

@@ -3,8 +3,8 @@
 use picture::frame::FrameSize;
 use rayon::prelude::*;
 
-use super::simd::multiversion;
 use super::square::Taps;
+use crate::cpu::simd::multiversion;
 use crate::reference::compensate::HALF_TAPS;
 
 /// Samples around a plane: a window that lies beyond them sees what one does that still touches them.

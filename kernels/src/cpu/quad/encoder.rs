@@ -9,9 +9,10 @@ use picture::pyramid::BlockLayout;
 use rayon::prelude::*;
 
 use super::encode_block::{self, Scratch};
+use super::open_planes;
 use super::plane::Plane;
 use super::tile::TilePlace;
-use super::{backend, open_planes};
+use crate::cpu::backend;
 use crate::motion::predictor::{ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;

@@ -9,13 +9,13 @@ use super::level::{DetailPlace, Level, Rows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
 use super::split_level::split_level;
-use super::vector::Element;
 use super::window::Scratch;
+use crate::cpu::vector::Element;
 use crate::wavelet::Wavelet;
 
 /// Order of the coefficients in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(in crate::cpu) enum Layout {
     /// At each level the high half follows the low half without a gap, rows this far apart: only what can be non-zero
     /// takes memory, and rows are not a power of two apart.
     Compact(usize),
@@ -25,7 +25,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Returns the place of a level's detail.
-    pub(super) fn place(self, pyramid: &Pyramid, level: usize) -> DetailPlace {
+    pub(in crate::cpu) fn place(self, pyramid: &Pyramid, level: usize) -> DetailPlace {
         match self {
             Self::Compact(pitch) => {
                 let (columns, rows) = pyramid.transform_extent(level);
@@ -47,12 +47,12 @@ impl Layout {
 }
 
 /// Returns the pitch of rows, values, so that they start on cache lines and are not a power of two apart.
-pub(super) fn padded_pitch(columns: usize) -> usize {
+pub(in crate::cpu) fn padded_pitch(columns: usize) -> usize {
     columns.next_multiple_of(16) + 16
 }
 
 /// Columns and rows that the transform of a plane reads and writes: the plane's, or with zero padding the square's.
-pub(super) fn extent(pyramid: &Pyramid) -> (usize, usize) {
+pub(in crate::cpu) fn extent(pyramid: &Pyramid) -> (usize, usize) {
     if pyramid.levels() == 0 {
         (pyramid.plane().width(), pyramid.plane().height())
     } else {
@@ -62,7 +62,7 @@ pub(super) fn extent(pyramid: &Pyramid) -> (usize, usize) {
 
 /// The transform of planes of one size, with all the memory that it needs between samples and coefficients.
 #[derive(Debug)]
-pub(super) struct PlaneTransform<T: Element> {
+pub(in crate::cpu) struct PlaneTransform<T: Element> {
     pyramid: Pyramid,
     boundary: Boundary,
     forward: Filter<T>,
@@ -75,7 +75,7 @@ pub(super) struct PlaneTransform<T: Element> {
 
 impl<T: Element> PlaneTransform<T> {
     /// Returns the transform of planes of the pyramid's size.
-    pub(super) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
+    pub(in crate::cpu) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
         let forward = Filter::forward(wavelet);
         let low_extents = [1, 2].map(|level| match pyramid.levels() {
             levels if level <= levels => {
@@ -113,7 +113,7 @@ impl<T: Element> PlaneTransform<T> {
     }
 
     /// Samples, of [`extent`], to coefficients. What the layout leaves between bands is not written.
-    pub(super) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Layout) {
+    pub(in crate::cpu) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Layout) {
         let levels = self.pyramid.levels();
         for number in 1..=levels {
             let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
@@ -141,7 +141,13 @@ impl<T: Element> PlaneTransform<T> {
     }
 
     /// Coefficients to samples, of [`extent`], or to what is kept of them: rows `pitch` apart.
-    pub(super) fn inverse<O: Output<T>>(&mut self, bands: &[T], layout: Layout, samples: &mut [O], pitch: usize) {
+    pub(in crate::cpu) fn inverse<O: Output<T>>(
+        &mut self,
+        bands: &[T],
+        layout: Layout,
+        samples: &mut [O],
+        pitch: usize,
+    ) {
         let levels = self.pyramid.levels();
         let band_rows = Rows { data: bands, pitch: layout.pitch(&self.pyramid) };
         if levels == 0 {
@@ -184,8 +190,8 @@ mod tests {
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Padding};
 
-    use super::super::simd::Simd;
     use super::*;
+    use crate::cpu::simd::Simd;
 
     /// Coefficients of a plane of noise, and the plane again, on this thread alone.
     fn both_ways<T: Element>(simd: Simd, wavelet: Wavelet, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {

@@ -2,13 +2,13 @@
 
 use picture::frame::{Channel, Chroma};
 
-use super::colour::{is_halved, load_row, subtract_row};
 use super::level::Rows;
-use super::vector::Element;
 use crate::PictureRef;
+use crate::cpu::colour::{is_halved, load_row, subtract_row};
+use crate::cpu::vector::Element;
 
 /// The rows that a level reads.
-pub(super) trait Input<T>: Copy + Send {
+pub(in crate::cpu) trait Input<T>: Copy + Send {
     /// Returns row `y`, of `columns` samples; `room` has room for it.
     fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [T]) -> &'a [T];
 
@@ -30,7 +30,7 @@ impl<T: Element> Input<T> for Rows<'_, T> {
 
 /// A channel of a picture, zero beyond its width and height.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PictureRows<'a> {
+pub(in crate::cpu) struct PictureRows<'a> {
     picture: PictureRef<'a>,
     channel: Channel,
     /// True if the channel has half the picture's width and height, rounded up.
@@ -41,7 +41,7 @@ pub(super) struct PictureRows<'a> {
 
 impl<'a> PictureRows<'a> {
     /// Creates the rows of samples of `channel` in a stream of `chroma`.
-    pub(super) fn new(picture: PictureRef<'a>, chroma: Chroma, channel: Channel) -> Self {
+    pub(in crate::cpu) fn new(picture: PictureRef<'a>, chroma: Chroma, channel: Channel) -> Self {
         let size = chroma.plane_size(picture.size(), channel);
         let half = is_halved(picture, chroma, channel);
         Self { picture, channel, half, width: size.width(), height: size.height() }
@@ -67,14 +67,14 @@ impl Input<f32> for PictureRows<'_> {
 
 /// The residual of a channel of a picture: samples less their prediction, zero beyond its width and height.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ResidualRows<'a> {
+pub(in crate::cpu) struct ResidualRows<'a> {
     samples: PictureRows<'a>,
     predicted: &'a [u8],
 }
 
 impl<'a> ResidualRows<'a> {
     /// Creates the rows of `samples` less `predicted`, which has the channel's size.
-    pub(super) fn new(samples: PictureRows<'a>, predicted: &'a [u8]) -> Self {
+    pub(in crate::cpu) fn new(samples: PictureRows<'a>, predicted: &'a [u8]) -> Self {
         Self { samples, predicted }
     }
 }

@@ -8,8 +8,8 @@ use super::level::Level;
 use super::lift::{Down, Lift};
 use super::line::{HALO, Lines};
 use super::short::{SHORT, mirror};
-use super::simd::multiversion;
-use super::vector::{Element, Isa, Vector};
+use crate::cpu::simd::multiversion;
+use crate::cpu::vector::{Element, Isa, Vector};
 
 /// Pairs of rows that are lifted at a time: what is remembered is read and written once for all of them. A filter
 /// remembers an even number of pairs.

@@ -3,7 +3,7 @@
 //! Bodies are written so that they compile to vectors: rows of a length that the compiler knows, a row of bytes finished before
 //! it is compared. (x86: `vpavgb` and `vpsadbw`.)
 
-use super::simd::multiversion;
+use crate::cpu::simd::multiversion;
 
 /// Samples whose mean a prediction is, each from the first one on, with the samples from a row to the next.
 #[derive(Clone, Copy, Debug)]
@@ -348,8 +348,8 @@ fn differences_from_means_body(own: &[u8], predicted: &[u8], width: usize) -> [u
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::Simd;
     use super::*;
+    use crate::cpu::simd::Simd;
 
     fn noise<T>(count: usize, seed: u32, of: impl Fn(u32) -> T) -> Vec<T> {
         (0..count as u32).map(|at| of((at + seed).wrapping_mul(2_654_435_761) >> 9)).collect()

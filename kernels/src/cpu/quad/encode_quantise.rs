@@ -5,8 +5,8 @@
 
 use picture::pyramid::BLOCK_SIDE;
 
-use super::simd::truncated;
 use super::tile::{QUADS, TILE};
+use crate::cpu::simd::truncated;
 use crate::reference::quantise::{
     BESIDE_ONE, BESIDE_TWO, MAX_MAGNITUDE, PARTS, Quantiser, first_threshold, second_threshold,
 };

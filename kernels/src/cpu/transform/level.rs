@@ -7,25 +7,25 @@ const PARALLEL_SAMPLES: usize = 1 << 15;
 
 /// Size and boundary of the low band that a level splits or makes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Level {
+pub(in crate::cpu) struct Level {
     /// Samples in a row.
-    pub(super) columns: usize,
+    pub(in crate::cpu) columns: usize,
     /// Rows.
-    pub(super) rows: usize,
+    pub(in crate::cpu) rows: usize,
     /// Extension at the ends of rows and columns.
-    pub(super) boundary: Boundary,
+    pub(in crate::cpu) boundary: Boundary,
 }
 
 impl Level {
     /// Returns the number of pairs of rows that each thread takes.
-    pub(super) fn pairs_per_task(&self, threads: usize) -> usize {
+    pub(in crate::cpu) fn pairs_per_task(&self, threads: usize) -> usize {
         let pairs = self.rows.div_ceil(2);
         if self.columns * self.rows < PARALLEL_SAMPLES { pairs } else { pairs.div_ceil(threads) }
     }
 
     /// Returns true if the first and last rows are computed apart from the others: a single row is not split, an odd
     /// number of rows that is repeated puts even rows beside even ones, and rows of zeros stay zero in each step.
-    pub(super) fn has_separate_ends(&self) -> bool {
+    pub(in crate::cpu) fn has_separate_ends(&self) -> bool {
         let never = match self.boundary {
             Boundary::Symmetric => true,
             Boundary::Periodic => self.rows.is_multiple_of(2),
@@ -37,28 +37,28 @@ impl Level {
 
 /// Place of a level's detail in the coefficients.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct DetailPlace {
+pub(in crate::cpu) struct DetailPlace {
     /// Values from one row to the next.
-    pub(super) pitch: usize,
+    pub(in crate::cpu) pitch: usize,
     /// Column at which HL and HH start.
-    pub(super) right: usize,
+    pub(in crate::cpu) right: usize,
     /// Index at which LH starts.
-    pub(super) below: usize,
+    pub(in crate::cpu) below: usize,
 }
 
 /// Rows to be read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a, T> {
+pub(in crate::cpu) struct Rows<'a, T> {
     /// Row after row.
-    pub(super) data: &'a [T],
+    pub(in crate::cpu) data: &'a [T],
     /// Values from one row to the next.
-    pub(super) pitch: usize,
+    pub(in crate::cpu) pitch: usize,
 }
 
 impl<'a, T> Rows<'a, T> {
     /// Returns row `y` and what follows.
     #[inline(always)]
-    pub(super) fn row(&self, y: usize) -> &'a [T] {
+    pub(in crate::cpu) fn row(&self, y: usize) -> &'a [T] {
         &self.data[y * self.pitch..]
     }
 }

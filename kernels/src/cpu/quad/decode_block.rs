@@ -7,8 +7,8 @@ use picture::pyramid::BLOCK_SIDE;
 
 use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
 use super::decode_rans::{MARGIN, ROOM, Rans, eight_at};
-use super::simd::multiversion;
 use super::tile::{QUADS, TILE};
+use crate::cpu::simd::multiversion;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::quantise::Quantiser;
 use crate::reference::rans::{payload_bits, raw_bytes};

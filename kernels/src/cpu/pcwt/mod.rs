@@ -1,0 +1,4 @@
+//! The profile `pcwt`.
+
+pub(crate) mod decode;
+pub(crate) mod encode;

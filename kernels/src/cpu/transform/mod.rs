@@ -1,0 +1,15 @@
+//! The wavelet transform: of one plane level by level, and of whole pictures.
+
+mod filter;
+pub(super) mod input;
+mod level;
+mod lift;
+mod line;
+mod merge_level;
+mod output;
+pub(super) mod pyramid;
+mod row;
+mod short;
+mod split_level;
+pub(crate) mod whole;
+mod window;
