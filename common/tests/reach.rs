@@ -26,7 +26,7 @@ const PORTS: RangeInclusive<u16> = 49_152..=49_215;
 
 /// A host's place at the relay.
 #[derive(Clone, Debug)]
-struct Place {
+struct Allocation {
     port: u16,
     /// Where the relay sees the host: the place belongs to that.
     seen: SocketAddr,
@@ -60,7 +60,7 @@ struct Host {
     dialling: Option<(u64, Route, Timestamp, Timestamp)>,
     connection: Option<(u64, Route, Timestamp)>,
     has_relay: bool,
-    place: Option<Place>,
+    place: Option<Allocation>,
     /// True if its router opens a port for it.
     opens: bool,
     alive_at: Timestamp,
@@ -144,7 +144,7 @@ impl World {
         }
         let taken: Vec<_> = self.hosts.iter().filter_map(|host| host.place.as_ref()).map(|place| place.port).collect();
         let free = (0..).map(|_| PORTS.start() + self.random.below(64) as u16).find(|port| !taken.contains(port));
-        self.hosts[host].place = free.map(|port| Place { port, seen, allowed: BTreeSet::new() });
+        self.hosts[host].place = free.map(|port| Allocation { port, seen, allowed: BTreeSet::new() });
         let meeting = self.hosts[host].meeting.as_mut().unwrap();
         meeting.remove_relay();
         meeting.set_relay(RELAY.ip(), PORTS, now);

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use kernels::opencl::{Interval, OpenClEncoder, Stage};
+use kernels::opencl::{DeviceStage, Interval, OpenClEncoder};
 use kernels::{Encoder, PictureRef, Target};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
@@ -38,8 +38,8 @@ fn uploads_overlap_the_kernels_of_other_channels() {
     encoder.measure_every(1);
     let target = Target::Step(StepIndex::new(64).unwrap());
 
-    let is_kernel = |stage| matches!(stage, Stage::Transform | Stage::Code);
-    let upload_beside_kernel = |a: &Interval, b: &Interval| a.stage == Stage::Upload && is_kernel(b.stage);
+    let is_kernel = |stage| matches!(stage, DeviceStage::Transform | DeviceStage::Code);
+    let upload_beside_kernel = |a: &Interval, b: &Interval| a.stage == DeviceStage::Upload && is_kernel(b.stage);
     let frames = if encoder.can_overlap() { FRAMES_MAX } else { FRAMES_MIN };
     let seen = (0..frames).any(|_| {
         encoder.encode(picture, target).unwrap();
@@ -51,7 +51,7 @@ fn uploads_overlap_the_kernels_of_other_channels() {
     for _ in 0..20 {
         encoder.encode(picture, target).unwrap();
         let timeline = encoder.timeline();
-        assert!(timeline.intervals.iter().any(|i| i.stage == Stage::Upload));
+        assert!(timeline.intervals.iter().any(|i| i.stage == DeviceStage::Upload));
         assert!(!pairs(&timeline.intervals, |_, _| true), "channels overlap although told not to: {timeline:?}");
     }
 }

@@ -73,7 +73,7 @@ fn main() {
     }
 }
 
-enum Coder {
+enum StreamEncoder {
     Alone(Box<dyn Encoder>),
     Predicting(Box<Predicting>),
 }
@@ -88,7 +88,7 @@ struct Call {
     now: Timestamp,
     sender: SenderSession,
     receiver: ReceiverSession,
-    coder: Coder,
+    coder: StreamEncoder,
     engine: Engine,
     media: Network,
     feedback: Network,
@@ -122,11 +122,11 @@ impl Call {
             let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
             predicting.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
             let predicted = Predicted::open(&params, BackendChoice::Cpu).unwrap();
-            (Coder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))
+            (StreamEncoder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))
         } else {
             let choice = BackendChoice::Cpu;
             let encoder = open_encoder(&params, choice, None).unwrap();
-            (Coder::Alone(encoder), Engine::Alone(open_decoder(&params, choice, None).unwrap()))
+            (StreamEncoder::Alone(encoder), Engine::Alone(open_decoder(&params, choice, None).unwrap()))
         };
         let network =
             |line: NetConditions, seed: u64| Network::new(common::netsim::Scenario::from(line).with_seed(seed), now);
@@ -164,11 +164,11 @@ impl Call {
         let began = processor_time();
         let reference = PictureRef::new(picture.format, self.params.size, &picture.data).unwrap();
         let (id, frame) = match &mut self.coder {
-            Coder::Alone(encoder) => (
+            StreamEncoder::Alone(encoder) => (
                 FrameId(number as u32),
                 PredictedFrame { reference: 0, frame: encoder.encode(reference, target).unwrap() },
             ),
-            Coder::Predicting(predicting) => predicting.code(reference, target, capture).unwrap(),
+            StreamEncoder::Predicting(predicting) => predicting.code(reference, target, capture).unwrap(),
         };
         self.took[0] += processor_time().saturating_sub(began);
         self.frames += 1;
@@ -229,7 +229,7 @@ impl Call {
         }
         self.sender.handle_timeout(now);
         while let Some(event) = self.sender.poll_event() {
-            if let (SenderEvent::States(report), Coder::Predicting(predicting)) = (event, &mut self.coder) {
+            if let (SenderEvent::States(report), StreamEncoder::Predicting(predicting)) = (event, &mut self.coder) {
                 predicting.on_told(Told::Report(report, now));
             }
         }
@@ -282,8 +282,8 @@ impl Call {
         let latencies = &self.latencies;
         let latency = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
         let counters = match &self.coder {
-            Coder::Predicting(predicting) => predicting.counters(),
-            Coder::Alone(_) => Default::default(),
+            StreamEncoder::Predicting(predicting) => predicting.counters(),
+            StreamEncoder::Alone(_) => Default::default(),
         };
         let each = |took: Duration| took.as_secs_f64() * 1e3 / self.frames as f64;
         println!(

@@ -14,7 +14,7 @@ use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
-use shell::apart::{self, Patience, Place};
+use shell::apart::{self, Patience, Runner};
 use shell::exit::Failure;
 use shell::limited;
 use shell::record::{KeptFrame, Recorded, Tap};
@@ -242,7 +242,7 @@ impl Wanted {
 /// The decoder of a stream.
 enum Engine {
     /// Decoder of frames that are coded alone.
-    Alone(Place<Box<dyn Decoder>>),
+    Alone(Runner<Box<dyn Decoder>>),
     /// Decoder of frames that refer to others.
     Predicted(Box<Predicted>),
 }
@@ -275,9 +275,9 @@ impl Open {
             let backend = decoder.backend().clone();
             // A driver may hold a thread for ever: not the one that watches the slots.
             let decoder = if backend.is_device() {
-                Place::apart("device", decoder).map_err(Failure::device)?
+                Runner::apart("device", decoder).map_err(Failure::device)?
             } else {
-                Place::Here(decoder)
+                Runner::Here(decoder)
             };
             (Engine::Alone(decoder), backend, spare)
         };
@@ -386,7 +386,7 @@ impl Open {
                         let decoder = decoder_instead(&params, reason.clone());
                         wanted.given_up = Some(reason);
                         self.go_on_with(decoder.backend().clone());
-                        self.engine = Engine::Alone(Place::Here(decoder));
+                        self.engine = Engine::Alone(Runner::Here(decoder));
                         return Ok(());
                     }
                 }

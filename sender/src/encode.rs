@@ -13,7 +13,7 @@ use picture::coded::PredictedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::StreamParams;
 use receiver::own::OwnSide;
-use shell::apart::{Patience, Place};
+use shell::apart::{Patience, Runner};
 use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
@@ -40,16 +40,16 @@ pub(crate) struct Encoded {
 }
 
 /// The encoder of a stream.
-pub(crate) enum Coder {
+pub(crate) enum StreamEncoder {
     /// Encoder of frames that are coded alone.
-    Alone(Place<Box<dyn Encoder>>),
+    Alone(Runner<Box<dyn Encoder>>),
     /// Encoder of frames that are predicted.
     Predicting(Box<Predicting>),
 }
 
 /// Parts of the encode thread.
 pub(crate) struct Encode {
-    pub(crate) coder: Coder,
+    pub(crate) coder: StreamEncoder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
     /// Format of which a picture has been coded.
@@ -154,8 +154,8 @@ impl Encode {
     fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
         let target = Target::Bytes(self.gate.budget_bytes());
         let encoder = match &mut self.coder {
-            Coder::Alone(encoder) => encoder,
-            Coder::Predicting(predicting) => {
+            StreamEncoder::Alone(encoder) => encoder,
+            StreamEncoder::Predicting(predicting) => {
                 return predict(predicting, &self.gate, picture, self.info.size, target).map(Some);
             }
         };
@@ -184,7 +184,7 @@ impl Encode {
             Err(lost) => {
                 let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
                 let backend = encoder.backend().clone();
-                self.coder = Coder::Alone(Place::Here(encoder));
+                self.coder = StreamEncoder::Alone(Runner::Here(encoder));
                 (None, Some(backend))
             }
         };

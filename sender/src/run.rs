@@ -12,7 +12,7 @@ use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::own::OwnSide;
-use shell::apart::{self, Patience, Place};
+use shell::apart::{self, Patience, Runner};
 use shell::control::{self, Setting};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -26,7 +26,7 @@ use shell::stats::Statistics;
 use shell::tls::Protocol;
 
 use crate::capture::Capture;
-use crate::encode::{self, Coder, Encode, Encoded};
+use crate::encode::{self, Encode, Encoded, StreamEncoder};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
 use crate::predict::Predicting;
@@ -216,7 +216,7 @@ impl Threads {
 
 /// An encoder, what it computes with, and the stream that it codes.
 struct Coding {
-    coder: Coder,
+    coder: StreamEncoder,
     backend: BackendInfo,
     params: StreamParams,
 }
@@ -252,9 +252,9 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
     })
 }
 
-fn coder_of(encoder: Predicting) -> (Coder, BackendInfo) {
+fn coder_of(encoder: Predicting) -> (StreamEncoder, BackendInfo) {
     let backend = encoder.backend().clone();
-    (Coder::Predicting(Box::new(encoder)), backend)
+    (StreamEncoder::Predicting(Box::new(encoder)), backend)
 }
 
 /// Returns the least time for a predicted frame of the test pattern, with low effort.
@@ -278,7 +278,11 @@ fn least_time(encoder: &mut Predicting, params: &StreamParams, frame_bytes: usiz
 ///
 /// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
 /// frame finds everything in its place.
-fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<(Coder, BackendInfo), Failure> {
+fn alone(
+    config: &SenderConfig,
+    params: &StreamParams,
+    frame_bytes: usize,
+) -> Result<(StreamEncoder, BackendInfo), Failure> {
     let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
     let open = move || {
         let encoder = open_encoder(&params, choice, device.as_deref());
@@ -290,11 +294,11 @@ fn alone(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Re
     let backend = encoder.backend().clone();
     // A driver may hold a thread for ever: not the one that watches the source and the link.
     let encoder = if backend.is_device() {
-        Place::apart("device", encoder).map_err(Failure::device)?
+        Runner::apart("device", encoder).map_err(Failure::device)?
     } else {
-        Place::Here(encoder)
+        Runner::Here(encoder)
     };
-    Ok((Coder::Alone(encoder), backend))
+    Ok((StreamEncoder::Alone(encoder), backend))
 }
 
 /// Returns an encoder of frames that are predicted, which has coded a picture, too.

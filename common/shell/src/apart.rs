@@ -64,15 +64,15 @@ pub enum Lost {
 
 /// A tool, such as an encoder, on the caller's thread or on its own.
 #[derive(Debug)]
-pub enum Place<T> {
+pub enum Runner<T> {
     /// On the caller's thread.
     Here(T),
     /// On its own.
     Apart(Apart<T>),
 }
 
-impl<T: Send + 'static> Place<T> {
-    /// Creates a place for `tool` on a thread called `name`.
+impl<T: Send + 'static> Runner<T> {
+    /// Creates a runner of `tool` on a thread called `name`.
     ///
     /// Errors: [`Lost::NoThread`].
     pub fn apart(name: &str, mut tool: T) -> Result<Self, Lost> {
@@ -139,7 +139,7 @@ pub fn once<A: Send + 'static>(
     patience: Patience,
     work: impl FnOnce() -> A + Send + 'static,
 ) -> Result<A, Lost> {
-    Place::apart(name, ())?.run(patience, |()| work())
+    Runner::apart(name, ())?.run(patience, |()| work())
 }
 
 /// Returns true if a thread of this process is still in a driver, which may not let the process end as usual.
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_tool_keeps_its_state_and_its_thread() {
-        let mut apart = Place::apart("test", 1).unwrap();
+        let mut apart = Runner::apart("test", 1).unwrap();
         let mut work = || {
             let next = |tool: &mut u32| {
                 *tool += 1;
@@ -180,7 +180,7 @@ mod tests {
         let ((two, first), (three, second)) = (work(), work());
         assert_eq!((two, three), (2, 3));
         assert!(first == second && first != thread::current().id());
-        let mut here = Place::Here(1);
+        let mut here = Runner::Here(1);
         assert_eq!(here.run(NONE, |_| thread::current().id()), Ok(thread::current().id()));
     }
 
@@ -188,15 +188,15 @@ mod tests {
     fn a_thread_that_is_held_is_left_behind_and_frees_all_later() {
         let (told, freed) = mpsc::channel();
         let (let_go, held) = mpsc::channel::<()>();
-        let mut place = Place::apart("test", Tool(told.clone())).unwrap();
+        let mut runner = Runner::apart("test", Tool(told.clone())).unwrap();
         let picture = Tool(told);
         let hang = move |_: &mut Tool| {
             let _ = held.recv();
             picture
         };
-        assert_eq!(place.run(NONE, hang).map(drop), Err(Lost::Hangs(Duration::ZERO)));
+        assert_eq!(runner.run(NONE, hang).map(drop), Err(Lost::Hangs(Duration::ZERO)));
         assert!(has_left());
-        drop(place);
+        drop(runner);
         assert!(freed.try_recv().is_err(), "the driver has them");
         drop(let_go);
         let (picture, tool) = (SOON.wait(&freed).unwrap(), SOON.wait(&freed).unwrap());
@@ -216,14 +216,14 @@ mod tests {
     #[test]
     fn the_end_waits_until_the_tool_is_freed() {
         let (told, freed) = mpsc::channel();
-        Place::apart("test", Tool(told)).unwrap().end(SOON);
+        Runner::apart("test", Tool(told)).unwrap().end(SOON);
         assert_ne!(freed.try_recv().unwrap(), thread::current().id());
     }
 
     #[test]
     fn a_panic_is_told() {
-        let mut place = Place::apart("test", ()).unwrap();
-        assert_eq!(place.run(SOON, |()| panic!("as asked")), Err::<(), _>(Lost::Broke));
-        assert_eq!(place.run(SOON, |()| ()), Err(Lost::Broke));
+        let mut runner = Runner::apart("test", ()).unwrap();
+        assert_eq!(runner.run(SOON, |()| panic!("as asked")), Err::<(), _>(Lost::Broke));
+        assert_eq!(runner.run(SOON, |()| ()), Err(Lost::Broke));
     }
 }

@@ -51,19 +51,19 @@ pub struct Network {
     /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
     held: (Duration, usize),
     /// Datagrams by arrival, then in the order of entry.
-    in_flight: BTreeMap<Place, Vec<u8>>,
+    in_flight: BTreeMap<ArrivalOrder, Vec<u8>>,
     overtaken: Vec<Overtaken>,
     entered: u64,
     last_in_order: Timestamp,
     counters: NetCounters,
 }
 
-type Place = (Timestamp, u64);
+type ArrivalOrder = (Timestamp, u64);
 
 /// A datagram held back until others have come.
 #[derive(Clone, Copy, Debug)]
 struct Overtaken {
-    place: Place,
+    place: ArrivalOrder,
     still_to_come: u64,
 }
 
@@ -243,7 +243,7 @@ impl Network {
     }
 
     /// Returns a place behind all others that arrive at `arrival`.
-    fn place(&mut self, arrival: Timestamp) -> Place {
+    fn place(&mut self, arrival: Timestamp) -> ArrivalOrder {
         self.entered += 1;
         (arrival, self.entered)
     }

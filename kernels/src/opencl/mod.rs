@@ -18,7 +18,7 @@ use picture::pyramid::BlockLayout;
 pub use self::device::devices;
 pub(crate) use self::device::found::settings_in_use;
 pub use self::device::hang::on_hang;
-pub use self::device::timeline::{Interval, Stage, Timeline};
+pub use self::device::timeline::{DeviceStage, Interval, Timeline};
 pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;
 pub use self::lab::pipeline::{Collected, OpenClPipeline, PipelineError};

@@ -61,9 +61,9 @@ pub(crate) fn encode(
             params.codec.profile = lossy::profile(&params);
             let shown = coding.loss.shown.as_deref();
             let call = Call::open(&params, (loss, settings.effort), info.siting, shown, compute)?;
-            Coder::Call(Box::new(call))
+            ClipEncoder::Call(Box::new(call))
         }
-        _ => Coder::open(&params, rate, prediction, compute)?,
+        _ => ClipEncoder::open(&params, rate, prediction, compute)?,
     };
     let cannot = || format!("{} cannot be written", output.display());
     let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;
@@ -71,7 +71,7 @@ pub(crate) fn encode(
         encoder.encode(info.picture(&data)?, rate, &mut file)?;
     }
     // Those of a call may not all be there.
-    let pictures = if let Coder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
+    let pictures = if let ClipEncoder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
     let frames = u64::from(pictures);
     ensure!(frames > 0, "{}: there is no picture in it", input.display());
     let total = finish(file, pictures).with_context(cannot)?;
@@ -83,7 +83,7 @@ pub(crate) fn encode(
 }
 
 /// Codes to a size or step, or to a quality.
-enum Coder {
+enum ClipEncoder {
     Encoder(Box<dyn Encoder>),
     /// With the least PSNR of a frame so far.
     Quality(QualityEncoder, f64),
@@ -93,7 +93,7 @@ enum Coder {
     Call(Box<Call>),
 }
 
-impl Coder {
+impl ClipEncoder {
     fn open(
         params: &StreamParams,
         rate: Rate,

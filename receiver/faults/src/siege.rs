@@ -14,7 +14,7 @@ use common::netsim::Random;
 use common::wire::control::Role;
 
 use crate::attack::beside::{Ground, KINDS, Kind};
-use crate::attack::{Stage, Victim, unix_time};
+use crate::attack::{Testbed, Victim, unix_time};
 use crate::measured::{self, Picture};
 use crate::relay::Relay;
 use crate::stalls::{Stalls, Watch};
@@ -50,8 +50,8 @@ pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Dura
     let mut faults = Vec::new();
     for listens in [Role::Receiver, Role::Sender] {
         let name = ENDS[end(listens)];
-        let stage = Stage::new(programs, &folder.join(format!("{name}-listens")))?;
-        let siege = Siege::begin(&stage, listens, seed)?;
+        let testbed = Testbed::new(programs, &folder.join(format!("{name}-listens")))?;
+        let siege = Siege::begin(&testbed, listens, seed)?;
         let broken = siege.hold(length / 2, seed, &mut rows).with_context(|| format!("the {name} listened"))?;
         faults.extend(broken.into_iter().map(|fault| format!("while the {name} listened: {fault}")));
     }
@@ -76,7 +76,7 @@ fn end(role: Role) -> usize {
 
 /// A call under siege.
 struct Siege<'a> {
-    stage: &'a Stage,
+    testbed: &'a Testbed,
     ground: Arc<Ground>,
     /// Sender and receiver.
     daemons: [Victim; 2],
@@ -92,43 +92,43 @@ struct Slot {
 }
 
 impl<'a> Siege<'a> {
-    fn begin(stage: &'a Stage, listens: Role, seed: u64) -> Result<Self> {
-        let address = stage.free_address()?;
+    fn begin(testbed: &'a Testbed, listens: Role, seed: u64) -> Result<Self> {
+        let address = testbed.free_address()?;
         let relay = Relay::start(SocketAddr::from(([127, 0, 0, 1], 0)), address, DELAY)?;
         let (listener, dialler) = (end(listens), 1 - end(listens));
         let command = |end: usize| -> Result<Command> {
-            let mut command = stage.program(ENDS[end])?;
+            let mut command = testbed.program(ENDS[end])?;
             let (flag, to) = if end == listener { ("--listen", address) } else { ("--to", relay.address()) };
             command.args([
                 flag,
                 &to.to_string(),
                 "--peer",
-                &stage.key(ENDS[1 - end])?,
+                &testbed.key(ENDS[1 - end])?,
                 "--peer",
-                &stage.key("second")?,
+                &testbed.key("second")?,
             ]);
             match end {
                 0 => command.args(["--source", SOURCE, "--rate", RATE]),
-                _ => command.args(["--sink", "headless", "--config"]).arg(stage.pictures_config()?),
+                _ => command.args(["--sink", "headless", "--config"]).arg(testbed.pictures_config()?),
             };
             Ok(command)
         };
-        let mut first = stage.start(ENDS[listener], &mut command(listener)?)?;
-        stage.wait_until_bound(address, &mut first)?;
-        let second = stage.start(ENDS[dialler], &mut command(dialler)?)?;
+        let mut first = testbed.start(ENDS[listener], &mut command(listener)?)?;
+        testbed.wait_until_bound(address, &mut first)?;
+        let second = testbed.start(ENDS[dialler], &mut command(dialler)?)?;
         let mut daemons = if listener == 0 { [first, second] } else { [second, first] };
-        stage.wait_for_pictures(&mut daemons[1], 1)?;
+        testbed.wait_for_pictures(&mut daemons[1], 1)?;
         std::thread::sleep(WARM_UP);
         let ground = Arc::new(Ground {
             target: address,
-            peer: stage.identity(ENDS[listener])?.public_key(),
+            peer: testbed.identity(ENDS[listener])?.public_key(),
             tap: relay.tap(),
             dials: if listens == Role::Sender { Role::Receiver } else { Role::Sender },
-            second: stage.identity("second")?.certified_key()?,
-            stranger: stage.identity("stranger")?.certified_key()?,
+            second: testbed.identity("second")?.certified_key()?,
+            stranger: testbed.identity("stranger")?.certified_key()?,
             seed,
         });
-        Ok(Self { stage, ground, daemons, _relay: relay })
+        Ok(Self { testbed, ground, daemons, _relay: relay })
     }
 
     /// Lets all kinds act in turn, in an order of the seed, adds to their rows what they have cost, and returns the
@@ -137,7 +137,7 @@ impl<'a> Siege<'a> {
         let span = (length / rows.len() as u32).saturating_sub(CALM).clamp(SLOT_MIN, SLOT_MAX);
         let (mut random, mut order, mut slots) = (Random::new(seed), Vec::new(), Vec::new());
         let (began, began_unix) = (Instant::now(), unix_time()?);
-        let watch = Watch::start(&self.stage.file(""))?;
+        let watch = Watch::start(&self.testbed.file(""))?;
         self.daemons.iter_mut().for_each(Victim::begin);
         let before = self.daemons.each_ref().map(|daemon| daemon.daemon.memory());
         while began.elapsed() + span + CALM <= length || slots.len() < rows.len() {
@@ -151,7 +151,7 @@ impl<'a> Siege<'a> {
             slots.push(Slot { kind, from: from.as_secs_f64() * 1e3, to: began.elapsed().as_secs_f64() * 1e3 });
         }
         let stalls = watch.map(|watch| watch.end(began_unix, began_unix + began.elapsed())).transpose()?;
-        let pictures = measured::pictures(&self.stage.file("pictures"), began_unix)?;
+        let pictures = measured::pictures(&self.testbed.file("pictures"), began_unix)?;
         for slot in &slots {
             rows[slot.kind].gap = rows[slot.kind].gap.longer(gap(&pictures, slot, stalls.as_ref()));
         }

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use faults::attack::{ALL, Stage};
+use faults::attack::{ALL, Testbed};
 use faults::daemons::programs;
 
 /// One test runs them one after the other: a small machine cannot be attacked in several ways at once.
@@ -14,8 +14,8 @@ fn every_attack_is_held() {
     let programs = programs(None).unwrap();
     let mut failed = Vec::new();
     for attack in ALL {
-        let stage = Stage::new(&programs, &folder.join(attack.name)).unwrap();
-        match (attack.run)(&stage) {
+        let testbed = Testbed::new(&programs, &folder.join(attack.name)).unwrap();
+        match (attack.run)(&testbed) {
             Ok(outcome) if outcome.faults.is_empty() => {}
             Ok(outcome) => failed.push(format!("{}: {}", attack.name, outcome.faults.join("; "))),
             Err(error) => failed.push(format!("{}: not run: {error:#}", attack.name)),

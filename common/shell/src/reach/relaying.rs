@@ -26,7 +26,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// State of the place at the relay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Allocation {
     /// No relay has answered yet.
     #[default]
     Asked,
@@ -39,7 +39,7 @@ pub(super) enum Place {
 /// Keeps a place at a relay until it is dropped.
 #[derive(Debug)]
 pub(super) struct Relaying {
-    place: watch::Receiver<Place>,
+    place: watch::Receiver<Allocation>,
     task: JoinHandle<()>,
     sending: Sending,
     current: Arc<Mutex<Option<Arc<Relay>>>>,
@@ -51,14 +51,14 @@ impl Relaying {
         if turn.servers.is_empty() {
             return None;
         }
-        let (tell, place) = watch::channel(Place::Asked);
+        let (tell, place) = watch::channel(Allocation::Asked);
         let current = Arc::default();
         let keeper = Keeper { turn: turn.clone(), sending: sending.clone(), tell, current: Arc::clone(&current) };
         let task = tokio::spawn(keeper.keep_for_ever());
         Some(Self { place, task, sending: sending.clone(), current })
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Allocation {
         *self.place.borrow()
     }
 
@@ -91,7 +91,7 @@ impl Drop for Relaying {
 struct Keeper {
     turn: Turn,
     sending: Sending,
-    tell: watch::Sender<Place>,
+    tell: watch::Sender<Allocation>,
     current: Arc<Mutex<Option<Arc<Relay>>>>,
 }
 
@@ -106,7 +106,7 @@ impl Keeper {
                     }
                 }
             }
-            self.tell.send_replace(Place::Refused);
+            self.tell.send_replace(Allocation::Refused);
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSE_MAX);
         }
@@ -124,7 +124,7 @@ impl Keeper {
                 self.sending.send(server, &packet);
             }
             match news {
-                Some(News::Place(at)) => {
+                Some(News::Allocated(at)) => {
                     had = true;
                     if !self.turn.ports.contains(&at.port()) {
                         let (first, last) = self.turn.ports.clone().into_inner();
@@ -136,7 +136,7 @@ impl Keeper {
                         );
                     }
                     tracing::debug!("a place at the relay {name}: {at}");
-                    self.tell.send_replace(Place::At(at));
+                    self.tell.send_replace(Allocation::At(at));
                 }
                 Some(News::Lost) => break,
                 None => {}
@@ -149,7 +149,7 @@ impl Keeper {
         }
         self.sending.set_relay(None);
         lock(&self.current).take();
-        self.tell.send_replace(Place::Asked);
+        self.tell.send_replace(Allocation::Asked);
         match (had, relay.refusal()) {
             (true, _) => limited!(warn, "the place at the relay {name} is lost; asking for another"),
             (false, Some(refusal)) => limited!(warn, "the relay {name} {}", refusal.sentence()),

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::addresses;
 use super::mapping::Mapping;
 use super::proof::{KnockKey, random};
-use super::relaying::{Place, Relaying};
+use super::relaying::{Allocation, Relaying};
 use super::stun::Stun;
 
 use crate::clock;
@@ -120,7 +120,7 @@ impl Search {
     /// Returns this machine's addresses as known now.
     pub(crate) fn addresses(&self) -> Vec<Candidate> {
         let relayed = match self.place() {
-            Some(Place::At(at)) => Candidate::new(Kind::Relayed, at),
+            Some(Allocation::At(at)) => Candidate::new(Kind::Relayed, at),
             _ => None,
         };
         let mapped = self.mapping.as_ref().map(Mapping::candidates).unwrap_or_default();
@@ -145,7 +145,7 @@ impl Search {
     }
 
     /// Returns the state of the place at the relay; none: there is no relay.
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<Allocation> {
         self.relaying.as_ref().map(Relaying::place)
     }
 
@@ -196,7 +196,7 @@ impl Search {
             let answered = self.stun.is_complete()
                 && self.servers.is_closed()
                 && self.servers.is_empty()
-                && self.place() != Some(Place::Asked)
+                && self.place() != Some(Allocation::Asked)
                 && self.mapping.as_ref().is_none_or(Mapping::is_complete);
             if !self.gathered && (now >= self.gather_until || answered && now > self.begun) {
                 self.gathered = true;
@@ -224,7 +224,7 @@ impl Search {
                     }
                 }
                 () = changed(&mut self.relaying) => match self.place() {
-                    Some(Place::At(at)) => self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now()),
+                    Some(Allocation::At(at)) => self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now()),
                     _ => self.meeting.remove_relay(),
                 },
                 () = answered_by_router(&mut self.mapping) => {}

@@ -59,7 +59,7 @@ pub(super) struct Due {
 }
 
 pub(super) enum News {
-    Place(SocketAddr),
+    Allocated(SocketAddr),
     Lost,
 }
 
@@ -132,7 +132,7 @@ impl Relay {
                     TurnEvent::AllocationCreated(_, address) => {
                         state.has_place = true;
                         state.alive.add(self.server, now);
-                        due.news = Some(News::Place(address));
+                        due.news = Some(News::Allocated(address));
                     }
                     TurnEvent::PermissionCreateFailed(_, ip) => {
                         tracing::debug!("the relay at {} passes nothing on to {ip}", self.server);
@@ -349,7 +349,7 @@ mod tests {
             for ms in 0..50 {
                 let due = relay.due(Timestamp::from_us(1_000 * ms));
                 prop_assert!(due.packets.len() <= PACKETS_MAX + 1);
-                prop_assert!(!matches!(due.news, Some(News::Place(_))));
+                prop_assert!(!matches!(due.news, Some(News::Allocated(_))));
             }
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Numbers {
 
 /// What is known of a frame before it has a number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Unnumbered {
     pub(super) stream: u64,
     pub(super) id: FrameId,
     pub(super) reference: u8,
@@ -67,7 +67,7 @@ impl Numbers {
 
     /// Returns a frame's number and its distance to its reference in pictures; none: it cannot be decoded from what is in
     /// the file.
-    pub(super) fn next(&mut self, place: Place) -> Option<(u32, u8)> {
+    pub(super) fn next(&mut self, place: Unnumbered) -> Option<(u32, u8)> {
         if self.stream.replace(place.stream) != Some(place.stream) {
             self.first = None;
             self.states.clear();
@@ -95,7 +95,7 @@ impl Numbers {
     }
 
     /// The number that a frame has by its time.
-    fn wanted(&self, place: Place) -> u32 {
+    fn wanted(&self, place: Unnumbered) -> u32 {
         let Some(last) = self.last else { return 0 };
         let least = last.number.saturating_add(1);
         let Some(first) = self.first else {
@@ -110,7 +110,7 @@ impl Numbers {
     }
 
     /// The number and the distance with which a frame finds its reference: pictures without a frame are the frame before.
-    fn refer(&self, place: Place, number: u32) -> Option<(u32, u8)> {
+    fn refer(&self, place: Unnumbered, number: u32) -> Option<(u32, u8)> {
         if place.reference == 0 || self.window == 0 {
             return Some((number, 0));
         }
@@ -135,12 +135,12 @@ mod tests {
     }
 
     /// A frame captured and here at `ms`.
-    fn place(stream: u64, id: u32, reference: u8, ms: u64) -> Place {
+    fn place(stream: u64, id: u32, reference: u8, ms: u64) -> Unnumbered {
         let at = Timestamp::from_us(1000 * ms);
-        Place { stream, id: FrameId(id), reference, capture: at, at: at + Duration::from_millis(40) }
+        Unnumbered { stream, id: FrameId(id), reference, capture: at, at: at + Duration::from_millis(40) }
     }
 
-    fn all(numbers: &mut Numbers, places: &[Place]) -> Vec<Option<(u32, u8)>> {
+    fn all(numbers: &mut Numbers, places: &[Unnumbered]) -> Vec<Option<(u32, u8)>> {
         places.iter().map(|&place| numbers.next(place)).collect()
     }
 
@@ -167,7 +167,7 @@ mod tests {
         assert!(all(&mut numbers(0), &fast).into_iter().map(|found| found.unwrap().0).eq(0..100));
         let mut numbers = numbers(0);
         numbers.next(place(1, 0, 0, 1000));
-        let late = Place { at: Timestamp::from_us(1_060_000), ..place(1, 1, 0, 1_000_000_000) };
+        let late = Unnumbered { at: Timestamp::from_us(1_060_000), ..place(1, 1, 0, 1_000_000_000) };
         assert_eq!(numbers.next(late), Some((51, 0)), "20 ms and the second that it may be ahead");
     }
 

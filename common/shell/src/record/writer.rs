@@ -13,7 +13,7 @@ use picture::params::StreamParams;
 
 use super::kept::{KeptFrame, Recorded};
 use super::name;
-use super::numbers::{Numbers, Place};
+use super::numbers::{Numbers, Unnumbered};
 use crate::clock;
 
 /// Frames that are put together side by side: this long a block may be late.
@@ -109,7 +109,8 @@ impl Writer {
             self.open = Some(self.begin(&stream.params)?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        let place = Place { stream: stream.serial, id: kept.id, reference: kept.reference, capture: kept.capture, at };
+        let place =
+            Unnumbered { stream: stream.serial, id: kept.id, reference: kept.reference, capture: kept.capture, at };
         let Some((number, reference)) = open.numbers.next(place) else {
             open.left_out += 1;
             if open.left_out == 1 {

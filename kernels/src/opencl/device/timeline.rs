@@ -5,9 +5,9 @@ use picture::frame::Channel;
 use super::queue::Event;
 use crate::opencl::device::Result;
 
-/// Stage of a frame that commands belong to.
+/// Stage of a frame that commands of the device belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum DeviceStage {
     /// Host to device.
     Upload,
     /// Colour conversion and wavelet transform, either way.
@@ -24,7 +24,7 @@ pub struct Interval {
     /// Channel whose queue ran it or them.
     pub channel: Channel,
     /// Its purpose.
-    pub stage: Stage,
+    pub stage: DeviceStage,
     /// Start, nanoseconds of the device's clock.
     pub start_ns: u64,
     /// End, nanoseconds of the device's clock.
@@ -48,16 +48,16 @@ pub struct Timeline {
 
 impl Timeline {
     /// Nanoseconds during which at least one entry of `stage` ran.
-    pub fn busy_ns(&self, stage: Stage) -> u64 {
+    pub fn busy_ns(&self, stage: DeviceStage) -> u64 {
         self.busy_with(|of| of == stage)
     }
 
     /// Nanoseconds during which at least one kernel ran: everything but transfers.
     pub fn computing_ns(&self) -> u64 {
-        self.busy_with(|of| matches!(of, Stage::Transform | Stage::Code))
+        self.busy_with(|of| matches!(of, DeviceStage::Transform | DeviceStage::Code))
     }
 
-    fn busy_with(&self, counts: impl Fn(Stage) -> bool) -> u64 {
+    fn busy_with(&self, counts: impl Fn(DeviceStage) -> bool) -> u64 {
         let counted = self.intervals.iter().filter(|interval| counts(interval.stage));
         let mut spans: Vec<_> = counted.map(|interval| (interval.start_ns, interval.end_ns)).collect();
         spans.sort_unstable();
@@ -130,7 +130,7 @@ impl Timed {
 /// Events of the frame in work.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    timed: Vec<(Channel, Stage, Timed)>,
+    timed: Vec<(Channel, DeviceStage, Timed)>,
     /// The command behind which a stage of the channel begins.
     begun: Vec<(Channel, Event)>,
 }
@@ -143,7 +143,7 @@ impl Recorder {
     }
 
     /// Notes a command, if it has an event.
-    pub(crate) fn note(&mut self, channel: Channel, stage: Stage, event: impl Into<Option<Event>>) {
+    pub(crate) fn note(&mut self, channel: Channel, stage: DeviceStage, event: impl Into<Option<Event>>) {
         self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
     }
 
@@ -154,7 +154,7 @@ impl Recorder {
     }
 
     /// Notes the kernels of `stage`, all that lies between the command of [`Self::begin`], if any, and this one.
-    pub(crate) fn end(&mut self, channel: Channel, stage: Stage, before: &Event) {
+    pub(crate) fn end(&mut self, channel: Channel, stage: DeviceStage, before: &Event) {
         if let Some(at) = self.begun.iter().position(|(of, _)| *of == channel) {
             let (_, after) = self.begun.swap_remove(at);
             self.timed.push((channel, stage, Timed::Between(after, before.clone())));
@@ -191,9 +191,9 @@ mod tests {
         let untimed = cl::create_user_event(&**device.context().unwrap()).unwrap();
         cl::set_user_event_status(&untimed, cl::CommandExecutionStatus::Complete).unwrap();
         let mut recorder = Recorder::default();
-        recorder.note(Channel::Y, Stage::Upload, Event::from(untimed));
+        recorder.note(Channel::Y, DeviceStage::Upload, Event::from(untimed));
         assert_eq!(recorder.timeline().unwrap().intervals.len(), 0);
-        recorder.note(Channel::Y, Stage::Upload, queue.upload(&from, &to, 16).unwrap());
+        recorder.note(Channel::Y, DeviceStage::Upload, queue.upload(&from, &to, 16).unwrap());
         assert_eq!(recorder.timeline().unwrap().intervals.len(), 1);
     }
 }

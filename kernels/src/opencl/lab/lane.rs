@@ -11,7 +11,7 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Pinned, Queue};
-use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
+use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{Origin, Uploads};
@@ -111,7 +111,7 @@ impl Lane {
             return uploads.forward(&self.pipelines, origin, overlap, &mut self.recorder, |index, recorder| {
                 let pipeline = &self.pipelines[index];
                 if let Some(quantised) = quantised.get(index) {
-                    recorder.note(pipeline.channel, Stage::Code, quantised.run(pipeline)?);
+                    recorder.note(pipeline.channel, DeviceStage::Code, quantised.run(pipeline)?);
                 }
                 outputs.get_mut(index).map_or(Ok(()), |output| download(pipeline, output, true, recorder))
             });
@@ -122,7 +122,7 @@ impl Lane {
             let (samples, _) = pipeline.transform.samples();
             let to = if inverse { &pipeline.transform.bands } else { samples };
             let event = pipeline.queue.upload(input, to, to.len())?;
-            recorder.note(pipeline.channel, Stage::Upload, event);
+            recorder.note(pipeline.channel, DeviceStage::Upload, event);
             if inverse {
                 pipeline.invert(recorder)?
             } else {
@@ -185,6 +185,6 @@ fn download(pipeline: &ChannelPipeline, to: &mut Pinned<f32>, square: bool, reco
     let (samples, _) = pipeline.transform.samples();
     let from = if square { &pipeline.transform.bands } else { samples };
     let event = pipeline.queue.download(from, to, from.len())?;
-    recorder.note(pipeline.channel, Stage::Download, event);
+    recorder.note(pipeline.channel, DeviceStage::Download, event);
     Ok(())
 }

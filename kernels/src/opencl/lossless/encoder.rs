@@ -18,7 +18,7 @@ use crate::opencl::device::timeline::Recorder;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
-use crate::opencl::quad::channel_coder::{ChannelCoder, Pass};
+use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};
 use crate::opencl::quad::gather::{Gather, SlotPlace};
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
@@ -37,7 +37,7 @@ pub(crate) struct OpenClLosslessEncoder {
 }
 
 /// Blocks as they are, all at once.
-const PASS: Pass = Pass { step: StepIndex::ONE, area: 0 };
+const PASS: CodingPass = CodingPass { step: StepIndex::ONE, area: 0 };
 
 impl OpenClLosslessEncoder {
     /// Opens an encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use picture::coded::{FrameHeader, StepIndex};
 
 use super::blocks::{ChannelBlocks, Square};
-use super::channel_coder::{ChannelCoder, Pass};
+use super::channel_coder::{ChannelCoder, CodingPass};
 use super::gather::{Gather, SlotPlace};
 use crate::PictureRef;
 use crate::opencl::device::Result;
@@ -79,7 +79,7 @@ impl FrameCoder {
 
     /// Uploads and transforms all channels, and starts coding each at the steps with which the search begins.
     pub(crate) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<()> {
-        let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| Pass { step, area });
+        let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| CodingPass { step, area });
         let passes: Vec<_> = self.areas.iter().enumerate().filter_map(pass).collect();
         let Self { pipelines, channels, recorder, running, .. } = self;
         uploads.forward(pipelines, Origin::Host(picture), self.overlap, recorder, |index, recorder| {
@@ -102,13 +102,13 @@ impl FrameCoder {
             Some(held) => held.index().abs_diff(step.index()),
         };
         let area = (0..self.areas.len()).max_by_key(|&area| distance(self.areas[area])).unwrap_or(0);
-        self.run(0..self.blocks, &[Pass { step, area }])?;
+        self.run(0..self.blocks, &[CodingPass { step, area }])?;
         self.areas[area] = Some(step);
         Ok(area)
     }
 
     /// Codes the blocks of `range` in each of one or two passes, and waits for their sizes.
-    fn run(&mut self, range: Range<usize>, passes: &[Pass]) -> Result<()> {
+    fn run(&mut self, range: Range<usize>, passes: &[CodingPass]) -> Result<()> {
         let mut running = Vec::with_capacity(self.channels.len());
         for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
             let local = coder.local(&range);
@@ -152,7 +152,7 @@ impl BlockCoder for FrameCoder {
         let area = if self.areas.len() > 1 {
             self.area(step, None)?
         } else {
-            self.run(range.clone(), &[Pass { step, area: 0 }])?;
+            self.run(range.clone(), &[CodingPass { step, area: 0 }])?;
             0
         };
         for coder in &self.channels {

@@ -9,13 +9,13 @@ use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params as constants;
 
 /// A frame, or a part of it, at one step into one area.
 #[derive(Clone, Copy)]
-pub(crate) struct Pass {
+pub(crate) struct CodingPass {
     pub(crate) step: StepIndex,
     pub(crate) area: usize,
 }
@@ -97,7 +97,7 @@ impl ChannelCoder {
     }
 
     /// Starts coding the blocks `local` in each of one or two passes.
-    pub(crate) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Option<Event>> {
+    pub(crate) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[CodingPass]) -> Result<Option<Event>> {
         let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
         for pass in passes {
             args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
@@ -111,7 +111,7 @@ impl ChannelCoder {
     }
 
     /// Starts fetching the sizes of these blocks, those of all passes at once and what lies between.
-    pub(crate) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[Pass]) -> Result<Event> {
+    pub(crate) fn fetch(&mut self, queue: &Queue, local: &Range<usize>, passes: &[CodingPass]) -> Result<Event> {
         let (areas, count) = (passes.iter().map(|pass| pass.area), self.blocks.indices.len());
         let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
         let (from, to) = (low * count + local.start, high * count + local.end);
@@ -125,15 +125,15 @@ impl ChannelCoder {
         &mut self,
         pipeline: &ChannelPipeline,
         local: &Range<usize>,
-        passes: &[Pass],
+        passes: &[CodingPass],
         recorder: &mut Recorder,
     ) -> Result<Event> {
         if let Some(event) = self.launch(&pipeline.queue, local, passes)? {
-            pipeline.end(Stage::Transform, &event, recorder);
-            recorder.note(pipeline.channel, Stage::Code, event);
+            pipeline.end(DeviceStage::Transform, &event, recorder);
+            recorder.note(pipeline.channel, DeviceStage::Code, event);
         }
         let event = self.fetch(&pipeline.queue, local, passes)?;
-        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        recorder.note(pipeline.channel, DeviceStage::Download, event.clone());
         Ok(event)
     }
 }

@@ -13,7 +13,7 @@ use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_in;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
-use crate::opencl::device::timeline::{Recorder, Sampling, Stage, Timeline};
+use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
@@ -117,10 +117,10 @@ impl OpenClDecoder {
     fn start(&mut self, channel: usize, header: FrameHeader) -> Result<()> {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let (upload, decoding) = self.channels[channel].start(&pipeline.queue, header)?;
-        recorder.note(pipeline.channel, Stage::Upload, upload);
+        recorder.note(pipeline.channel, DeviceStage::Upload, upload);
         if let Some(event) = decoding {
             pipeline.begin(&event, recorder);
-            recorder.note(pipeline.channel, Stage::Code, event);
+            recorder.note(pipeline.channel, DeviceStage::Code, event);
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl OpenClDecoder {
         let (pipeline, recorder) = (&self.pipelines[channel], &mut self.recorder);
         let samples = self.downloaders[channel].run(pipeline, recorder)?;
         let damaged = self.channels[channel].fetch_damaged(&pipeline.queue)?;
-        recorder.note(pipeline.channel, Stage::Download, damaged.clone());
+        recorder.note(pipeline.channel, DeviceStage::Download, damaged.clone());
         Ok([samples, damaged])
     }
 
@@ -206,7 +206,7 @@ impl Decoder for OpenClDecoder {
 
 /// Divides the `total` of a frame in the ratio of the device's time for block decoder and inverse transform.
 fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
-    let (code, transform) = (timeline.busy_ns(Stage::Code), timeline.busy_ns(Stage::Transform));
+    let (code, transform) = (timeline.busy_ns(DeviceStage::Code), timeline.busy_ns(DeviceStage::Transform));
     let share = code as f64 / (code + transform).max(1) as f64;
     let decode = total.mul_f64(share);
     let device = Duration::from_nanos(timeline.computing_ns());

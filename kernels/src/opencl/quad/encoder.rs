@@ -10,7 +10,7 @@ use picture::pyramid::BlockLayout;
 use super::block_coder::{self, FrameCoder};
 use super::blocks::ChannelBlocks;
 use crate::opencl::device::memory::Memory;
-use crate::opencl::device::timeline::{Interval, Sampling, Stage, Timeline};
+use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
@@ -144,11 +144,12 @@ fn codes_whole_frames(device: &Device) -> bool {
 /// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind
 /// them, then everything else.
 fn times(timeline: &Timeline, total: Duration) -> EncodeTimes {
-    let transforms = timeline.intervals.iter().filter(|i| i.stage == Stage::Transform);
+    let transforms = timeline.intervals.iter().filter(|i| i.stage == DeviceStage::Transform);
     let coefficients_ns = transforms.map(|i| i.end_ns).max().unwrap_or(0);
-    let first = |i: &&Interval| matches!(i.stage, Stage::Upload | Stage::Transform) && i.start_ns < coefficients_ns;
+    let first =
+        |i: &&Interval| matches!(i.stage, DeviceStage::Upload | DeviceStage::Transform) && i.start_ns < coefficients_ns;
     let first = Timeline { intervals: timeline.intervals.iter().filter(first).copied().collect() };
-    let upload = Duration::from_nanos(first.busy_ns(Stage::Upload));
+    let upload = Duration::from_nanos(first.busy_ns(DeviceStage::Upload));
     let both = Duration::from_nanos(first.span_ns());
     EncodeTimes {
         upload,

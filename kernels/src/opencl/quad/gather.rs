@@ -8,7 +8,7 @@ use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel, set};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 /// Place of a block's bytes.
 #[derive(Clone, Copy)]
@@ -87,12 +87,12 @@ impl Gather {
             (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
             set(&self.kernel, BYTES_ARG, self.bytes.arg())?;
         }
-        recorder.note(channel, Stage::Upload, queue.upload(&self.places_host, &self.places, self.places.len())?);
+        recorder.note(channel, DeviceStage::Upload, queue.upload(&self.places_host, &self.places, self.places.len())?);
         let groups = [lengths.len(), 1];
         let event = queue.launch_marked(&self.kernel, groups, [queue.device().tuning.block_group_size, 1])?;
-        recorder.note(channel, Stage::Code, event);
+        recorder.note(channel, DeviceStage::Code, event);
         let event = queue.download(&self.bytes, &mut self.bytes_host, len)?;
-        recorder.note(channel, Stage::Download, event.clone());
+        recorder.note(channel, DeviceStage::Download, event.clone());
         queue.flush()?;
         wait(&[event])?;
         Ok((ends, self.bytes_host.values()[..len].to_vec()))

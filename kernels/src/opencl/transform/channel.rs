@@ -17,7 +17,7 @@ use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, Queue};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 /// Queue, planes and transform of one channel.
 pub(crate) struct ChannelPipeline {
@@ -103,7 +103,7 @@ impl ChannelPipeline {
     }
 
     /// Notes that the kernels of `stage`, if it has begun, end before this command.
-    pub(crate) fn end(&self, stage: Stage, before: &Event, recorder: &mut Recorder) {
+    pub(crate) fn end(&self, stage: DeviceStage, before: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
             recorder.end(self.channel, stage, before);
         }
@@ -113,7 +113,7 @@ impl ChannelPipeline {
     pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_forward(&self.queue, &mut events)?;
-        events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
+        events.into_iter().for_each(|event| recorder.note(self.channel, DeviceStage::Transform, event));
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl ChannelPipeline {
     pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_inverse(&self.queue, &mut events)?;
-        events.into_iter().for_each(|event| recorder.note(self.channel, Stage::Transform, event));
+        events.into_iter().for_each(|event| recorder.note(self.channel, DeviceStage::Transform, event));
         Ok(())
     }
 }

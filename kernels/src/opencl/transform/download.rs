@@ -8,7 +8,7 @@ use super::source;
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 /// The way of decoded coefficients to samples on the host.
 pub(crate) struct Downloader {
@@ -41,8 +41,8 @@ impl Downloader {
         self.last.run(pipeline, recorder)?;
         let len = pipeline.width * pipeline.height;
         let event = pipeline.queue.download(&self.bytes, &mut self.staging, len)?;
-        pipeline.end(Stage::Transform, &event, recorder);
-        recorder.note(pipeline.channel, Stage::Download, event.clone());
+        pipeline.end(DeviceStage::Transform, &event, recorder);
+        recorder.note(pipeline.channel, DeviceStage::Download, event.clone());
         pipeline.queue.flush()?;
         Ok(event)
     }

@@ -12,7 +12,7 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::queue::{Buffer, Event};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 const PLANE: [&str; 4] = [
     include_str!("../../../cl/shared/common.cl"),
@@ -88,7 +88,7 @@ impl First {
         let mut after = after;
         if let Some(kernel) = &self.plane {
             let event = pipeline.launch_rows(kernel, progress.rows..rows, after)?;
-            recorder.note(pipeline.channel, Stage::Transform, event);
+            recorder.note(pipeline.channel, DeviceStage::Transform, event);
             progress.rows = rows;
             // It comes before in the queue.
             after = &[];
@@ -104,7 +104,7 @@ impl First {
                 *group_size,
                 after,
             )?;
-            recorder.note(pipeline.channel, Stage::Transform, event);
+            recorder.note(pipeline.channel, DeviceStage::Transform, event);
             progress.groups = ready;
         }
         Ok(())
@@ -118,7 +118,7 @@ impl First {
         } else {
             pipeline.transform.run_forward(&pipeline.queue, &mut events)?;
         }
-        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        events.into_iter().for_each(|event| recorder.note(pipeline.channel, DeviceStage::Transform, event));
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl Last {
                 pipeline.transform.run_inverse_below(queue, &mut events)?;
                 // Marked, since a download may wait for another channel's.
                 if let Some(event) = queue.launch_marked(&last.kernel, last.groups, last.group_size)? {
-                    pipeline.end(Stage::Transform, &event, recorder);
+                    pipeline.end(DeviceStage::Transform, &event, recorder);
                     events.push(event);
                 }
             }
@@ -181,7 +181,7 @@ impl Last {
                 events.extend(pipeline.launch_rows(kernel, 0..pipeline.height, &[])?);
             }
         }
-        events.into_iter().for_each(|event| recorder.note(pipeline.channel, Stage::Transform, event));
+        events.into_iter().for_each(|event| recorder.note(pipeline.channel, DeviceStage::Transform, event));
         Ok(())
     }
 }

@@ -10,18 +10,18 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem};
 
 /// A buffer between levels, and how far apart its rows are.
-pub(crate) struct Place<'a, T> {
+pub(crate) struct Pitched<'a, T> {
     pub(crate) buffer: &'a Buffer<T>,
     pub(crate) pitch: usize,
 }
 
-impl<T> Clone for Place<'_, T> {
+impl<T> Clone for Pitched<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Place<'_, T> {}
+impl<T> Copy for Pitched<'_, T> {}
 
 /// Sizes of one level, in samples and coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +84,11 @@ impl LevelSize {
 pub(crate) struct Level<'a, T> {
     pub(crate) size: LevelSize,
     /// The samples, `in_w` x `in_h`.
-    pub(crate) fine: Place<'a, T>,
+    pub(crate) fine: Pitched<'a, T>,
     /// The low band, `low_w` x `low_h`. The last level's is the corner of `bands`.
-    pub(crate) coarse: Place<'a, T>,
+    pub(crate) coarse: Pitched<'a, T>,
     /// The whole square, for the detail bands; zero where nothing is written.
-    pub(crate) bands: Place<'a, T>,
+    pub(crate) bands: Pitched<'a, T>,
     /// At least [`LevelKernels::scratch`] values.
     pub(crate) scratch: &'a Buffer<T>,
 }

@@ -26,7 +26,7 @@ use ocl::core::OclPrm;
 use picture::pyramid::Pyramid;
 
 use self::choice::Schemes;
-use self::level::{Launch, Level, LevelSize, Place};
+use self::level::{Launch, Level, LevelSize, Pitched};
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
@@ -107,13 +107,13 @@ impl<T: OclPrm> ChannelTransform<T> {
         let lows: [Buffer<T>; 2] = [queue.buffer(lengths.lows[0])?, queue.buffer(lengths.lows[1])?];
         let scratch = queue.buffer(lengths.scratch)?;
 
-        let all_bands = Place { buffer: &bands, pitch: band_pitch };
-        let mut fine = Place { buffer: &plane, pitch: plane_pitch };
+        let all_bands = Pitched { buffer: &bands, pitch: band_pitch };
+        let mut fine = Pitched { buffer: &plane, pitch: plane_pitch };
         let (mut forward, mut inverse) = (Vec::new(), Vec::new());
         let mut finest = None;
         for (index, &size) in sizes.iter().enumerate() {
             let last = index + 1 == sizes.len();
-            let coarse = if last { all_bands } else { Place { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
+            let coarse = if last { all_bands } else { Pitched { buffer: &lows[index % 2], pitch: pitch(size.low_w) } };
             let level = Level { size, fine, coarse, bands: all_bands, scratch: &scratch };
             let rest = &sizes[index..];
             if let Some(tail) = schemes.tail(rest) {
@@ -141,10 +141,10 @@ impl<T: OclPrm> ChannelTransform<T> {
     /// Returns the finest level, if a launch each way computes it and nothing else: what may be replaced by one with
     /// samples that are elsewhere.
     pub(crate) fn finest(&self) -> Option<Level<'_, T>> {
-        let (size, bands) = (self.finest?, Place { buffer: &self.bands, pitch: self.band_pitch });
-        let low = Place { buffer: &self.lows[0], pitch: pitch(size.low_w) };
+        let (size, bands) = (self.finest?, Pitched { buffer: &self.bands, pitch: self.band_pitch });
+        let low = Pitched { buffer: &self.lows[0], pitch: pitch(size.low_w) };
         let coarse = if self.levels == 1 { bands } else { low };
-        let fine = Place { buffer: &self.plane, pitch: self.plane_pitch };
+        let fine = Pitched { buffer: &self.plane, pitch: self.plane_pitch };
         Some(Level { size, fine, coarse, bands, scratch: &self.scratch })
     }
 

@@ -13,7 +13,7 @@ use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_to_pinned;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::device::timeline::{Recorder, Stage};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::{DeviceError, PictureRef};
 
 /// All formats, of which the longest decides how much memory a picture takes.
@@ -128,7 +128,7 @@ impl Uploads {
                 let rows = stripe_rows(self.params.size.height(), stripe, self.stripes);
                 if source.owner == index && !source.bytes.is_empty() {
                     let event = self.upload(index, pipeline, source, &rows)?;
-                    recorder.note(pipeline.channel, Stage::Upload, event.clone());
+                    recorder.note(pipeline.channel, DeviceStage::Upload, event.clone());
                     uploaded[index].push(event);
                 }
                 // What the own queue uploaded comes before in the queue, and stripes come one after another.

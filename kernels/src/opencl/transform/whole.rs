@@ -10,7 +10,7 @@ use super::upload::{Origin, Uploads};
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Pinned;
-use crate::opencl::device::timeline::{Recorder, Stage, Timeline};
+use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
 use crate::opencl::device::{self, Device, backend};
 use crate::reference::check_picture;
 use crate::transform::Filter;
@@ -89,7 +89,7 @@ impl OpenClTransform {
             }
             // Without any level these are bands, and zero below the plane.
             let event = pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
-            self.recorder.note(pipeline.channel, Stage::Upload, event);
+            self.recorder.note(pipeline.channel, DeviceStage::Upload, event);
             pipeline.split(&mut self.recorder)?;
             pipeline.queue.flush()?;
         }
@@ -108,7 +108,7 @@ impl OpenClTransform {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
             let event = pipeline.queue.download(bands, staging, bands.len())?;
-            self.recorder.note(pipeline.channel, Stage::Download, event);
+            self.recorder.note(pipeline.channel, DeviceStage::Download, event);
             pipeline.queue.flush()?;
         }
         let mut squares = Vec::new();
@@ -130,11 +130,11 @@ impl OpenClTransform {
                 to[..from.len()].copy_from_slice(from);
             }
             let event = pipeline.queue.upload(staging, bands, bands.len())?;
-            self.recorder.note(pipeline.channel, Stage::Upload, event);
+            self.recorder.note(pipeline.channel, DeviceStage::Upload, event);
             pipeline.invert(&mut self.recorder)?;
             let (samples, _) = pipeline.transform.samples();
             let event = pipeline.queue.download(samples, staging, samples.len())?;
-            self.recorder.note(pipeline.channel, Stage::Download, event);
+            self.recorder.note(pipeline.channel, DeviceStage::Download, event);
             pipeline.queue.flush()?;
         }
         let mut planes = Vec::new();

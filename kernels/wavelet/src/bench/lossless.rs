@@ -13,7 +13,7 @@ use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
 use crate::{options, pcwt};
 
 /// A way to code a picture: makes a code of it, whose bytes are counted, and a picture of that; how long both took.
-type Pass<'a> = Box<dyn FnMut(&mut Picture, &mut usize) -> Result<[Duration; 2]> + 'a>;
+type RoundTrip<'a> = Box<dyn FnMut(&mut Picture, &mut usize) -> Result<[Duration; 2]> + 'a>;
 
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
     let columns =
@@ -69,7 +69,7 @@ fn by_quad<'a>(
     params: &StreamParams,
     picture: PictureRef<'a>,
     compute: &ComputeArgs,
-) -> Result<(BackendInfo, Pass<'a>)> {
+) -> Result<(BackendInfo, RoundTrip<'a>)> {
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     let mut encoder = open_encoder(params, choice, device)?;
     let mut decoder = open_decoder(params, choice, device)?;
@@ -92,7 +92,7 @@ fn by_pcwt<'a>(
     picture: PictureRef<'a>,
     joining: Option<Joining>,
     compute: &ComputeArgs,
-) -> Result<(BackendInfo, Pass<'a>)> {
+) -> Result<(BackendInfo, RoundTrip<'a>)> {
     let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
     let mut encoder = match joining {
         Some(joining) => open_joining_encoder(params, device, joining)?,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kernels::PictureRef;
-use kernels::opencl::{Flow, OpenClPipeline, PipelineParams, Stage};
+use kernels::opencl::{DeviceStage, Flow, OpenClPipeline, PipelineParams};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
@@ -148,9 +148,9 @@ fn stages(case: &Case, size: FrameSize, args: &BenchArgs, compute: &ComputeArgs)
             if let Some(collected) = pipeline.collect()? {
                 let timeline = collected.timeline()?;
                 let busy = |stage| Duration::from_nanos(timeline.busy_ns(stage));
-                times[0] += busy(Stage::Upload);
-                times[1] += busy(Stage::Transform) + busy(Stage::Code);
-                times[2] += busy(Stage::Download);
+                times[0] += busy(DeviceStage::Upload);
+                times[1] += busy(DeviceStage::Transform) + busy(DeviceStage::Code);
+                times[2] += busy(DeviceStage::Download);
             }
         }
         Ok(times)

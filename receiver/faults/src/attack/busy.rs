@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::wire::{Deed, Wire};
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 
 /// Time for which it dials.
 const SPAN: Duration = Duration::from_secs(4);
@@ -13,16 +13,16 @@ const SPAN: Duration = Duration::from_secs(4);
 const HANDSHAKES_MAX: usize = 8;
 
 /// Dials a receiver that another sender has called.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let (first, second, own) = (stage.key("sender")?, stage.key("second")?, stage.key("receiver")?);
-    let mut receiver = stage.start("receiver", stage.receiver(address, &first)?.args(["--peer", &second]))?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let mut calling = stage.start("sender", &mut stage.sender(address, &own)?)?;
-    stage.wait_for_pictures(&mut calling, 1)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let (first, second, own) = (testbed.key("sender")?, testbed.key("second")?, testbed.key("receiver")?);
+    let mut receiver = testbed.start("receiver", testbed.receiver(address, &first)?.args(["--peer", &second]))?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let mut calling = testbed.start("sender", &mut testbed.sender(address, &own)?)?;
+    testbed.wait_for_pictures(&mut calling, 1)?;
     let wire = Wire::to(address, Deed::Pass)?;
-    let mut command = stage.sender_as("second", wire.address, &own)?;
-    let mut dialler = stage.start("second", &mut command)?;
+    let mut command = testbed.sender_as("second", wire.address, &own)?;
+    let mut dialler = testbed.start("second", &mut command)?;
     dialler.until("a handshake", || Ok(wire.begun() > 0))?;
     receiver.begin();
     receiver.watch(SPAN);

@@ -7,7 +7,7 @@ use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, Role};
 
 use super::caller::{call, listen};
-use super::{Outcome, Stage, Victim};
+use super::{Outcome, Testbed, Victim};
 use crate::hostile::Line;
 
 /// Time for which a dialler is watched that is sent away each time.
@@ -34,14 +34,14 @@ async fn part(line: &mut Line, own: Role, reason: ByeReason) -> Result<()> {
 
 /// Calls a listening daemon, once for each goodbye; returns true if it still takes calls afterwards.
 fn to_a_listener(
-    stage: &Stage,
+    testbed: &Testbed,
     victim: &mut Victim,
     name: &str,
     own: Role,
     address: std::net::SocketAddr,
 ) -> Result<()> {
     let key = ["receiver", "sender"][usize::from(own == Role::Sender)];
-    call(stage, key, name, async |endpoint| {
+    call(testbed, key, name, async |endpoint| {
         for reason in goodbyes() {
             let line = tokio::time::timeout(PATIENCE, Line::open(endpoint, address, own)).await;
             let mut line = line.context("no answer")?.context("after another goodbye")?;
@@ -56,26 +56,26 @@ fn to_a_listener(
 }
 
 /// Says goodbye to a listening receiver, to a listening sender, and to a sender that dials.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut all = Outcome::default();
-    let address = stage.free_address()?;
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
+    let address = testbed.free_address()?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
     receiver.begin();
-    let held = to_a_listener(stage, &mut receiver, "receiver", Role::Sender, address);
+    let held = to_a_listener(testbed, &mut receiver, "receiver", Role::Sender, address);
     add(&mut all, "listening receiver", held, &mut receiver)?;
 
-    let address = stage.free_address()?;
-    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_until_bound(address, &mut sender)?;
+    let address = testbed.free_address()?;
+    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_until_bound(address, &mut sender)?;
     sender.begin();
-    let held = to_a_listener(stage, &mut sender, "sender", Role::Receiver, address);
+    let held = to_a_listener(testbed, &mut sender, "sender", Role::Receiver, address);
     add(&mut all, "listening sender", held, &mut sender)?;
     drop(sender);
 
     let mut calls = 0;
-    let held = listen(stage, "receiver", "sender", async |endpoint, address| {
-        let mut sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+    let held = listen(testbed, "receiver", "sender", async |endpoint, address| {
+        let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
         let mut reasons = goodbyes().into_iter().cycle();
         let first =
             tokio::time::timeout(PATIENCE, Line::accept(endpoint, Role::Receiver)).await.context("no call")??;

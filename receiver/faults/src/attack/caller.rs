@@ -7,17 +7,17 @@ use anyhow::Result;
 use quinn::crypto::rustls::QuicServerConfig;
 use shell::tls::{PeerVerifier, Protocol, server_config};
 
-use super::Stage;
+use super::Testbed;
 use crate::hostile;
 
-/// Does `act` with a socket that calls the holder of the stage's key `peer` as the holder of `own`.
+/// Does `act` with a socket that calls the holder of the testbed's key `peer` as the holder of `own`.
 pub(super) fn call<T>(
-    stage: &Stage,
+    testbed: &Testbed,
     own: &str,
     peer: &str,
     act: impl AsyncFnOnce(&quinn::Endpoint) -> Result<T>,
 ) -> Result<T> {
-    let config = hostile::client(&stage.identity(own)?, stage.identity(peer)?.public_key())?;
+    let config = hostile::client(&testbed.identity(own)?, testbed.identity(peer)?.public_key())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
@@ -27,15 +27,15 @@ pub(super) fn call<T>(
     })
 }
 
-/// Does `act` with a socket that waits, as the holder of the stage's key `own`, for calls of the holder of `peer`.
+/// Does `act` with a socket that waits, as the holder of the testbed's key `own`, for calls of the holder of `peer`.
 pub(super) fn listen<T>(
-    stage: &Stage,
+    testbed: &Testbed,
     own: &str,
     peer: &str,
     act: impl AsyncFnOnce(&quinn::Endpoint, SocketAddr) -> Result<T>,
 ) -> Result<T> {
-    let verifier = PeerVerifier::new([stage.identity(peer)?.public_key()]);
-    let tls = server_config(stage.identity(own)?.certified_key()?, verifier, Protocol::Call)?;
+    let verifier = PeerVerifier::new([testbed.identity(peer)?.public_key()]);
+    let tls = server_config(testbed.identity(own)?.certified_key()?, verifier, Protocol::Call)?;
     let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

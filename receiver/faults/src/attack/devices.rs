@@ -7,7 +7,7 @@ use picture::params::{CodecParams, StreamParams};
 
 use super::caller::call;
 use super::giants::offer;
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 use crate::device;
 use crate::hostile::Line;
 
@@ -26,17 +26,17 @@ fn params(width: u32, height: u32) -> Result<StreamParams> {
 }
 
 /// Offers 1920x1080 to a receiver on each device: it refuses, and serves a sender of small pictures afterwards.
-pub(super) fn too_small(stage: &Stage) -> Result<Outcome> {
-    let layer = device::build_layer(&stage.file(""))?;
+pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
+    let layer = device::build_layer(&testbed.file(""))?;
     let mut all = Outcome::default();
     for (limit, bytes, word) in DEVICES {
-        let address = stage.free_address()?;
-        let mut command = stage.receiver_on("opencl", address, &stage.key("sender")?)?;
-        device::use_layer(&mut command, &layer, &stage.file("device"))?;
-        let mut receiver = stage.start("receiver", command.env(limit, bytes))?;
-        stage.wait_until_bound(address, &mut receiver)?;
+        let address = testbed.free_address()?;
+        let mut command = testbed.receiver_on("opencl", address, &testbed.key("sender")?)?;
+        device::use_layer(&mut command, &layer, &testbed.file("device"))?;
+        let mut receiver = testbed.start("receiver", command.env(limit, bytes))?;
+        testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
-        let refused = call(stage, "sender", "receiver", async |endpoint| {
+        let refused = call(testbed, "sender", "receiver", async |endpoint| {
             let mut line = Line::open(endpoint, address, Role::Sender).await?;
             offer(&mut line, params(1_920, 1_080)?, &mut receiver).await
         })?;
@@ -45,8 +45,8 @@ pub(super) fn too_small(stage: &Stage) -> Result<Outcome> {
         all.expect(told, format!("{limit}: told {refused:?}"));
         let logged = receiver.until_said("the sender's stream is refused");
         all.expect(logged.is_ok(), format!("{limit}: not in the log"));
-        let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
-        let served = stage.wait_for_pictures(&mut receiver, 3);
+        let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+        let served = testbed.wait_for_pictures(&mut receiver, 3);
         all.expect(served.is_ok(), format!("{limit}: the next call: {served:?}"));
         let on_device = receiver.until_said("320x180 at 30 frames a second, opencl on");
         all.expect(on_device.is_ok(), format!("{limit}: not on the device: {on_device:?}"));
@@ -54,34 +54,34 @@ pub(super) fn too_small(stage: &Stage) -> Result<Outcome> {
         all.log_lines = Some(all.log_lines.unwrap_or_default() + outcome.log_lines.unwrap_or_default());
         all.exit_code = all.exit_code.or(outcome.exit_code);
         all.expect(outcome.exit_code.is_none(), format!("{limit}: the receiver has ended"));
-        std::fs::remove_file(stage.file("pictures"))?;
+        std::fs::remove_file(testbed.file("pictures"))?;
     }
     Ok(all)
 }
 
 /// Removes the driver under a receiver that may choose its device: it serves another stream, and, begun anew, goes on
 /// without.
-pub(super) fn removed(stage: &Stage) -> Result<Outcome> {
-    let (layer, drivers) = (device::build_layer(&stage.file(""))?, device::copy_drivers(&stage.file(""))?);
-    let address = stage.free_address()?;
+pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
+    let (layer, drivers) = (device::build_layer(&testbed.file(""))?, device::copy_drivers(&testbed.file(""))?);
+    let address = testbed.free_address()?;
     let start = || {
-        let mut command = stage.receiver_on("auto", address, &stage.key("sender")?)?;
-        device::use_layer(&mut command, &layer, &stage.file("device"))?;
+        let mut command = testbed.receiver_on("auto", address, &testbed.key("sender")?)?;
+        device::use_layer(&mut command, &layer, &testbed.file("device"))?;
         let mut receiver =
-            stage.start("receiver", command.env("OCL_ICD_VENDORS", &drivers).env("DUET_LAYER_GPU", "1"))?;
-        stage.wait_until_bound(address, &mut receiver)?;
+            testbed.start("receiver", command.env("OCL_ICD_VENDORS", &drivers).env("DUET_LAYER_GPU", "1"))?;
+        testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
         anyhow::Ok(receiver)
     };
     let mut receiver = start()?;
-    let sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_for_pictures(&mut receiver, 3)?;
+    let sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_for_pictures(&mut receiver, 3)?;
     let mut outcome = Outcome::default();
     outcome.expect(receiver.until_said("opencl on").is_ok(), "it began without a device");
     device::remove_drivers(&drivers)?;
-    stage.wait_for_pictures(&mut receiver, 3)?;
+    testbed.wait_for_pictures(&mut receiver, 3)?;
     drop(sender);
-    let refused = call(stage, "sender", "receiver", async |endpoint| {
+    let refused = call(testbed, "sender", "receiver", async |endpoint| {
         let mut line = Line::open(endpoint, address, Role::Sender).await?;
         offer(&mut line, params(640, 360)?, &mut receiver).await
     })?;
@@ -90,10 +90,10 @@ pub(super) fn removed(stage: &Stage) -> Result<Outcome> {
     outcome.exit_code = one.exit_code;
     outcome.expect(one.exit_code.is_none(), "the receiver has ended");
     drop(receiver);
-    std::fs::remove_file(stage.file("pictures"))?;
+    std::fs::remove_file(testbed.file("pictures"))?;
     let mut receiver = start()?;
-    let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_for_pictures(&mut receiver, 3)?;
+    let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_for_pictures(&mut receiver, 3)?;
     outcome.expect(receiver.until_said("cpu on").is_ok(), "without a driver it does not take the processor");
     outcome.log_lines = Some(one.log_lines.unwrap_or_default() + receiver.lines());
     Ok(outcome)

@@ -12,7 +12,7 @@ use common::wire::control::{ControlMessage, Role};
 use tokio::task::JoinSet;
 
 use super::caller::call;
-use super::{Outcome, Stage, Victim};
+use super::{Outcome, Testbed, Victim};
 use crate::cases::Flood;
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Line};
@@ -36,31 +36,31 @@ const GROWTH_MAX_MB: f64 = 16.0;
 const LINES_MAX: usize = 20;
 
 /// Begins handshakes at a receiver that do not go on.
-pub(super) fn begun(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    idle(stage, address, |_| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
+pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    idle(testbed, address, |_| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
 }
 
 /// Lets strangers call a receiver without a pause, from addresses that are their own.
-pub(super) fn strangers(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    idle(stage, address, |stage| Strangers::start(stage, address), Strangers::end)
+pub(super) fn strangers(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    idle(testbed, address, |testbed| Strangers::start(testbed, address), Strangers::end)
 }
 
 /// Starts a receiver and the flood, lets the peer say Hello, then its sender call; `end` says how much came.
 fn idle<F>(
-    stage: &Stage,
+    testbed: &Testbed,
     address: SocketAddr,
-    begin: impl FnOnce(&Stage) -> Result<F>,
+    begin: impl FnOnce(&Testbed) -> Result<F>,
     end: impl FnOnce(F) -> String,
 ) -> Result<Outcome> {
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
     receiver.begin();
-    let (began, flooding) = (Instant::now(), begin(stage)?);
+    let (began, flooding) = (Instant::now(), begin(testbed)?);
     receiver.watch(BEFORE);
     let called = Instant::now();
-    let answered = call(stage, "sender", "receiver", async |endpoint| {
+    let answered = call(testbed, "sender", "receiver", async |endpoint| {
         let hello = async {
             loop {
                 let Ok(mut line) = Line::open(endpoint, address, Role::Sender).await else { continue };
@@ -74,8 +74,8 @@ fn idle<F>(
     // The picture's own memory is not the flood's.
     let mut outcome = receiver.outcome()?;
     let called = Instant::now();
-    let _sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_for_pictures(&mut receiver, 1)?;
+    let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_for_pictures(&mut receiver, 1)?;
     let picture = called.elapsed();
     receiver.watch(SPAN.saturating_sub(began.elapsed()));
     let flood = end(flooding);
@@ -86,12 +86,12 @@ fn idle<F>(
 }
 
 /// Floods a sender in a call in each way; its receiver asks for the time again and again.
-pub(super) fn in_call(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_until_bound(address, &mut sender)?;
+pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_until_bound(address, &mut sender)?;
     let mut notes = Vec::new();
-    let mut outcome = call(stage, "receiver", "sender", async |endpoint| {
+    let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = Line::open(endpoint, address, Role::Receiver).await?;
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
@@ -155,8 +155,8 @@ struct Strangers {
 }
 
 impl Strangers {
-    fn start(stage: &Stage, address: SocketAddr) -> Result<Self> {
-        let config = hostile::client(&stage.identity("stranger")?, stage.identity("receiver")?.public_key())?;
+    fn start(testbed: &Testbed, address: SocketAddr) -> Result<Self> {
+        let config = hostile::client(&testbed.identity("stranger")?, testbed.identity("receiver")?.public_key())?;
         let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (theirs, counted) = (Arc::clone(&over), Arc::clone(&calls));
         let thread = std::thread::spawn(move || knock(&config, address, &theirs, &counted));

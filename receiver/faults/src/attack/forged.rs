@@ -9,7 +9,7 @@ use shell::tls::{PeerVerifier, Protocol, server_config};
 
 use super::initial::{refusal, version_negotiation};
 use super::wire::{Deed, Wire};
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 
 /// Handshakes that are answered before and during the call.
 const FORGED: usize = 2;
@@ -19,19 +19,19 @@ const PICTURES: usize = 3;
 const ALERT: u8 = 40;
 
 /// Forges an answer that speaks another version of QUIC.
-pub(super) fn version(stage: &Stage) -> Result<Outcome> {
-    against(stage, Deed::Forge(|asked| Ok(version_negotiation(asked))))
+pub(super) fn version(testbed: &Testbed) -> Result<Outcome> {
+    against(testbed, Deed::Forge(|asked| Ok(version_negotiation(asked))))
 }
 
 /// Forges an answer that refuses the handshake.
-pub(super) fn alert(stage: &Stage) -> Result<Outcome> {
-    against(stage, Deed::Forge(|asked| refusal(asked, ALERT)))
+pub(super) fn alert(testbed: &Testbed) -> Result<Outcome> {
+    against(testbed, Deed::Forge(|asked| refusal(asked, ALERT)))
 }
 
 /// Answers with another key.
-pub(super) fn key(stage: &Stage) -> Result<Outcome> {
-    let own = stage.identity("stranger")?.certified_key()?;
-    let tls = server_config(own, PeerVerifier::new([stage.identity("sender")?.public_key()]), Protocol::Call)?;
+pub(super) fn key(testbed: &Testbed) -> Result<Outcome> {
+    let own = testbed.identity("stranger")?.certified_key()?;
+    let tls = server_config(own, PeerVerifier::new([testbed.identity("sender")?.public_key()]), Protocol::Call)?;
     let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let endpoint = runtime.block_on(async { quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into()) })?;
@@ -45,19 +45,19 @@ pub(super) fn key(stage: &Stage) -> Result<Outcome> {
             }
         });
     });
-    let outcome = against(stage, Deed::Divert(address));
+    let outcome = against(testbed, Deed::Divert(address));
     over.close(0u32.into(), b"");
     let _ = answering.join();
     outcome
 }
 
 /// Answers before a call and in one, then stops; a sender that gets through both times has not believed it.
-fn against(stage: &Stage, deed: Deed) -> Result<Outcome> {
-    let listener = stage.free_address()?;
+fn against(testbed: &Testbed, deed: Deed) -> Result<Outcome> {
+    let listener = testbed.free_address()?;
     let wire = Wire::to(listener, deed)?;
-    let mut receiver = stage.start("receiver", &mut stage.receiver(listener, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(listener, &mut receiver)?;
-    let mut sender = stage.start("sender", &mut stage.sender(wire.address, &stage.key("receiver")?)?)?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(listener, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(listener, &mut receiver)?;
+    let mut sender = testbed.start("sender", &mut testbed.sender(wire.address, &testbed.key("receiver")?)?)?;
     sender.begin();
     let mut calls = 0;
     let mut course = || -> Result<()> {
@@ -66,7 +66,7 @@ fn against(stage: &Stage, deed: Deed) -> Result<Outcome> {
             wire.set(deed);
             sender.until("a handshake", || Ok(wire.begun() >= before + FORGED))?;
             wire.set(Deed::Pass);
-            stage.wait_for_pictures(&mut sender, PICTURES)?;
+            testbed.wait_for_pictures(&mut sender, PICTURES)?;
             calls += 1;
         }
         Ok(())

@@ -4,49 +4,49 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Outcome, Stage, unix_time};
+use super::{Outcome, Testbed, unix_time};
 
 /// Blocks of 512 bytes that a file may have: some pictures.
 const BLOCKS_MAX: u32 = 2_000;
 /// Pictures after which the disk is certainly full.
 const PICTURES: usize = 40;
 
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let beside = attempt(stage, &["headless", "y4m:/dev/full"], None)?;
-    let alone = attempt(stage, &["y4m:/dev/full"], None)?;
-    let mut outcome = attempt(stage, &[&format!("y4m:{}", stage.file("recording").display())], Some(BLOCKS_MAX))?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let beside = attempt(testbed, &["headless", "y4m:/dev/full"], None)?;
+    let alone = attempt(testbed, &["y4m:/dev/full"], None)?;
+    let mut outcome = attempt(testbed, &[&format!("y4m:{}", testbed.file("recording").display())], Some(BLOCKS_MAX))?;
     for (name, other) in [("beside another sink", beside), ("alone", alone)] {
         outcome.faults.extend(other.faults.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     Ok(outcome)
 }
 
-fn attempt(stage: &Stage, sinks: &[&str], blocks_max: Option<u32>) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let config = stage.file("receiver.toml");
-    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", stage.file("pictures").display()))?;
-    let program = stage.program("receiver")?;
+fn attempt(testbed: &Testbed, sinks: &[&str], blocks_max: Option<u32>) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let config = testbed.file("receiver.toml");
+    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", testbed.file("pictures").display()))?;
+    let program = testbed.program("receiver")?;
     let mut command = Command::new("sh");
     let limit = blocks_max.map_or_else(|| "unlimited".to_owned(), |blocks| blocks.to_string());
     command.args(["-c", "ulimit -f \"$BLOCKS\"; exec \"$0\" \"$@\""]).env("BLOCKS", limit);
     command.arg(program.get_program()).args(program.get_args());
-    command.args(["--listen", &address.to_string(), "--peer", &stage.key("sender")?, "--config"]).arg(config);
+    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]).arg(config);
     for sink in sinks {
         command.args(["--sink", sink]);
     }
-    let mut receiver = stage.start("receiver", &mut command)?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let mut sender = stage.start("sender", &mut stage.sender(address, &stage.key("receiver")?)?)?;
+    let mut receiver = testbed.start("receiver", &mut command)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
 
     receiver.begin();
     let from = unix_time()?;
-    let shown = stage.wait_for_pictures(&mut receiver, PICTURES);
+    let shown = testbed.wait_for_pictures(&mut receiver, PICTURES);
     let mut outcome = receiver.outcome()?;
     if shown.is_err() {
         outcome.expect(false, format!("the call ended with {:?}", outcome.exit_code));
         return Ok(outcome);
     }
-    outcome.gap_ms = Some(stage.gap_ms(from)?);
+    outcome.gap_ms = Some(testbed.gap_ms(from)?);
     let warnings = receiver.daemon.said().matches("nothing more is recorded there").count();
     outcome.expect(warnings == 1, format!("{warnings} warnings that nothing is recorded"));
     receiver.daemon.signal("TERM")?;

@@ -12,7 +12,7 @@ use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 
 use super::caller::call;
-use super::{Outcome, Stage, Victim};
+use super::{Outcome, Testbed, Victim};
 use crate::hostile::Line;
 
 /// Small datagrams sent to a receiver that takes the stream.
@@ -85,13 +85,13 @@ async fn send(line: &Line, datagrams: impl Iterator<Item = Vec<u8>>, victim: &mu
 
 /// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many
 /// small datagrams.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
     receiver.begin();
     let mut taken = Vec::new();
-    call(stage, "sender", "receiver", async |endpoint| {
+    call(testbed, "sender", "receiver", async |endpoint| {
         for (width, height) in [(1, 16_384), (8_192, 1_000), (16_384, 1)] {
             let mut line = Line::open(endpoint, address, Role::Sender).await?;
             if offer(&mut line, params(width, height, (60, 1))?, &mut receiver).await?.is_none() {
@@ -113,11 +113,11 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
 }
 
 /// Sends, at a frame a minute, the first parts of all blocks of three large frames.
-pub(super) fn hoard(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let refused = call(stage, "sender", "receiver", async |endpoint| {
+pub(super) fn hoard(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let refused = call(testbed, "sender", "receiver", async |endpoint| {
         let mut line = Line::open(endpoint, address, Role::Sender).await?;
         receiver.begin();
         let refused = offer(&mut line, params(1_920, 1_080, (1, 60))?, &mut receiver).await?;

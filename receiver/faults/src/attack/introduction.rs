@@ -13,7 +13,7 @@ use quinn::VarInt;
 use shell::identity::Identity;
 use shell::tls::Protocol;
 
-use super::{Outcome, Stage, weak_key};
+use super::{Outcome, Testbed, weak_key};
 use crate::cases::Flood;
 use crate::flood;
 use crate::hostile;
@@ -50,14 +50,14 @@ const QUIET: &str = "[reach]\nstun = []\nopen_port = false\n";
 
 /// Lets strangers knock, call with keys of their own and with a weak one, and say what is no introduction, while the
 /// friend who has the ticket joins.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let (config, ticket_file) = (stage.file("sender.toml"), stage.file("ticket"));
-    let theirs = stage.file("receiver.toml");
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let (config, ticket_file) = (testbed.file("sender.toml"), testbed.file("ticket"));
+    let theirs = testbed.file("receiver.toml");
     for file in [&config, &theirs] {
         std::fs::write(file, QUIET)?;
     }
-    let mut invite = stage.plain("sender")?;
-    let mut victim = stage.start_into(
+    let mut invite = testbed.plain("sender")?;
+    let mut victim = testbed.start_into(
         "sender",
         invite.arg("--config").arg(&config).args(["invite", "friend"]),
         std::fs::File::create(&ticket_file)?.into(),
@@ -80,8 +80,8 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     victim.watch(BEFORE);
     let in_time = victim.daemon.ended()?.is_none();
     let joined = Instant::now();
-    let mut friend = stage
-        .start("receiver", stage.plain("receiver")?.arg("--config").arg(&theirs).args(["join", &ticket, "host"]))?;
+    let mut friend = testbed
+        .start("receiver", testbed.plain("receiver")?.arg("--config").arg(&theirs).args(["join", &ticket, "host"]))?;
     let code = friend.wait()?;
     let took = joined.elapsed();
     strangers.stop();
@@ -99,7 +99,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     outcome.expect((own, code) == (0, 0), format!("exit codes {own} and {code}: {}", friend.daemon.said()));
     let known = parse_peers(std::fs::read_to_string(&config)?.trim_start_matches(QUIET))?.peers;
     let keys: Vec<_> = known.into_iter().filter_map(|peer| peer.public_key).collect();
-    outcome.expect(keys == [stage.key("receiver")?], format!("these are remembered: {}", keys.join(", ")));
+    outcome.expect(keys == [testbed.key("receiver")?], format!("these are remembered: {}", keys.join(", ")));
     outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);
     let lines = outcome.log_lines.unwrap_or_default();
     outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));

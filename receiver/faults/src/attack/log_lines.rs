@@ -7,7 +7,7 @@ use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, Role};
 
 use super::caller::call;
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 use crate::hostile::Line;
 
 const STRANGERS: usize = 1_000;
@@ -17,12 +17,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &stage.key("sender")?)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
     receiver.begin();
-    call(stage, "stranger", "receiver", async |endpoint| {
+    call(testbed, "stranger", "receiver", async |endpoint| {
         for _ in 0..STRANGERS {
             let connection = endpoint.connect(address, "duet")?.await;
             if let Ok(connection) = connection {
@@ -31,7 +31,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
         }
         Ok(())
     })?;
-    call(stage, "sender", "receiver", async |endpoint| {
+    call(testbed, "sender", "receiver", async |endpoint| {
         // After so many strangers from this address, the listener may want a pause.
         let deadline = Instant::now() + PATIENCE;
         let mut line = loop {
@@ -46,18 +46,18 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
         endpoint.wait_idle().await;
         Ok(())
     })?;
-    receiver.until("the goodbye", || Ok(receiver_log(stage).contains(FORGED)))?;
+    receiver.until("the goodbye", || Ok(receiver_log(testbed).contains(FORGED)))?;
     let mut outcome = receiver.outcome()?;
     let lines = outcome.log_lines.unwrap_or_default();
     outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
-    let is_forged = receiver_log(stage).lines().any(|line| line.starts_with(FORGED));
+    let is_forged = receiver_log(testbed).lines().any(|line| line.starts_with(FORGED));
     // A thousand in a row fail faster than some a second, on any machine.
-    outcome.expect(receiver_log(stage).contains("too many from there have failed"), "nobody is turned away");
+    outcome.expect(receiver_log(testbed).contains("too many from there have failed"), "nobody is turned away");
     outcome.expect(!is_forged, "a peer has written a line of its own");
     outcome.note = format!("a forged line: {}", if is_forged { "yes" } else { "no" });
     Ok(outcome)
 }
 
-fn receiver_log(stage: &Stage) -> String {
-    std::fs::read_to_string(stage.file("receiver.log")).unwrap_or_default()
+fn receiver_log(testbed: &Testbed) -> String {
+    std::fs::read_to_string(testbed.file("receiver.log")).unwrap_or_default()
 }

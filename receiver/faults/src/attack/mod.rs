@@ -1,7 +1,7 @@
 //! Attacks on a running daemon, and their cost.
 //!
 //! An attack has a file of its own, named after what it attacks, and is listed in [`ALL`]. Its function starts the
-//! daemons it needs on a [`Stage`], attacks them, and returns an [`Outcome`]: figures for the table, and a sentence for
+//! daemons it needs on a [`Testbed`], attacks them, and returns an [`Outcome`]: figures for the table, and a sentence for
 //! each bar that was not held. The same function runs against release builds of any age (`make attacks`, with
 //! `PROGRAMS=` for another build) and, in `make test`, against the debug build.
 
@@ -20,8 +20,8 @@ mod log_lines;
 mod pings;
 mod restart;
 mod silent_readers;
-mod stage;
 mod stalled_source;
+mod testbed;
 mod weak_key;
 mod wire;
 
@@ -30,7 +30,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-pub use self::stage::{Stage, Victim, unix_time};
+pub use self::testbed::{Testbed, Victim, unix_time};
 
 /// One attack.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub struct Attack {
     /// Description for the table.
     pub title: &'static str,
     /// Function that attacks.
-    pub run: fn(&Stage) -> Result<Outcome>,
+    pub run: fn(&Testbed) -> Result<Outcome>,
 }
 
 /// All attacks, in the order of the table.
@@ -146,7 +146,7 @@ pub fn run(names: &[String], programs: &Path, folder: &Path) -> Result<()> {
     println!("{HEAD}");
     let mut failed = Vec::new();
     for attack in ALL.iter().filter(|attack| names.is_empty() || names.iter().any(|name| name == attack.name)) {
-        let outcome = Stage::new(programs, &folder.join(attack.name)).and_then(|stage| (attack.run)(&stage));
+        let outcome = Testbed::new(programs, &folder.join(attack.name)).and_then(|testbed| (attack.run)(&testbed));
         let outcome = outcome
             .unwrap_or_else(|error| Outcome { faults: vec![format!("not run: {error:#}")], ..Outcome::default() });
         if !outcome.faults.is_empty() {

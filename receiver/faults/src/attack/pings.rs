@@ -8,7 +8,7 @@ use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, Role, encode};
 
 use super::caller::call;
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 use crate::hostile::Line;
 
 /// Time for which pings are sent to a sender that takes them.
@@ -16,16 +16,16 @@ const SPAN: Duration = Duration::from_secs(8);
 const GROWTH_MAX: f64 = 16.0;
 
 /// Pings a listening sender as fast as it takes them and reads nothing.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut sender = stage.start("sender", &mut stage.listening_sender(address, &stage.key("receiver")?)?)?;
-    stage.wait_until_bound(address, &mut sender)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
+    testbed.wait_until_bound(address, &mut sender)?;
     sender.begin();
     let mut pings = Vec::new();
     for id in 0..1_000 {
         encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, Role::Receiver, &mut pings);
     }
-    let verdict = call(stage, "receiver", "sender", async |endpoint| {
+    let verdict = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = Line::open(endpoint, address, Role::Receiver).await?;
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
         let end = Instant::now() + SPAN;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{Outcome, Stage, unix_time};
+use super::{Outcome, Testbed, unix_time};
 
 /// Number of times that it is killed.
 const KILLS: usize = 3;
@@ -12,22 +12,22 @@ const KILLS: usize = 3;
 const PICTURES: usize = 5;
 
 /// Kills a receiver in a call and starts it anew at once.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let (own, peer) = (stage.key("receiver")?, stage.key("sender")?);
-    let mut receiver = stage.start("receiver", &mut stage.receiver(address, &peer)?)?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let mut sender = stage.start("sender", &mut stage.sender(address, &own)?)?;
-    stage.wait_for_pictures(&mut receiver, PICTURES)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let (own, peer) = (testbed.key("receiver")?, testbed.key("sender")?);
+    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &peer)?)?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let mut sender = testbed.start("sender", &mut testbed.sender(address, &own)?)?;
+    testbed.wait_for_pictures(&mut receiver, PICTURES)?;
     sender.begin();
     let (mut known, mut latest, mut gap) = (0, Duration::ZERO, 0f64);
     for number in 1..=KILLS {
         let began = unix_time()?;
         receiver.daemon.kill()?;
-        receiver = stage.start("receiver", &mut stage.receiver(address, &peer)?)?;
-        stage.wait_until_bound(address, &mut receiver)?;
+        receiver = testbed.start("receiver", &mut testbed.receiver(address, &peer)?)?;
+        testbed.wait_until_bound(address, &mut receiver)?;
         let bound = Instant::now();
-        let log = stage.file("sender.log");
+        let log = testbed.file("sender.log");
         let count = |text: &str| std::fs::read_to_string(&log).unwrap_or_default().matches(text).count();
         let before = known;
         sender.until("a new connection", || {
@@ -37,8 +37,8 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
             }
             Ok(count("connected to ") > number)
         })?;
-        stage.wait_for_pictures(&mut receiver, PICTURES)?;
-        gap = gap.max(stage.gap_ms(began)?);
+        testbed.wait_for_pictures(&mut receiver, PICTURES)?;
+        gap = gap.max(testbed.gap_ms(began)?);
     }
     let mut outcome = sender.outcome()?;
     outcome.gap_ms = Some(gap);

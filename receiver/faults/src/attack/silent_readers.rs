@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Outcome, Stage, Victim, unix_time};
+use super::{Outcome, Testbed, Victim, unix_time};
 
 /// Time for which the readers stand still.
 const SPAN: Duration = Duration::from_secs(4);
@@ -17,34 +17,34 @@ const END_MAX: Duration = Duration::from_secs(20);
 /// Pictures of [`SPAN`], 120 were sent, that must be shown on any machine.
 const SHOWN_MIN: usize = 10;
 
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
     let pipes: Vec<File> = ["receiver-log", "receiver-stats", "recording", "sender-log", "sender-stats"]
         .iter()
-        .map(|name| pipe(&stage.file(name)))
+        .map(|name| pipe(&testbed.file(name)))
         .collect::<Result<_>>()?;
 
-    let config = stage.file("receiver.toml");
-    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", stage.file("pictures").display()))?;
-    let mut command = into_pipes(&stage.program("receiver")?, stage, "receiver");
-    command.args(["--listen", &address.to_string(), "--peer", &stage.key("sender")?, "--config"]).arg(config);
-    command.args(["--sink", "headless", "--sink", &format!("y4m:{}", stage.file("recording").display())]);
-    let mut receiver = stage.start("receiver", command.env("DUET_LOG", "trace"))?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let mut command = into_pipes(&stage.program("sender")?, stage, "sender");
-    command.args(["--to", &address.to_string(), "--peer", &stage.key("receiver")?, "--rate", "4M"]);
+    let config = testbed.file("receiver.toml");
+    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", testbed.file("pictures").display()))?;
+    let mut command = into_pipes(&testbed.program("receiver")?, testbed, "receiver");
+    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]).arg(config);
+    command.args(["--sink", "headless", "--sink", &format!("y4m:{}", testbed.file("recording").display())]);
+    let mut receiver = testbed.start("receiver", command.env("DUET_LOG", "trace"))?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let mut command = into_pipes(&testbed.program("sender")?, testbed, "sender");
+    command.args(["--to", &address.to_string(), "--peer", &testbed.key("receiver")?, "--rate", "4M"]);
     command.args(["--source", "pattern:size=320x180:fps=30"]);
-    let mut sender = stage.start("sender", command.env("DUET_LOG", "trace"))?;
+    let mut sender = testbed.start("sender", command.env("DUET_LOG", "trace"))?;
 
-    stage.wait_for_pictures(&mut receiver, 1)?;
+    testbed.wait_for_pictures(&mut receiver, 1)?;
     receiver.begin();
-    let (from, before) = (unix_time()?, stage.shown());
+    let (from, before) = (unix_time()?, testbed.shown());
     receiver.watch(SPAN);
-    let (gap, shown) = (stage.gap_ms(from)?, stage.shown() - before);
+    let (gap, shown) = (testbed.gap_ms(from)?, testbed.shown() - before);
 
     // Whoever reads at last finds the last line.
     let stats = ["receiver-stats", "sender-stats"].map(|name| {
-        let file = File::open(stage.file(name));
+        let file = File::open(testbed.file(name));
         std::thread::spawn(move || -> Result<String> {
             let mut text = String::new();
             file?.read_to_string(&mut text)?;
@@ -86,10 +86,10 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
 }
 
 /// Returns `program` with its log and its statistics in the pipes of `name`.
-fn into_pipes(program: &Command, stage: &Stage, name: &str) -> Command {
+fn into_pipes(program: &Command, testbed: &Testbed, name: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" --stats - \"$@\" >\"$STATS\" 2>\"$LOG\""]);
-    command.env("STATS", stage.file(&format!("{name}-stats"))).env("LOG", stage.file(&format!("{name}-log")));
+    command.env("STATS", testbed.file(&format!("{name}-stats"))).env("LOG", testbed.file(&format!("{name}-log")));
     command.arg(program.get_program()).args(program.get_args());
     command
 }

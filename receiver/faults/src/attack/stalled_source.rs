@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use picture::frame::{FrameRate, FrameSize};
 use sender::source::pattern::Pattern;
 
-use super::{Outcome, Stage, unix_time};
+use super::{Outcome, Testbed, unix_time};
 
 /// The watchdog's limit.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -22,27 +22,27 @@ const STALL: Duration = Duration::from_secs(6);
 /// Times that each daemon must have said that it lives meanwhile; it wants to say so 12 times.
 const ALIVE_MIN: usize = 3;
 
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let pipe = stage.file("source.y4m");
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let pipe = testbed.file("source.y4m");
     if !Command::new("mkfifo").arg(&pipe).status().context("mkfifo does not start")?.success() {
         bail!("there is no pipe {}", pipe.display());
     }
-    let (receiver_manager, sender_manager) = (Manager::new(&stage.file("r"))?, Manager::new(&stage.file("s"))?);
-    let mut command = stage.receiver(address, &stage.key("sender")?)?;
-    let mut receiver = stage.start("receiver", receiver_manager.over(&mut command))?;
-    stage.wait_until_bound(address, &mut receiver)?;
-    let mut command = stage.program("sender")?;
-    command.args(["--to", &address.to_string(), "--peer", &stage.key("receiver")?, "--rate", "4M"]);
+    let (receiver_manager, sender_manager) = (Manager::new(&testbed.file("r"))?, Manager::new(&testbed.file("s"))?);
+    let mut command = testbed.receiver(address, &testbed.key("sender")?)?;
+    let mut receiver = testbed.start("receiver", receiver_manager.over(&mut command))?;
+    testbed.wait_until_bound(address, &mut receiver)?;
+    let mut command = testbed.program("sender")?;
+    command.args(["--to", &address.to_string(), "--peer", &testbed.key("receiver")?, "--rate", "4M"]);
     command.args(["--source", &format!("y4m:{}", pipe.display())]);
-    let mut sender = stage.start("sender", sender_manager.over(&mut command))?;
+    let mut sender = testbed.start("sender", sender_manager.over(&mut command))?;
 
     let stalls = Arc::new(AtomicBool::new(false));
     let source = {
         let stalls = Arc::clone(&stalls);
         std::thread::spawn(move || play(&pipe, &stalls))
     };
-    stage.wait_for_pictures(&mut receiver, 5)?;
+    testbed.wait_for_pictures(&mut receiver, 5)?;
     stalls.store(true, Ordering::Relaxed);
     // What the pipe held is shown.
     receiver.watch(Duration::from_secs(1));
@@ -63,7 +63,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
     outcome.expect(told, "the sender does not say that its source has stalled");
     stalls.store(false, Ordering::Relaxed);
     let from = unix_time()?;
-    stage.wait_for_pictures(&mut receiver, 5)?;
+    testbed.wait_for_pictures(&mut receiver, 5)?;
     let back = (unix_time()?.saturating_sub(from)).as_secs_f64();
     let connections = receiver.daemon.said().matches("connected to ").count();
     outcome.expect(connections == 1, format!("{connections} connections on a line that was healthy"));

@@ -17,7 +17,7 @@ use rustls::{SignatureAlgorithm, SignatureScheme};
 use shell::identity::Identity;
 use shell::tls::{PeerVerifier, Protocol, client_config, spki};
 
-use super::{Outcome, Stage};
+use super::{Outcome, Testbed};
 
 /// The key as a configuration has it.
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -27,11 +27,11 @@ const TRIES: u32 = 32;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Tries to get into a receiver whose configuration lists that key.
-pub(super) fn run(stage: &Stage) -> Result<Outcome> {
-    let address = stage.free_address()?;
-    let mut victim = stage.start("receiver", &mut stage.receiver(address, KEY)?)?;
+pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
+    let address = testbed.free_address()?;
+    let mut victim = testbed.start("receiver", &mut testbed.receiver(address, KEY)?)?;
     victim.begin();
-    let listens = stage.wait_until_bound(address, &mut victim);
+    let listens = testbed.wait_until_bound(address, &mut victim);
     if victim.daemon.ended()?.is_some() {
         let mut outcome = victim.outcome()?;
         outcome.note = "the configuration is refused".to_owned();
@@ -40,7 +40,7 @@ pub(super) fn run(stage: &Stage) -> Result<Outcome> {
         return Ok(outcome);
     }
     listens?;
-    let entry = entry(stage, address)?;
+    let entry = entry(testbed, address)?;
     let mut outcome = victim.outcome()?;
     if let Some(number) = entry {
         outcome.note = format!("in with try {number}");
@@ -58,9 +58,9 @@ pub(super) fn key() -> Result<Arc<CertifiedKey>> {
 }
 
 /// Returns the number of the try with which the stranger got an answer to its Hello.
-fn entry(stage: &Stage, address: SocketAddr) -> Result<Option<u32>> {
+fn entry(testbed: &Testbed, address: SocketAddr) -> Result<Option<u32>> {
     let key = key()?;
-    let tls = client_config(key, PeerVerifier::new([stage.identity("receiver")?.public_key()]), Protocol::Call)?;
+    let tls = client_config(key, PeerVerifier::new([testbed.identity("receiver")?.public_key()]), Protocol::Call)?;
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

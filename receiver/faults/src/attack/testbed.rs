@@ -19,13 +19,13 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// A folder with the keys of both ends, and the programs.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Testbed {
     programs: PathBuf,
     folder: PathBuf,
 }
 
-impl Stage {
-    /// Creates a stage for the daemons in `programs`; its files go to `folder`, which is emptied first.
+impl Testbed {
+    /// Creates a testbed for the daemons in `programs`; its files go to `folder`, which is emptied first.
     pub fn new(programs: &Path, folder: &Path) -> Result<Self> {
         if folder.is_dir() {
             std::fs::remove_dir_all(folder)?;
