@@ -5,11 +5,11 @@ mod assembly;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use picture::coded::ReceivedFrame;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 
+pub use self::assembly::{AssembledFrame, Recovered};
 use self::assembly::{Assembly, Brought, Piece};
 use crate::allowance::Allowance;
 use crate::protection::prepare;
@@ -50,37 +50,6 @@ pub enum DatagramOutcome {
     Unexpected,
 }
 
-/// A frame as it left the reassembler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssembledFrame {
-    /// Its number.
-    pub id: FrameId,
-    /// Distance to the reference frame, frames; 0: none. With one, the slices of vectors come before the blocks.
-    pub reference: u8,
-    /// Its blocks.
-    pub frame: ReceivedFrame,
-    /// Time of capture, sender's clock.
-    pub capture: Timestamp,
-    /// Time of sending the last datagram that brought something, sender's clock.
-    pub sent: Timestamp,
-    /// Arrival of the first datagram.
-    pub first_received: Timestamp,
-    /// Arrival of the last datagram that brought something.
-    pub last_received: Timestamp,
-}
-
-impl AssembledFrame {
-    /// Returns true if every block is there.
-    pub fn is_complete(&self) -> bool {
-        self.frame.missing() == 0
-    }
-
-    /// Returns true if no block is there: only parity or parts of blocks came.
-    pub fn is_empty(&self) -> bool {
-        self.frame.missing() == self.frame.block_count()
-    }
-}
-
 /// Puts frames together from datagrams in any order.
 ///
 /// A complete frame is released at once, and the older ones that are still held are dropped: a frame never comes
@@ -109,15 +78,6 @@ pub struct Reassembler {
     newest: FrameId,
     newest_at: Timestamp,
     recovered: Recovered,
-}
-
-/// The gain by parity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recovered {
-    /// Missing datagrams rebuilt.
-    pub datagrams: u64,
-    /// Groups that contradict themselves, and rebuilt datagrams that are none of this stream.
-    pub malformed: u64,
 }
 
 impl Reassembler {

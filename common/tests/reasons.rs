@@ -14,6 +14,8 @@ use common::netsim::{NetConditions, Pauses, Scenario};
 use common::protection::Protection;
 use common::session::{Cause, FrameTimes, Reason, ReceiverOptions};
 use common::units::FrameId;
+use common::wire::media::{Content, MediaHeader};
+use picture::coded::CodedFrame;
 use world::World;
 
 const fn s(seconds: u64) -> Duration {
@@ -151,6 +153,33 @@ fn a_frame_that_a_newer_one_overtakes_is_told() {
     }
     let reasons = std::iter::from_fn(|| world.sender.poll_reason());
     assert!(reasons.into_iter().any(|reason| matches!(reason, Reason::FrameOvertaken { frame: FrameId(3), .. })));
+}
+
+#[test]
+fn a_frame_without_a_whole_block_is_told_and_not_shown() {
+    let mut world = World::new(way(10), ReceiverOptions::default());
+    world.stream(3);
+    let whole = world.receiver.stats().frames_complete;
+    // Of a frame whose first block takes several datagrams comes the first part of that block.
+    world.tamper = Some(|datagram| {
+        let content = MediaHeader::parse(datagram).map(|(header, _)| header.content);
+        if !matches!(content, Ok(Content::Fragment { offset: 0, .. })) {
+            datagram.clear();
+        }
+    });
+    let blocks = world::frame(0, 5_000).block_count();
+    let large = CodedFrame { ends: vec![4_000; blocks], data: vec![1; 4_000], ..world::frame(0, 5_000) };
+    for _ in 0..5 {
+        let now = world.now + Duration::from_micros(world::SENDER_AHEAD_US as u64);
+        world.sender.on_frame(large.clone(), FrameTimes { capture: now, coded: now }, now);
+        world.run_for(world::INTERVAL);
+    }
+    world.run_for(s(1));
+    let stats = world.receiver.stats();
+    assert_eq!((stats.frames_complete, stats.frames_partial), (whole, 0));
+    assert_eq!((stats.reasons.get(Cause::FrameUnusable), stats.reasons.get(Cause::PartsMissing)), (5, 0));
+    let said: Vec<_> = std::iter::from_fn(|| world.receiver.poll_reason()).map(|reason| reason.to_string()).collect();
+    assert!(said.len() == 5 && said.iter().all(|line| line.contains("no block of it is there")), "{said:#?}");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
-use common::wire::feedback::{AGES_MAX, FEEDBACK_BYTES_MAX, FeedbackHeader};
+use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, Probe};
-use common::wire::{DecodeError, PROTOCOL_VERSION};
+use common::wire::{DecodeError, FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams, Wavelet};

@@ -7,22 +7,10 @@
 
 use crate::frame::{Channel, Chroma, FrameSize};
 use crate::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
+pub use crate::weights::Orientation;
 
 /// Side of a block of coefficients.
 pub const BLOCK_SIDE: usize = 32;
-
-/// Kind of a subband.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Orientation {
-    /// Low pass both ways.
-    LL,
-    /// Horizontal detail.
-    HL,
-    /// Vertical detail.
-    LH,
-    /// Diagonal detail.
-    HH,
-}
 
 /// A rectangle of coefficients in the square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

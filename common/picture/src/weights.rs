@@ -1,6 +1,17 @@
 //! Steps of the subbands: some are quantised more coarsely than others.
 
-use crate::pyramid::Orientation;
+/// Kind of a subband.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Orientation {
+    /// Low pass both ways.
+    LL,
+    /// Horizontal detail.
+    HL,
+    /// Vertical detail.
+    LH,
+    /// Diagonal detail.
+    HH,
+}
 
 /// Weights of the subbands, as [`Self::coarser`] has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,15 @@ mod parse;
 mod public_key;
 pub mod raw;
 mod resolve;
+mod resolved;
 
 pub use error::ConfigError;
 pub use parse::{parse_peers, parse_receiver, parse_sender};
 pub use public_key::{InvalidPublicKey, PublicKey};
 pub use resolve::{
-    Controller, DEFAULT_PORT, LATENCY_MS_MAX, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig,
-    SharedConfig, Turn, candidate_of, parse_frame_rate, parse_size, resolve_receiver, resolve_sender, with_port,
+    DEFAULT_PORT, LATENCY_MS_MAX, candidate_of, parse_frame_rate, parse_size, resolve_receiver, resolve_sender,
+    with_port,
+};
+pub use resolved::{
+    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, Turn,
 };

@@ -81,7 +81,7 @@ fn an_address_to_dial_has_a_port_of_its_own_or_the_usual_one() {
 }
 
 #[track_caller]
-fn check_refused(result: Result<impl fmt::Debug, ConfigError>, key: &str, says: &str) {
+fn check_refused(result: Result<impl std::fmt::Debug, ConfigError>, key: &str, says: &str) {
     let text = result.unwrap_err().to_string();
     assert!(text.starts_with(&format!("`{key}`: ")) && text.contains(says) && !text.contains('\n'), "{text}");
 }

@@ -6,10 +6,9 @@ use std::ops::Range;
 use picture::coded::{BlockState, ReceivedFrame};
 use picture::run::{BLOCK_BYTES_MAX, Run};
 
-use super::{AssembledFrame, Recovered};
 use crate::packetise::DATAGRAM_BYTES_MIN;
 use crate::protection::{FrameShards, ParityShard, read_shard};
-use crate::units::Timestamp;
+use crate::units::{FrameId, Timestamp};
 use crate::wire::PacketError;
 use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, MediaHeader};
 
@@ -21,6 +20,46 @@ const _: () = assert!(
     (DATAGRAM_BYTES_MIN - FRAGMENT_HEADER_BYTES) / 2 >= PART_BYTES_MIN,
     "the even parts of a block fill more than half of their datagrams"
 );
+
+/// A frame as it left the reassembler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssembledFrame {
+    /// Its number.
+    pub id: FrameId,
+    /// Distance to the reference frame, frames; 0: none. With one, the slices of vectors come before the blocks.
+    pub reference: u8,
+    /// Its blocks.
+    pub frame: ReceivedFrame,
+    /// Time of capture, sender's clock.
+    pub capture: Timestamp,
+    /// Time of sending the last datagram that brought something, sender's clock.
+    pub sent: Timestamp,
+    /// Arrival of the first datagram.
+    pub first_received: Timestamp,
+    /// Arrival of the last datagram that brought something.
+    pub last_received: Timestamp,
+}
+
+impl AssembledFrame {
+    /// Returns true if every block is there.
+    pub fn is_complete(&self) -> bool {
+        self.frame.missing() == 0
+    }
+
+    /// Returns true if no block is there: only parity or parts of blocks came.
+    pub fn is_empty(&self) -> bool {
+        self.frame.missing() == self.frame.block_count()
+    }
+}
+
+/// The gain by parity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovered {
+    /// Missing datagrams rebuilt.
+    pub datagrams: u64,
+    /// Groups that contradict themselves, and rebuilt datagrams that are none of this stream.
+    pub malformed: u64,
+}
 
 /// A payload that has been checked on its own.
 pub(super) enum Piece<'a> {

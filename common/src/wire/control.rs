@@ -9,11 +9,9 @@ use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
 use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
 
-use super::DecodeError;
+use super::{DecodeError, MESSAGE_BYTES_MAX};
 use crate::units::{FrameId, Timestamp};
 
-/// Longest message, without its length prefix.
-pub const MESSAGE_BYTES_MAX: usize = 4096;
 /// Longest text in a [`ByeReason::Protocol`], bytes; longer ones are cut.
 pub const REASON_BYTES_MAX: usize = 200;
 

@@ -17,13 +17,11 @@
 
 use std::time::Duration;
 
-use super::PacketError;
 use super::media::MEDIA_VERSION;
 use super::states::is_states;
+use super::{FEEDBACK_BYTES_MAX, PacketError};
 use crate::units::{SequenceNumber, Timestamp};
 
-/// Longest feedback: fits every path that QUIC takes.
-pub const FEEDBACK_BYTES_MAX: usize = 1150;
 /// Bytes before the ages.
 pub const FEEDBACK_HEADER_BYTES: usize = 22;
 /// Sequence numbers that one feedback can cover.

@@ -15,6 +15,11 @@ use picture::run::RunError;
 /// Version of everything in this module; both ends must have the same.
 pub const PROTOCOL_VERSION: u16 = 5;
 
+/// Longest control message, without its length prefix.
+pub const MESSAGE_BYTES_MAX: usize = 4096;
+/// Longest feedback and report of states: fits every path that QUIC takes.
+pub const FEEDBACK_BYTES_MAX: usize = 1150;
+
 /// Cost of a datagram below us, bytes: IPv4 20, UDP 8, QUIC header 11 and tag 16, DATAGRAM frame 3, and 2 to spare; about
 /// 4 % of a full one. IPv6 takes 20 more.
 pub const LOWER_LAYERS_BYTES: usize = 60;
@@ -124,7 +129,7 @@ pub enum DecodeError {
     /// Stream parameters that are none.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// A control message is longer than [`control::MESSAGE_BYTES_MAX`].
-    #[error("a control message of {0} bytes: at most {max} are allowed", max = control::MESSAGE_BYTES_MAX)]
+    /// A control message is longer than [`MESSAGE_BYTES_MAX`].
+    #[error("a control message of {0} bytes: at most {max} are allowed", max = MESSAGE_BYTES_MAX)]
     MessageTooLong(usize),
 }

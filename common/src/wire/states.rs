@@ -18,9 +18,8 @@
 use picture::gaps::{GAPS_MAX, Gaps};
 use picture::params::STATES_MAX;
 
-use super::PacketError;
-use super::feedback::FEEDBACK_BYTES_MAX;
 use super::media::MEDIA_VERSION;
+use super::{FEEDBACK_BYTES_MAX, PacketError};
 use crate::units::FrameId;
 
 /// Low half of the first byte.

@@ -13,8 +13,8 @@ use common::session::{
     ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession,
 };
 use common::units::{Bitrate, FrameId, Timestamp};
+use common::wire::FEEDBACK_BYTES_MAX;
 use common::wire::control::ControlMessage;
-use common::wire::feedback::FEEDBACK_BYTES_MAX;
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};

@@ -14,7 +14,7 @@ use common::protection::Protection;
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
-use common::wire::{PROTOCOL_VERSION, control::MESSAGE_BYTES_MAX};
+use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
 use kernels::{BackendChoice, PictureRef, Target, open_encoder};
 use picture::coded::CodedFrame;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
