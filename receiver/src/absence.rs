@@ -6,7 +6,7 @@ use common::config::{LinkMode, Peer, PublicKey};
 use common::stats::{CallState, HEARD_MAX, Standing};
 use common::units::Timestamp;
 
-use crate::report::LinkSnapshot;
+use crate::handover::LinkSnapshot;
 
 /// Pictures that stay away for longer are missed.
 const PATIENCE: Duration = Duration::from_millis(800);

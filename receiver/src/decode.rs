@@ -1,12 +1,12 @@
 //! The decode thread: arrived frames to pictures.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
-use common::units::{FrameId, Timestamp};
+use common::units::Timestamp;
 use kernels::Picture;
 use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead, open_decoder};
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
@@ -21,101 +21,13 @@ use shell::record::{KeptFrame, Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
-use crate::link::Command;
+use crate::handover::{Command, Decoded, Job, Missing, Opened, Passed, STALE, Stream};
 use crate::predicted::Predicted;
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
 /// Longest wait before the thread shows that it turns.
 const WAIT: Duration = Duration::from_millis(250);
-/// Age from which a waiting frame or picture is not shown: the process stood still, and newer ones are on their way.
-pub(crate) const STALE: Duration = Duration::from_secs(1);
-
-/// A request of the network thread.
-#[derive(Debug)]
-pub enum Job {
-    /// Build the decoder of a stream. No frame of it comes before [`Opened`] has been answered.
-    Open {
-        /// The stream.
-        params: StreamParams,
-        /// Counts the streams; the answer carries it back.
-        serial: u64,
-    },
-    /// Decode a frame.
-    Frame {
-        /// The frame.
-        arrived: ArrivedFrame,
-        /// Sender's clock minus ours, as known when the frame was released, microseconds.
-        clock_offset_us: Option<i64>,
-    },
-}
-
-/// The decoder of stream `serial` is there, or cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// Serial number of the stream, from [`Job::Open`].
-    pub serial: u64,
-    /// Reason for which this machine cannot decode the stream, if it cannot.
-    pub refused: Option<String>,
-}
-
-/// A stream as the sinks know it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stream {
-    /// Counts the streams.
-    pub serial: u64,
-    /// Its parameters.
-    pub params: StreamParams,
-    /// The back end that decodes it.
-    pub backend: BackendInfo,
-}
-
-/// A picture to show.
-#[derive(Debug)]
-pub struct Decoded {
-    /// The stream it belongs to.
-    pub stream: Arc<Stream>,
-    /// Number of the frame.
-    pub id: FrameId,
-    /// The picture.
-    pub picture: Picture,
-    /// Times of the points it passed.
-    pub passed: Passed,
-}
-
-/// Times at which a frame passed the points between the stages; sender's times are on its own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// Captured, sender's clock.
-    pub capture: Timestamp,
-    /// Last datagram at the sender's socket, sender's clock.
-    pub sent: Timestamp,
-    /// Last datagram here.
-    pub received: Timestamp,
-    /// Released to the decoder.
-    pub released: Timestamp,
-    /// Picture ready.
-    pub decoded: Timestamp,
-    /// Duration of the prediction from another picture and of the inverse transform, within the time from release to picture.
-    pub compensate: Duration,
-    /// See `compensate`.
-    pub inverse: Duration,
-    /// Total duration of stalls of the network thread until then.
-    pub stalled: Duration,
-    /// Sender's clock minus ours, microseconds.
-    pub clock_offset_us: Option<i64>,
-    /// The blocks that had not come.
-    pub missing: Missing,
-}
-
-/// Blocks that a frame lacks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// Number of all of them.
-    pub blocks: usize,
-    /// Number of those without which the picture has no coarse content.
-    pub coarse: usize,
-}
 
 /// The slots and channels around the decode thread.
 pub struct DecodeStage<R> {
@@ -422,9 +334,6 @@ impl Drop for Closing<'_> {
     }
 }
 
-/// Channel in which the sinks give shown pictures back.
-pub type Shown = Sender<Picture>;
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -432,6 +341,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
     use std::sync::mpsc;
+
+    use common::units::FrameId;
 
     /// Returns the time of a clock that goes on by 10 ms with each reading, so that decoding a frame takes 10 ms.
     fn ticking() -> Timestamp {

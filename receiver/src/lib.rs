@@ -17,6 +17,7 @@ pub mod absence;
 pub mod cli;
 pub mod decode;
 pub mod doctor;
+pub mod handover;
 pub mod link;
 pub mod own;
 pub mod patience;
@@ -47,11 +48,12 @@ use shell::{clock, control};
 
 use crate::absence::Absence;
 use crate::decode::DecodeStage;
-use crate::link::{Command, ReceiverLink};
+use crate::handover::{Command, End, LinkView};
+use crate::link::ReceiverLink;
 use crate::own::OwnSide;
 use crate::patience::Patience;
 use crate::picture_log::PictureLog;
-use crate::present::{LinkView, Presenter};
+use crate::present::Presenter;
 use crate::sink::{SinkError, SinkSpec};
 
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
@@ -180,7 +182,7 @@ pub fn run_over(
 
     let mut watchdog = Watchdog::ready(pulses);
     let end = |end| {
-        if let (present::End::Stop, Some(call)) = (end, &hang_up) {
+        if let (End::Stop, Some(call)) = (end, &hang_up) {
             call.hang_up();
         } else if commands.send(Command::End(end)).is_ok() {
             waker.wake();
@@ -193,7 +195,7 @@ pub fn run_over(
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
     pictures.close();
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.
-    end(present::End::Stop);
+    end(End::Stop);
     let decoded = join(decoding);
     let linked = join(network);
     drop(recording);

@@ -8,7 +8,6 @@ use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::{FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, Role};
-use common::wire::states::StatesReport;
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
@@ -17,25 +16,8 @@ use shell::record::{Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::Slot;
 
-use crate::decode::{Job, Opened};
+use crate::handover::{Command, End, Job, LinkView, Opened};
 use crate::patience::Patience;
-use crate::present::{End, LinkView};
-
-/// A request of another thread to the network thread; each is followed by a wake-up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// The decoder is there, or cannot be.
-    Opened(Opened),
-    /// Report of a stream with prediction: the fates of the last frames at the decoder.
-    States {
-        /// Serial number of the stream, from [`Job::Open`].
-        serial: u64,
-        /// Report for the sender.
-        report: StatesReport,
-    },
-    /// End the connection and the thread.
-    End(End),
-}
 
 /// A receiving session between the network and the decode thread.
 pub struct ReceiverLink {

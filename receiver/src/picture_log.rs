@@ -9,7 +9,7 @@ use shell::clock;
 use shell::exit::Failure;
 use shell::stats::StatsFile;
 
-use crate::decode::Passed;
+use crate::handover::Passed;
 use crate::report::to_own;
 
 /// An open log, or none. Times are microseconds on this process's monotonic clock; the first line tells what they are

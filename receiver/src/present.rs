@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use common::stats::ReceiverReport;
-use common::units::{FrameId, Timestamp};
+use common::units::Timestamp;
 use shell::clock;
 use shell::exit::Failure;
 use shell::sd::Watchdog;
@@ -12,32 +12,14 @@ use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
 
 use crate::absence::Absence;
-use crate::decode::{Decoded, STALE, Shown, Stream};
+use crate::handover::{Decoded, End, LinkSnapshot, LinkView, STALE, Shown, Stream};
 use crate::picture_log::PictureLog;
-use crate::report::{LinkSnapshot, Presentation};
+use crate::report::Presentation;
 use crate::sink::{Sink, SinkError, Wish};
 
 /// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The network thread's state for the main thread.
-#[derive(Debug, Default)]
-pub struct LinkView {
-    /// Counters and clock.
-    pub snapshot: LinkSnapshot,
-    /// The stream's last frame, once the sender has said that it ends.
-    pub last_frame: Option<FrameId>,
-}
-
-/// Reasons for which the main thread asks the network thread to end the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// All frames that were asked for are shown: the sender ends too.
-    Finish,
-    /// The window was closed: the sender waits for the next viewer.
-    Stop,
-}
 
 /// The presenter and its connections.
 pub struct Presenter<'a, E> {

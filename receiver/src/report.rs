@@ -2,39 +2,16 @@
 
 use std::time::Duration;
 
-use common::config::PublicKey;
 use common::session::ReceiverCounters;
 use common::stats::{ReceiverReport, Stage, StageHistograms, Standing, TimeHistogram};
 use common::units::Timestamp;
-use shell::link::PathInUse;
 
-use crate::decode::{Passed, Stream};
+use crate::handover::{LinkSnapshot, Passed, Stream};
 
 /// Least delay of pictures that the window's line names.
 const HELD_MIN: Duration = Duration::from_millis(20);
 /// A line that damages more of a hundred pictures is poor.
 const DAMAGED_FAIR: f64 = 5.0;
-
-/// The network thread's knowledge, copied out for the main thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkSnapshot {
-    /// The session's counters.
-    pub counters: ReceiverCounters,
-    /// Sender's clock minus ours, microseconds.
-    pub clock_offset_us: Option<i64>,
-    /// True if a sender is streaming.
-    pub streaming: bool,
-    /// True if the sender has said that its source stands still.
-    pub source_stands: bool,
-    /// The peer that is connected.
-    pub peer: Option<PublicKey>,
-    /// Time of the last datagram.
-    pub heard: Timestamp,
-    /// Serial number of the last stream that has ended on purpose; 0: none has.
-    pub goodbye: u64,
-    /// The way that packets take.
-    pub path: PathInUse,
-}
 
 /// Figures of the stream that a window can show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -328,7 +305,7 @@ mod tests {
     use common::stats::Percentiles;
 
     use super::*;
-    use crate::decode::Missing;
+    use crate::handover::Missing;
 
     fn at(us: u64) -> Timestamp {
         Timestamp::from_us(us)

@@ -11,9 +11,10 @@ use picture::frame::{Chroma, FrameSize};
 use picture::params::{Profile, StreamParams};
 
 use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
-use crate::io::{Kind, Output, Reader};
-use crate::lossy::{self, Call, Loss};
-use crate::options::{self, Rate};
+use crate::io::{Kind, Output, Reader, finish};
+use crate::lossy::{self, Call};
+use crate::options::{self, Loss, Rate};
+use crate::progress::count;
 use crate::{pcwt, stream};
 
 /// Codes every picture of `input` into the file `output`.
@@ -167,16 +168,6 @@ impl ClipEncoder {
             Self::Quality(_, least) => format!(", luma of every frame at least {least:.2} dB"),
         }
     }
-}
-
-/// Ends a file of at least so many pictures and keeps it; returns its length in bytes.
-pub(crate) fn finish(file: ContainerWriter<Output>, pictures: u32) -> Result<u64> {
-    file.finish(pictures)?.finish()
-}
-
-/// Returns a number of frames as text.
-pub(crate) fn count(frames: u64) -> String {
-    if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
 }
 
 /// Returns the whole bytes that a frame may take at `bpp` bits per luma pixel.

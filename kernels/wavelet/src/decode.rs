@@ -15,8 +15,8 @@ use picture::frame::BitDepth;
 use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
-use crate::clip::count;
 use crate::io::{Kind, PICTURES, Writer};
+use crate::progress::count;
 use crate::{options, progress, stream};
 
 /// Longest time for which a picture stands because no frame follows, seconds.

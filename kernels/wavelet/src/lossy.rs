@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 use common::netsim::Random;
 use common::packetise::{Packet, packetise};
 use common::prediction::{Held, References, states_of};
@@ -26,45 +26,16 @@ use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 use picture::y4m::Siting;
 
-use crate::args::{ComputeArgs, LossArgs};
-use crate::clip::count;
+use crate::args::ComputeArgs;
 use crate::io::{Kind, Output, Writer};
-use crate::{options, stream};
+use crate::options::{self, Loss};
+use crate::progress::count;
+use crate::stream;
 
 /// Bytes of a datagram, as on a path with QUIC's smallest packets.
 const DATAGRAM_BYTES: usize = 1_200;
-/// Frames from one to the report of it, unless asked for otherwise: 100 ms of 30 a second.
-const FEEDBACK_DELAY: u32 = 3;
 /// A report has the hash of the newest state whose number is a multiple of this.
 const HASHED: u32 = 8;
-
-/// A line as it is asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct Loss {
-    share: f64,
-    delay: u32,
-    seed: u64,
-}
-
-impl Loss {
-    /// Returns the line asked for, if any.
-    pub(crate) fn of(args: &LossArgs, predicts: bool) -> Result<Option<Self>> {
-        let Some(percent) = args.loss else {
-            if args.feedback_delay.is_some() || args.seed.is_some() || args.shown.is_some() {
-                bail!("--feedback-delay, --seed and --shown go with --loss only: give it, or leave them out");
-            }
-            return Ok(None);
-        };
-        ensure!(predicts, "--loss goes with --prediction on only: ask for it, or leave --loss out");
-        ensure!((0.0..=100.0).contains(&percent), "--loss {percent} is not possible: ask for 0 to 100 percent");
-        let delay = args.feedback_delay.unwrap_or(FEEDBACK_DELAY);
-        ensure!(
-            delay >= 1,
-            "--feedback-delay 0 is not possible: a report of a frame comes after it, so ask for 1 or more"
-        );
-        Ok(Some(Self { share: percent / 100.0, delay, seed: args.seed.unwrap_or(1) }))
-    }
-}
 
 /// Returns the profile of a stream over a line: it keeps as many states as a call's.
 pub(crate) fn profile(params: &StreamParams) -> Profile {

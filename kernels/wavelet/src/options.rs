@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use kernels::bank::FilterBank;
 use kernels::motion::{Effort, PredictionSettings};
 use kernels::pcwt::QMIN_MAX;
@@ -17,10 +17,9 @@ use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 
 use crate::args::{
-    BackendName, BoundaryName, CodingArgs, EffortName, PaddingName, PrecisionName, PredictionArgs, PredictionName,
-    RateArgs, TransformArgs, WaveletName, WeightsName,
+    BackendName, BoundaryName, CodingArgs, EffortName, LossArgs, PaddingName, PrecisionName, PredictionArgs,
+    PredictionName, RateArgs, TransformArgs, WaveletName, WeightsName,
 };
-use crate::lossy::Loss;
 
 /// Limit of a coded frame's size, or of its quantisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,10 +36,40 @@ pub(crate) enum Rate {
     Lossless,
 }
 
+/// Frames from one to the report of it, unless asked for otherwise: 100 ms of 30 a second.
+const FEEDBACK_DELAY: u32 = 3;
 /// Longest file of a filter bank: four filters of 64 taps take a tenth of it.
 const BANK_BYTES_MAX: u64 = 65_536;
 /// The step used when no rate is asked for.
 const DEFAULT_STEP: f64 = 8.0;
+
+/// A line as it is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Loss {
+    pub(crate) share: f64,
+    pub(crate) delay: u32,
+    pub(crate) seed: u64,
+}
+
+impl Loss {
+    /// Returns the line asked for, if any.
+    pub(crate) fn of(args: &LossArgs, predicts: bool) -> Result<Option<Self>> {
+        let Some(percent) = args.loss else {
+            if args.feedback_delay.is_some() || args.seed.is_some() || args.shown.is_some() {
+                bail!("--feedback-delay, --seed and --shown go with --loss only: give it, or leave them out");
+            }
+            return Ok(None);
+        };
+        ensure!(predicts, "--loss goes with --prediction on only: ask for it, or leave --loss out");
+        ensure!((0.0..=100.0).contains(&percent), "--loss {percent} is not possible: ask for 0 to 100 percent");
+        let delay = args.feedback_delay.unwrap_or(FEEDBACK_DELAY);
+        ensure!(
+            delay >= 1,
+            "--feedback-delay 0 is not possible: a report of a frame comes after it, so ask for 1 or more"
+        );
+        Ok(Some(Self { share: percent / 100.0, delay, seed: args.seed.unwrap_or(1) }))
+    }
+}
 
 /// A transform of pictures of any size.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,9 @@ use picture::container::ContainerWriter;
 use picture::params::{CodecParams, Profile, StreamParams};
 
 use crate::args::{CodingArgs, ComputeArgs, TransformArgs};
-use crate::clip::{count, finish};
-use crate::io::{Kind, Output, PictureInfo, Reader};
+use crate::io::{Kind, Output, PictureInfo, Reader, finish};
 use crate::options::{self, Rate};
+use crate::progress::count;
 use crate::stream;
 
 /// Returns the stream of pictures of `info`.

@@ -12,3 +12,8 @@ pub(crate) fn watched(file: File) -> Result<ProgressBarIter<File>> {
     let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(template)?);
     Ok(bar.with_finish(indicatif::ProgressFinish::AndClear).wrap_read(file))
 }
+
+/// Returns a number of frames as text.
+pub(crate) fn count(frames: u64) -> String {
+    if frames == 1 { "1 frame".to_owned() } else { format!("{frames} frames") }
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use socket2::SockRef;
 
-use crate::namespaces::Namespaces;
+use crate::machine::namespaces::Namespaces;
 
 const PORT: u16 = 4_899;
 /// Interval at which the sink notes the bytes that have come.

@@ -19,11 +19,13 @@ use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
 use shell::exit::Failure;
 
-use crate::cases::CLEAN;
 use crate::daemons::{self, Stream};
+use crate::machine::stalls;
 use crate::quality::Original;
-use crate::table::Row;
-use crate::{attack, bulk, cases, quality, rival, run as scenario, siege, soak, stalls, table};
+use crate::scenario::case::CLEAN;
+use crate::scenario::table::Row;
+use crate::scenario::{cases, run as scenario, soak, table};
+use crate::{attack, bulk, quality, rival, siege};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";

@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use picture::frame::FrameRate;
 use shell::identity::Identity;
 
-use crate::cases::{Case, Route};
-use crate::confine::Confinement;
-use crate::device;
-use crate::namespaces::Namespaces;
+use crate::machine::confine::Confinement;
+use crate::machine::device;
+use crate::machine::namespaces::Namespaces;
 use crate::quality::{Original, Quality};
+use crate::scenario::case::{Case, Route};
 
 /// Longest that a daemon may take to end when asked.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -10,8 +10,8 @@ use common::netsim::Random;
 use shell::identity::Identity;
 
 use crate::attack::initial::Hello;
-use crate::cases::Flood;
 use crate::hostile;
+use crate::scenario::fault::Flood;
 
 /// Datagrams sent at once.
 const AT_ONCE: usize = 10;

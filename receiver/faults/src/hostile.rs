@@ -25,7 +25,7 @@ use sender::source::pattern::Pattern;
 use shell::identity::Identity;
 use shell::tls::{PeerVerifier, Protocol, client_config};
 
-use crate::cases::Act;
+use crate::scenario::fault::Act;
 
 /// Video of the flooding peer: small, so that making it does not slow down what is measured.
 const SIZE: (u32, u32) = (320, 180);

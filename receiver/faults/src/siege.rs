@@ -15,9 +15,9 @@ use common::wire::control::Role;
 
 use crate::attack::beside::{Ground, KINDS, Kind};
 use crate::attack::{Testbed, Victim, unix_time};
-use crate::measured::{self, Picture};
+use crate::machine::stalls::{Stalls, Watch};
 use crate::relay::Relay;
-use crate::stalls::{Stalls, Watch};
+use crate::scenario::measured::{self, Picture};
 
 /// Small video, so that two processors have room for everybody.
 const SOURCE: &str = "pattern:size=640x360:fps=60";

@@ -11,7 +11,7 @@ use picture::params::{Profile, StreamParams};
 use shell::exit::Failure;
 
 use super::SourceInfo;
-use super::file::{Input, failed};
+use super::input::{Input, failed};
 
 /// Longest time for which a picture stands because no frame follows, seconds.
 const PAUSE_MAX: f64 = 3600.0;

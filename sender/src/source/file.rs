@@ -1,7 +1,6 @@
 //! Files of pictures, played at their rate.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::BufReader;
 use std::path::Path;
 
 use common::units::Timestamp;
@@ -10,6 +9,7 @@ use picture::y4m::{Y4mError, Y4mReader};
 use shell::clock;
 use shell::exit::Failure;
 
+use super::input::{Input, failed};
 use super::mjpeg::MjpegReader;
 use super::spec::{Layout, Pace};
 use super::{FrameSource, SourceFrame, SourceInfo, duet, jpeg};
@@ -62,45 +62,6 @@ pub(super) fn open(
             Box::new(DuetFile { film, repeat, info, player: frames_end(info.frame_rate), path: path.to_owned() })
         }
     })
-}
-
-pub(super) fn failed(path: &Path, error: &impl std::fmt::Display) -> Failure {
-    Failure::usage(format!("{}: {error}", path.display()))
-}
-
-/// A file or standard input.
-pub(super) enum Input {
-    File(File),
-    Stdin(std::io::Stdin),
-}
-
-impl Input {
-    fn open(path: &Path) -> Result<Self, Failure> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdin(std::io::stdin()));
-        }
-        let file = File::open(path).map_err(|error| failed(path, &error))?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(failed(path, &"it is a directory"));
-        }
-        Ok(Self::File(file))
-    }
-
-    fn rewind(&mut self, path: &Path) -> Result<(), Failure> {
-        match self {
-            Self::File(file) => file.rewind().map_err(|error| failed(path, &format!("it cannot begin again: {error}"))),
-            Self::Stdin(_) => Err(failed(path, &"standard input cannot begin again")),
-        }
-    }
-}
-
-impl Read for Input {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Self::File(file) => file.read(buffer),
-            Self::Stdin(stdin) => stdin.read(buffer),
-        }
-    }
 }
 
 /// Waits until each picture's time has come.

@@ -3,18 +3,20 @@
 mod camera;
 mod duet;
 mod file;
+mod input;
 mod jpeg;
 mod mjpeg;
+mod open;
 pub mod pattern;
 mod spec;
 
-use common::config::SenderConfig;
 use common::units::Timestamp;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::exit::Failure;
 
 pub use camera::{CameraDescription, cameras};
 pub use mjpeg::MjpegReader;
+pub use open::open;
 pub use spec::{FORMS, Layout, Pace, SourceSpec};
 
 /// A picture taken.
@@ -57,22 +59,4 @@ pub trait FrameSource {
     fn skipped(&self) -> u64 {
         0
     }
-}
-
-/// Opens the source that `spec` names; `config` gives what it leaves open.
-pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
-    let default_rate = || config.frame_rate.or(FrameRate::new(30, 1)).ok_or_else(|| Failure::usage("no frame rate"));
-    Ok(match spec {
-        SourceSpec::Camera { index, size, rate } => {
-            let wanted = size.or(config.size);
-            Box::new(camera::Camera::open(*index, wanted, rate.map_or_else(default_rate, Ok)?)?)
-        }
-        SourceSpec::Pattern { size, rate } => {
-            let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
-            Box::new(pattern::Pattern::new(size, rate.map_or_else(default_rate, Ok)?))
-        }
-        SourceSpec::File { layout, path, repeat, is_live, pace } => {
-            file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, default_rate()?)?
-        }
-    })
 }

@@ -8,7 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use picture::params::Levels;
 
-use super::{Table, measure, write};
+use super::one::{measure, write};
+use super::table::Table;
 use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs, WaveletName};
 
 /// Folder of the files unless another is named.

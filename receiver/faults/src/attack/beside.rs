@@ -16,8 +16,8 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use super::{initial, weak_key as forged_key};
-use crate::cases::Flood;
 use crate::relay::{Tap, Way};
+use crate::scenario::fault::Flood;
 use crate::{flood, hostile};
 
 /// Callers at once, each from an address of its own.

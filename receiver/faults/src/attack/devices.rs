@@ -8,8 +8,8 @@ use picture::params::{CodecParams, StreamParams};
 use super::caller::call;
 use super::giants::offer;
 use super::{Outcome, Testbed};
-use crate::device;
 use crate::hostile::Line;
+use crate::machine::device;
 
 /// Devices with too little memory: those that say so, and those that have no room left when they are asked.
 const DEVICES: [(&str, &str, &str); 2] =

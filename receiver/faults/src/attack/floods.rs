@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 
 use super::caller::call;
 use super::{Outcome, Testbed, Victim};
-use crate::cases::Flood;
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Line};
+use crate::scenario::fault::Flood;
 
 /// Datagrams a second: handshakes begun, and 1 Gbit/s of junk.
 const HANDSHAKES: u32 = 10_000;

@@ -14,9 +14,9 @@ use shell::identity::Identity;
 use shell::tls::Protocol;
 
 use super::{Outcome, Testbed, weak_key};
-use crate::cases::Flood;
 use crate::flood;
 use crate::hostile;
+use crate::scenario::fault::Flood;
 
 /// Strangers of each kind, each with an address.
 const STRANGERS: u8 = 16;

@@ -17,6 +17,7 @@ mod giants;
 pub(crate) mod initial;
 mod introduction;
 mod log_lines;
+mod outcome;
 mod pings;
 mod restart;
 mod silent_readers;
@@ -30,6 +31,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+pub use self::outcome::Outcome;
 pub use self::testbed::{Testbed, Victim, unix_time};
 
 /// One attack.
@@ -98,43 +100,6 @@ pub const ALL: &[Attack] = &[
     },
     Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];
-
-/// Cost of an attack. A figure that an attack does not measure is `None`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// Largest growth of the victim's resident memory, megabytes.
-    pub growth_mb: Option<f64>,
-    /// Processor time that the victim took meanwhile, seconds.
-    pub cpu_s: Option<f64>,
-    /// Lines that the victim wrote to its log meanwhile.
-    pub log_lines: Option<usize>,
-    /// Exit code of a victim that ended; 128 and the signal's number after a signal.
-    pub exit_code: Option<i32>,
-    /// Longest time without a new picture in a call that was running, milliseconds.
-    pub gap_ms: Option<f64>,
-    /// Remarks for the table.
-    pub note: String,
-    /// Bars that were not held, one sentence each.
-    pub faults: Vec<String>,
-}
-
-impl Outcome {
-    /// Adds a sentence unless `holds`.
-    pub fn expect(&mut self, holds: bool, otherwise: impl Into<String>) {
-        if !holds {
-            self.faults.push(otherwise.into());
-        }
-    }
-
-    /// Adds a sentence unless the figure is known and at most `limit`.
-    pub fn at_most(&mut self, what: &str, figure: Option<f64>, limit: f64) {
-        match figure {
-            Some(figure) if figure <= limit => {}
-            Some(figure) => self.faults.push(format!("{what} {figure:.1} > {limit:.1}")),
-            None => self.faults.push(format!("{what} was not measured")),
-        }
-    }
-}
 
 /// Runs the attacks of these names (all if there is none) against the daemons in `programs`; prints a table and fails
 /// if a bar was not held.

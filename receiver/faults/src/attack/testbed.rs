@@ -10,7 +10,7 @@ use shell::identity::Identity;
 
 use super::Outcome;
 use crate::daemons::Daemon;
-use crate::measured;
+use crate::scenario::measured;
 
 /// Longest that a daemon may take for what it should do at once; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);

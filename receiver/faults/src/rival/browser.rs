@@ -15,13 +15,13 @@ use super::lines::Line;
 use super::page::Listener;
 use super::strip;
 use super::told::{self, Told};
-use crate::cases::FAR;
 use crate::daemons::Daemon;
-use crate::measured::Measured;
+use crate::machine::stalls::Watch;
 use crate::quality::EVERY;
 use crate::relay::Relay;
-use crate::run::SETTLING;
-use crate::stalls::Watch;
+use crate::scenario::case::FAR;
+use crate::scenario::measured::Measured;
+use crate::scenario::run::SETTLING;
 
 /// Names under which it may be installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

@@ -11,7 +11,7 @@ use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
 use picture::y4m::{Siting, Y4mHeader, Y4mWriter};
 
 use super::strip;
-use crate::quality::{each_picture, psnr};
+use crate::pictures::{each_picture, psnr};
 
 const WIDTH: u32 = 640;
 const HEIGHT: u32 = 480;

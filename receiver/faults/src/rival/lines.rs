@@ -5,7 +5,7 @@ use std::time::Duration;
 use common::netsim::{NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
-use crate::cases::FAR;
+use crate::scenario::case::FAR;
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

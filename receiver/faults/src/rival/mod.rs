@@ -24,11 +24,11 @@ use shell::exit::Failure;
 use self::browser::Browser;
 pub(crate) use self::clip::Clip;
 use self::lines::Line;
-use crate::cases::{Case, Route};
 use crate::daemons::Stream;
-use crate::measured::{Measured, percentile};
 use crate::quality::Original;
-use crate::run as scenario;
+use crate::scenario::case::{Case, Route};
+use crate::scenario::measured::{Measured, percentile};
+use crate::scenario::run as scenario;
 
 /// Time from the line's begin to what counts, in which both sides find their rate; WebRTC needs so long.
 const WARM_UP: Duration = Duration::from_secs(20);
@@ -229,8 +229,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use crate::measured::Picture;
-    use crate::stalls::Stalls;
+    use crate::machine::stalls::Stalls;
+    use crate::scenario::measured::Picture;
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -8,16 +8,17 @@ use anyhow::{Result, bail};
 use common::netsim::lines;
 
 use crate::bulk::Bulk;
-use crate::cases::{Act, Case, FAR, Fault, RESTART, Route};
 use crate::daemons::{Daemon, Setup, Stream};
-use crate::device::{self, Act as DeviceAct};
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
-use crate::measured::{self, Measured};
+use crate::machine::device::{self, Act as DeviceAct};
+use crate::machine::stalls::Watch;
+use crate::machine::starve::Starved;
 use crate::relay::{Passed, Relay};
-use crate::soak::{self, Look};
-use crate::stalls::Watch;
-use crate::starve::Starved;
+use crate::scenario::case::{Case, FAR, Route};
+use crate::scenario::fault::{Act, Fault, RESTART};
+use crate::scenario::measured::{self, Look, Measured};
+use crate::scenario::soak;
 
 /// Longest time to the first picture; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(30);

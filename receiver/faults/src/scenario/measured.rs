@@ -8,9 +8,23 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::cases::Fault;
-use crate::soak::Look;
-use crate::stalls::Stalls;
+use crate::machine::stalls::Stalls;
+use crate::scenario::fault::Fault;
+
+/// State of both daemons at some time. The first of each pair is the sender's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Look {
+    /// Milliseconds, as all times.
+    pub(crate) at: f64,
+    /// Number of earlier starts of each.
+    pub(crate) lives: [usize; 2],
+    /// Resident bytes.
+    pub(crate) memory: [u64; 2],
+    pub(crate) threads: [usize; 2],
+    pub(crate) files: [usize; 2],
+    /// Clock offset that the receiver reports.
+    pub(crate) clock_offset: Option<f64>,
+}
 
 /// A picture that was shown.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,170 +1,20 @@
-//! The scenarios: conditions of the network and faults of the daemons.
+//! The scenarios.
 
 use std::time::Duration;
 
 use common::netsim::{Bursts, HEADERS_BYTES, NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
-use crate::measured::Measured;
-use crate::relay::Passed;
-use crate::soak;
-use crate::{checks, device};
-
-/// Something that happens to a daemon or its surroundings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// Killed, and started again after [`RESTART`].
-    KillSender,
-    KillReceiver,
-    /// Stopped for this long, then continued.
-    PauseReceiver(Duration),
-    /// These programs are stopped for this long, as a busy computer stops them, then continued.
-    Stall {
-        sender: bool,
-        receiver: bool,
-        span: Duration,
-    },
-    /// As many programs as there are processors compute from now on, at normal priority.
-    Busy,
-    /// The router gives the dialler another port.
-    Rebind,
-    /// The sender's network card gets another address in place of its own.
-    Move,
-    /// This many datagrams a second at the listener's port for this long.
-    Flood {
-        kind: Flood,
-        per_second: u32,
-        span: Duration,
-    },
-    /// Both daemons' wall clocks are off by this, as the program faketime takes it.
-    Clock(&'static str),
-    /// A program with the sender's key takes its place for this long; then the sender is started again.
-    Hostile {
-        act: Act,
-        span: Duration,
-    },
-    /// A bulk TCP flow begins in the same direction.
-    Tcp,
-    /// The OpenCL device of the sender (0) or the receiver (1) does this from now on.
-    Device {
-        end: usize,
-        act: device::Act,
-    },
-    /// All OpenCL drivers are taken away.
-    RemoveDrivers,
-    /// The receiver's threads but the network's and the main one share a fifth of a processor for this long.
-    StarveReceiver(Duration),
-    /// The line is another for this long, as the scenarios of both ways say.
-    Line(Duration),
-}
-
-/// Contents of a flood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flood {
-    /// 1200 random bytes.
-    Junk,
-    /// First packets of handshakes that end there, each of another connection.
-    Initials,
-}
-
-/// Behaviour of a hostile peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
-    /// Sends video and, between its datagrams, 10,000 others a second that are none.
-    Flood,
-    /// Breaks the protocol in every way, one connection after the other.
-    Abuse,
-    /// Breaks the protocol likewise, in the receiver's place.
-    AbuseSender,
-}
-
-/// Pause before a killed daemon runs again, as in the systemd units.
-pub(crate) const RESTART: Duration = Duration::from_millis(200);
-
-const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
-
-/// Path between the daemons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// Through the relay.
-    Relay,
-    /// The sender dials the receiver.
-    Direct,
-    /// The receiver dials the sender.
-    Reversed,
-    /// The sender dials the receiver, each in a network namespace of its own.
-    Spaces,
-    /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
-    Line { rate: Bitrate, queue: Duration },
-}
-
-/// One scenario.
-#[derive(Clone)]
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) route: Route,
-    /// Conditions from the dialler to the listener.
-    pub(crate) there: Scenario,
-    pub(crate) back: Scenario,
-    pub(crate) faults: Vec<(Duration, Fault)>,
-    /// True if QUIC's usual controller must fail here: if it does not, the network was not bad.
-    pub(crate) is_proof: bool,
-    /// True if the check compares with [`CLEAN`].
-    pub(crate) needs_clean: bool,
-    /// Back end of both daemons, if it is not the one asked for.
-    pub(crate) backend: Option<&'static str>,
-    /// Source and rate, if they are not those asked for.
-    pub(crate) stream: Option<(&'static str, &'static str)>,
-    /// Returns the faults found, one sentence each.
-    pub(crate) check: fn(&Measured) -> Vec<String>,
-    /// Returns true if the network has done its part.
-    pub(crate) fired: fn(&Passed) -> bool,
-}
-
-impl Case {
-    /// Returns the duration of a run, at least `asked`: a TCP flow must find its share, and all faults must come.
-    pub(crate) fn length(&self, asked: Duration) -> Duration {
-        let least = if matches!(self.route, Route::Line { .. }) { LINE_LENGTH_MIN } else { Duration::ZERO };
-        let last = self.faults.iter().map(|(at, _)| *at + ms(3_000)).max().unwrap_or_default();
-        asked.max(least).max(last)
-    }
-
-    /// Returns true if OpenCL devices must obey the scenario.
-    pub(crate) fn needs_layer(&self) -> bool {
-        self.needs_drivers() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Device { .. }))
-    }
-
-    /// Returns true if drivers are taken away.
-    pub(crate) fn needs_drivers(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::RemoveDrivers))
-    }
-
-    /// Returns true if a hostile peer sends video of its own.
-    pub(crate) fn has_other_pictures(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
-    }
-
-    /// Returns true if the daemons run under a limit of memory.
-    pub(crate) fn limits_memory(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
-    }
-
-    /// Returns true if the daemons' wall clocks are changed.
-    pub(crate) fn needs_clock(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))
-    }
-}
-
-/// The scenario that others are compared with.
-pub(crate) const CLEAN: &str = "clean";
+use crate::scenario::case::{CLEAN, Case, FAR, Route};
+use crate::scenario::fault::{Act, Fault, Flood};
+use crate::scenario::measured::Measured;
+use crate::scenario::soak;
+use crate::scenario::{checks, device_faults};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// One way of a 50 ms round trip.
-pub(crate) const FAR: NetConditions = NetConditions::perfect(ms(25));
 const NEAR: NetConditions = NetConditions::perfect(ms(10));
 
 /// Video that an OpenCL device which is the processor itself can code besides everything else.
@@ -328,19 +178,19 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
                 "T13a",
                 "each OpenCL call fails once at both ends",
                 far.clone(),
-                device::each_call(),
+                device_faults::each_call(),
                 checks::device_check,
             )
         },
         Case {
             backend: Some("opencl"),
             stream: Some(SMALL),
-            ..case("T13b", "the device is lost for good", far.clone(), device::losses(), checks::device_check)
+            ..case("T13b", "the device is lost for good", far.clone(), device_faults::losses(), checks::device_check)
         },
         Case {
             backend: Some("opencl"),
             stream: Some(SMALL),
-            ..case("T13c", "the device hangs for 2 s", far.clone(), device::hangs(), checks::device_check)
+            ..case("T13c", "the device hangs for 2 s", far.clone(), device_faults::hangs(), checks::device_check)
         },
         Case {
             backend: Some("auto"),
@@ -349,7 +199,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
                 "T13d",
                 "the OpenCL drivers vanish, then both daemons are killed",
                 far.clone(),
-                device::no_drivers(),
+                device_faults::no_drivers(),
                 checks::device_check,
             )
         },

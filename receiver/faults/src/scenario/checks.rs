@@ -1,8 +1,8 @@
 //! Pass criteria of the picture. Times are milliseconds.
 
-use crate::cases::Fault;
-use crate::device::Act;
-use crate::measured::{Measured, percentile};
+use crate::machine::device::Act;
+use crate::scenario::fault::Fault;
+use crate::scenario::measured::{Measured, percentile};
 
 /// Longest gap between pictures that counts as none, in times between two pictures of the source.
 const GAP_MAX: f64 = 3.0;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use common::netsim::{Bursts, NetConditions, Random, Scenario};
 use common::units::Bitrate;
 
-use crate::cases::{Case, FAR, Fault, Flood, Route};
-use crate::measured::Measured;
+use crate::scenario::case::{Case, FAR, Route};
+use crate::scenario::fault::{Fault, Flood};
+use crate::scenario::measured::{Look, Measured};
 
 /// The scenario's name.
 pub(crate) const NAME: &str = "soak";
@@ -111,21 +112,6 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         check,
         fired: |passed| passed.there.lost > 10,
     }
-}
-
-/// State of both daemons at some time. The first of each pair is the sender's.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Look {
-    /// Milliseconds, as all times.
-    pub(crate) at: f64,
-    /// Number of earlier starts of each.
-    pub(crate) lives: [usize; 2],
-    /// Resident bytes.
-    pub(crate) memory: [u64; 2],
-    pub(crate) threads: [usize; 2],
-    pub(crate) files: [usize; 2],
-    /// Clock offset that the receiver reports.
-    pub(crate) clock_offset: Option<f64>,
 }
 
 fn check(run: &Measured) -> Vec<String> {
@@ -252,7 +238,7 @@ fn slope(points: &[(usize, f64, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::Picture;
+    use crate::scenario::measured::Picture;
 
     fn calm_hour() -> Measured {
         let picture = |number: u32| Picture {

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::cases::Case;
-use crate::measured::{Measured, percentile};
-use crate::stalls::Stalls;
+use crate::machine::stalls::Stalls;
+use crate::scenario::case::Case;
+use crate::scenario::measured::{Measured, percentile};
 
 /// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one. Machine late: the
 /// longest stall of the machine itself, and the number of stalls a minute of more than 5 ms.

@@ -1,0 +1,38 @@
+//! What an attack has cost, and which bars it broke.
+
+/// Cost of an attack. A figure that an attack does not measure is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Largest growth of the victim's resident memory, megabytes.
+    pub growth_mb: Option<f64>,
+    /// Processor time that the victim took meanwhile, seconds.
+    pub cpu_s: Option<f64>,
+    /// Lines that the victim wrote to its log meanwhile.
+    pub log_lines: Option<usize>,
+    /// Exit code of a victim that ended; 128 and the signal's number after a signal.
+    pub exit_code: Option<i32>,
+    /// Longest time without a new picture in a call that was running, milliseconds.
+    pub gap_ms: Option<f64>,
+    /// Remarks for the table.
+    pub note: String,
+    /// Bars that were not held, one sentence each.
+    pub faults: Vec<String>,
+}
+
+impl Outcome {
+    /// Adds a sentence unless `holds`.
+    pub fn expect(&mut self, holds: bool, otherwise: impl Into<String>) {
+        if !holds {
+            self.faults.push(otherwise.into());
+        }
+    }
+
+    /// Adds a sentence unless the figure is known and at most `limit`.
+    pub fn at_most(&mut self, what: &str, figure: Option<f64>, limit: f64) {
+        match figure {
+            Some(figure) if figure <= limit => {}
+            Some(figure) => self.faults.push(format!("{what} {figure:.1} > {limit:.1}")),
+            None => self.faults.push(format!("{what} was not measured")),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Pictures of a clip, and how near two are.
+
+use anyhow::{Result, bail};
+use common::config::raw::SenderFile;
+use common::config::resolve_sender;
+use picture::frame::{FrameSize, PixelFormat};
+use sender::source::{SourceInfo, SourceSpec};
+
+/// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
+pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
+    let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+    if squares == 0 {
+        return 99.0;
+    }
+    10.0 * (255.0 * 255.0 * sent.len() as f64 / squares as f64).log10()
+}
+
+/// Gives the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`), `most` at most, to `take`:
+/// 4:2:0 planes.
+pub(crate) fn each_picture(
+    clip: &str,
+    most: usize,
+    mut take: impl FnMut(SourceInfo, Vec<u8>) -> Result<()>,
+) -> Result<()> {
+    let config = resolve_sender(&SenderFile::default())?;
+    let mut source = sender::source::open(&SourceSpec::parse(&format!("{clip}:fps=0"))?, &config)?;
+    let info = source.info();
+    for _ in 0..most {
+        let Some(frame) = source.next(Vec::new())? else { break };
+        let planes = match frame.format {
+            PixelFormat::I420 => frame.data,
+            PixelFormat::YCbCr8 => planes_of(&frame.data, info.size),
+            other => bail!("a clip of {other:?} is not supported here: give 4:2:0 Y4M or motion JPEG"),
+        };
+        take(info, planes)?;
+    }
+    Ok(())
+}
+
+/// Returns the 4:2:0 planes of interleaved samples; each chroma sample is one of its four.
+fn planes_of(interleaved: &[u8], size: FrameSize) -> Vec<u8> {
+    let mut planes: Vec<u8> = interleaved.chunks_exact(3).map(|pixel| pixel[0]).collect();
+    for channel in [1, 2] {
+        for row in interleaved.chunks_exact(3 * size.width()).step_by(2) {
+            planes.extend(row.chunks_exact(3).step_by(2).map(|pixel| pixel[channel]));
+        }
+    }
+    planes
+}
