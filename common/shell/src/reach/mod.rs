@@ -20,6 +20,7 @@ pub use self::introduce::{invite, join, outside};
 pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub(crate) use self::search::{Asks, Found, Search};
+pub use self::stun::stun_answer;
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
 pub(crate) fn open(options: &EndpointOptions, port: u16, listens: bool) -> Result<(Endpoint, Beside), QuicError> {

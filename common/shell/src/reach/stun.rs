@@ -30,6 +30,17 @@ pub(super) fn error_of(message: &[u8]) -> Option<Refusal> {
     Some(Refusal { code: error.code(), reason: error.reason().to_owned() })
 }
 
+/// Returns the address that a server tells in its answer to the question of this transaction; nothing if the message is
+/// none, or if the address reaches nobody.
+pub fn stun_answer(message: &[u8], question: u128) -> Option<SocketAddr> {
+    let message = Message::from_bytes(message).ok()?;
+    let question = TransactionId::from(question);
+    let is_answer =
+        message.has_class(MessageClass::Success) && message.has_method(BINDING) && message.transaction_id() == question;
+    let address = message.attribute::<XorMappedAddress>().ok().filter(|_| is_answer)?.addr(question);
+    Candidate::new(Kind::Seen, address).map(|candidate| candidate.address)
+}
+
 /// The servers that are asked, and their answers.
 #[derive(Debug, Default)]
 pub(super) struct Stun {
@@ -85,17 +96,9 @@ impl Stun {
     /// Takes a message from a server. Whatever is no answer to the last question is ignored.
     pub(super) fn on_message(&mut self, from: SocketAddr, bytes: &[u8]) {
         let Some(server) = self.servers.get_mut(&from) else { return };
-        let Ok(message) = Message::from_bytes(bytes) else { return };
-        let is_answer = message.has_class(MessageClass::Success)
-            && message.has_method(BINDING)
-            && message.transaction_id() == server.id;
-        let address = message.attribute::<XorMappedAddress>().map(|attribute| attribute.addr(server.id));
-        if let (true, Ok(address)) = (is_answer, address) {
-            // An address that reaches nobody is no answer, whoever says so.
-            if let Some(candidate) = Candidate::new(Kind::Seen, address) {
-                server.seen = Some(candidate.address);
-                server.unanswered = 0;
-            }
+        if let Some(address) = stun_answer(bytes, server.id.into()) {
+            server.seen = Some(address);
+            server.unanswered = 0;
         }
     }
 

@@ -9,6 +9,7 @@ use common::config::{
 use common::linktest::{Answerer, Tester};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
+use common::reach::{ADDRESSES_MAX, LENGTH_BYTES, Message, Ticket, usable};
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
@@ -30,6 +31,7 @@ use picture::run::Run;
 use picture::y4m::Y4mReader;
 use receiver::sink::SinkSpec;
 use sender::source::{MjpegReader, SourceSpec};
+use shell::reach::stun_answer;
 
 /// Frames or pictures of a file that are read.
 const FRAMES: usize = 4;
@@ -74,6 +76,9 @@ pub(crate) const ALL: &[Parser] = &[
     text("public-key", public_key),
     text("filter-bank", filter_bank),
     text("http", http),
+    text("ticket", ticket),
+    bytes("introduction", introduction),
+    bytes("stun", stun),
 ];
 
 fn media(input: &[u8]) {
@@ -378,6 +383,31 @@ fn filter_bank(input: &[u8]) {
 fn http(input: &[u8]) {
     let status = shell::metrics::status_of(input);
     assert!(status.starts_with(['2', '4', '5']));
+}
+
+fn ticket(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    if let Ok(ticket) = text.parse::<Ticket>() {
+        assert_eq!(ticket.to_string(), text.trim());
+        assert!(ticket.candidates.len() <= ADDRESSES_MAX);
+        assert!(ticket.candidates.iter().all(|candidate| usable(candidate.address)));
+    }
+}
+
+fn introduction(input: &[u8]) {
+    let Some((length, body)) = input.split_first_chunk() else { return };
+    let Ok(length) = Message::length(*length) else { return };
+    if let Some(Ok(message)) = body.get(..length).map(Message::decode) {
+        assert_eq!(message.encode(), input[..LENGTH_BYTES + length]);
+    }
+}
+
+/// Parses an answer to the question whose number it carries.
+fn stun(input: &[u8]) {
+    let number = input.get(8..20).map(|number| number.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte)));
+    if let Some(address) = number.and_then(|number| stun_answer(input, number)) {
+        assert!(usable(address));
+    }
 }
 
 /// Speakers of the messages: a session hears those of the other end.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::protection::Protection;
+use common::reach::{Candidate, Introduced, Kind, MAC_BYTES, Message, PROOF_BYTES, Purpose, Ticket};
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
@@ -19,6 +20,10 @@ use picture::run::write_run;
 
 use crate::corpus::folder;
 use crate::parsers::{CONTROL, DATAGRAM, OWN, ROLES, TIME, frame, record, small};
+
+/// A server's answer (RFC 5769, section 2.3) without its integrity and fingerprint: seen as 192.0.2.1:32853.
+const STUN_ANSWER: &[u8] = b"\x01\x01\x00\x0c\x21\x12\xa4\x42\xb7\xe7\xa7\x01\xbc\x34\xd6\x86\xfa\x87\xdf\xae\
+    \x00\x20\x00\x08\x00\x01\xa1\x47\xe1\x12\xa6\x43";
 
 /// Writes all.
 pub(crate) fn write() -> anyhow::Result<()> {
@@ -156,5 +161,18 @@ pub(crate) fn write() -> anyhow::Result<()> {
         file.frame(&frame)?;
     }
     put("container", "two-frames", &file.finish(5)?)?;
+
+    let addresses = [(Kind::Ipv6, "[2001:db8::1]:20000"), (Kind::Local, "192.168.1.7:20000")];
+    let candidates = addresses.into_iter().map(|(kind, text)| anyhow::Ok(Candidate::new(kind, text.parse()?)));
+    let candidates: Vec<_> = candidates.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
+    let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse()?;
+    for (name, purpose) in [("invitation", Purpose::Invitation), ("answer", Purpose::Answer)] {
+        let (proof, expires, candidates) = ([7; PROOF_BYTES], 2_000_000_000, candidates.clone());
+        put("ticket", name, Ticket { purpose, key, proof, expires, candidates }.to_string().as_bytes())?;
+    }
+    let introduced = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates });
+    put("introduction", "introduced", &introduced.encode())?;
+    put("introduction", "remembered", &Message::Remembered.encode())?;
+    put("stun", "seen", STUN_ANSWER)?;
     Ok(())
 }
