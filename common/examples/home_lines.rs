@@ -29,7 +29,11 @@ fn main() {
     println!("|---|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|");
     for row in ROWS.iter().filter(|row| row.name.contains(&only)) {
         if std::env::var("PRINT").is_ok() {
-            print(&row.run(0, stamps).0);
+            let mut call = row.run(0, stamps).0;
+            print(&call);
+            while let Some(reason) = call.sender.poll_reason() {
+                eprintln!("{reason}");
+            }
         }
         let outcomes: Vec<_> = (0..seeds).map(|seed| row.run(seed, stamps).1).collect();
         let of = |get: fn(&home::Outcome) -> f64, share: f64| {

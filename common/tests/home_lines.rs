@@ -164,6 +164,19 @@ fn a_policer_is_found_by_loss_and_not_tried_for_ever() {
 }
 
 #[test]
+fn a_cut_for_loss_leaves_what_gets_through() {
+    // Half and more is lost; what is lost does not stand in any queue.
+    for seed in 0..seeds(5) {
+        let line = |rate| way().limited(mbit(100), ms(200)).policed(mbit(rate), ms(20));
+        let falls = Scenario::table(&[(s(0), line(20)), (s(5), line(4))]).with_seed(seed);
+        let mut call = Call::new(mbit(30), falls, way());
+        call.run(s(10));
+        let lowest = call.between(s(2), s(10)).map(|seen| seen.target).min().unwrap();
+        assert!(lowest > Bitrate::from_bps(2_000_000), "seed {seed}: {lowest}");
+    }
+}
+
+#[test]
 fn a_radio_that_sends_in_batches_is_not_overrun() {
     // Nothing for 9 of 10 ms, behind a line of 10 Mbit/s.
     let batches = Pauses::new((0..4_000).map(|n| (ms(10 * n), ms(9))));

@@ -203,7 +203,7 @@ fn frames_that_do_not_come_whole_are_told_by_how_they_ended() {
         counts
     };
     assert_eq!(count(0.0, None, Protection::Auto), [0; 5]);
-    let [parts_missing, _, _, stale, skipped] = count(0.6, None, Protection::Auto);
+    let [parts_missing, _, _, stale, skipped] = count(0.8, None, Protection::Auto);
     assert!(parts_missing > 0 && stale == 0 && skipped > 0);
     let [_, pushed_out, ..] = count(0.3, Some(s(1)), Protection::Auto);
     assert!(pushed_out > 0);

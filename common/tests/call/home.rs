@@ -23,6 +23,8 @@ pub(crate) enum Stalls {
     Relay(usize),
     /// The last link, both ways.
     WiFi,
+    /// The last link of the media, at regular times: it sends in batches.
+    Batches,
 }
 
 /// A row of the table.
@@ -45,7 +47,7 @@ const fn row(name: &'static str, stalls: Stalls, cap: u64) -> Row {
 }
 
 /// As measured with both programs, and some more.
-pub(crate) const ROWS: [Row; 20] = [
+pub(crate) const ROWS: [Row; 22] = [
     row("nothing", Stalls::Nothing, 20),
     row("sender", Stalls::Sender, 20),
     row("receiver", Stalls::Receiver, 20),
@@ -63,6 +65,8 @@ pub(crate) const ROWS: [Row; 20] = [
     Row { line: [5; 3], ..row("relay", Stalls::Relay(SOCKET_DATAGRAMS), 8) },
     Row { span: 30, every: 200, ..row("both", Stalls::Both, 8) },
     Row { line: [20; 3], ..row("Wi-Fi", Stalls::WiFi, 30) },
+    Row { line: [10; 3], span: 9, every: 10, ..row("batches", Stalls::Batches, 20) },
+    Row { line: [10; 3], span: 18, every: 20, ..row("batches", Stalls::Batches, 20) },
     Row { line: [20; 3], span: 200, ..row("both", Stalls::Both, 30) },
     Row { line: [8, 1, 8], ..row("line 8, 1, 8", Stalls::Nothing, 8) },
     Row { line: [20, 2, 20], ..row("line 20, 2, 20", Stalls::Nothing, 20) },
@@ -108,6 +112,11 @@ impl Row {
             Stalls::WiFi => {
                 media = media.paused(Pauses::NONE, pauses(seed));
                 back = back.paused(pauses(seed), Pauses::NONE);
+            }
+            Stalls::Batches => {
+                let batches = (to - from).as_millis() as u64 / self.every;
+                let pauses = (0..batches).map(|n| (from + shift + ms(self.every * n), ms(self.span)));
+                media = media.paused(Pauses::NONE, Pauses::new(pauses));
             }
             _ => {}
         }

@@ -59,6 +59,14 @@ struct Shown {
     as_fast: bool,
 }
 
+/// A datagram that has arrived lately.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    at_us: u64,
+    bytes: usize,
+    is_held: bool,
+}
+
 /// Capacity estimate of the line, and throughput of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Capacity {
@@ -70,8 +78,8 @@ pub(super) struct Capacity {
     /// The bursts before, which were too short.
     train: Train,
     shown: VecDeque<Shown>,
-    /// Arrival and bytes of the last datagrams, since the last one that was held.
-    recent: VecDeque<(u64, usize)>,
+    /// The last datagrams, held ones too.
+    recent: VecDeque<Recent>,
 }
 
 impl Capacity {
@@ -94,16 +102,15 @@ impl Capacity {
 
     /// Takes an arrival; they come in the order of sending.
     pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait) {
-        if wait.is_held {
-            self.burst = None;
-            self.recent.clear();
-            return;
-        }
         let at = arrival.received.as_us();
-        self.recent.push_back((at, arrival.bytes));
-        let is_old = |first: &(u64, usize)| at.saturating_sub(first.0) > THROUGHPUT_US;
+        self.recent.push_back(Recent { at_us: at, bytes: arrival.bytes, is_held: wait.is_held });
+        let is_old = |first: &Recent| at.saturating_sub(first.at_us) > THROUGHPUT_US;
         while self.recent.len() > RECENT_MAX || self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
+        }
+        if wait.is_held {
+            self.burst = None;
+            return;
         }
         let goes_on = |last: &Arrival| arrival.sent.since(last.sent).as_micros() <= u128::from(BURST_GAP_US);
         let is_measured = |(first, last, datagrams): &(Arrival, Arrival, usize)| {
@@ -160,7 +167,7 @@ impl Capacity {
 
     /// Returns the bits a second that arrived within the last `window_us` of arrivals, or somewhat more if these were
     /// few, but at most within 100 ms: the speed of a line that has had something to send all the time. None if hardly
-    /// anything came, or little since something was held.
+    /// anything came.
     pub(super) fn throughput(&self, window_us: u64) -> Option<f64> {
         self.throughput_within(window_us).map(|(bps, _)| bps)
     }
@@ -172,15 +179,22 @@ impl Capacity {
 
     /// Returns the throughput, and the microseconds over which it was seen.
     fn throughput_within(&self, window_us: u64) -> Option<(f64, u64)> {
-        let last = self.recent.back()?.0;
-        let is_within = |&(place, recent): &(usize, &(u64, usize))| {
-            place < THROUGHPUT_DATAGRAMS || last.saturating_sub(recent.0) <= window_us
-        };
-        let within = || self.recent.iter().rev().enumerate().take_while(is_within).map(|(_, recent)| recent);
-        let first = within().last()?;
-        let span = last.saturating_sub(first.0);
-        let bytes = within().map(|recent| recent.1).sum::<usize>() - first.1;
-        (within().count() >= THROUGHPUT_DATAGRAMS && span > 0).then(|| (8e6 * bytes as f64 / span as f64, span))
+        let last = self.recent.back()?.at_us;
+        let is_before = |recent: &Recent| last.saturating_sub(recent.at_us) > window_us;
+        let mut first =
+            self.recent.partition_point(is_before).min(self.recent.len().saturating_sub(THROUGHPUT_DATAGRAMS));
+        // Those that were held until the same time came in the time before it.
+        let together =
+            |pair: [&Recent; 2]| pair[1].is_held && pair[1].at_us.saturating_sub(pair[0].at_us) < RESOLUTION_US;
+        while let (Some(one), Some(next)) = (self.recent.get(first), self.recent.get(first + 1))
+            && together([one, next])
+        {
+            first += 1;
+        }
+        let span = last.saturating_sub(self.recent.get(first)?.at_us);
+        let bytes: usize = self.recent.range(first + 1..).map(|recent| recent.bytes).sum();
+        (self.recent.len() - first >= THROUGHPUT_DATAGRAMS && span > 0)
+            .then(|| (8e6 * bytes as f64 / span as f64, span))
     }
 
     fn end_burst(&mut self) {
@@ -289,10 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_held_shows_nothing() {
+    fn what_was_held_is_throughput_with_the_time_of_the_hold() {
         let mut capacity = Capacity::new(1e9);
-        [0, 20_000].into_iter().for_each(|start| burst(&mut capacity, start, 100, 0, true));
+        burst(&mut capacity, 0, 100, 0, true);
         assert_eq!((shown(&capacity), capacity.throughput(50_000)), (None, None));
+        [20_000, 40_000].into_iter().for_each(|start| burst(&mut capacity, start, 100, 0, true));
+        assert_eq!((shown(&capacity), capacity.throughput(50_000)), (None, Some(5e6)));
     }
 
     #[test]
@@ -303,7 +319,5 @@ mod tests {
         burst(&mut capacity, 10_000, 100, 1_000, false);
         assert_eq!(capacity.throughput(15_000).map(f64::round), Some(10e6));
         assert_eq!(capacity.throughput(2_000).map(f64::round), Some(10e6), "a few at least");
-        burst(&mut capacity, 30_000, 100, 1_000, true);
-        assert_eq!(capacity.throughput(50_000), None);
     }
 }

@@ -8,7 +8,8 @@
 //! than any line delivers, so that each wait is shorter by as much as its datagram was sent later. Held datagrams tell
 //! nothing of the queue, unless they arrive in so little time that there can be none. A queue, even that of a line
 //! which has become much slower, keeps datagrams apart: after the leap of one long datagram the next one arrives a
-//! datagram's time later.
+//! datagram's time later. A radio that always sends in batches holds again and again: then the last datagram of each
+//! batch shows the queue.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,9 +49,15 @@ pub(super) struct QueueDelay {
     /// Sending and arrival of the last datagram in the order of sending.
     last: Option<(i64, i64)>,
     hold: Hold,
+    /// Holds that have followed directly one upon another.
+    in_a_row: u32,
     /// Arrival of the last datagram that was known not to be held.
     seen_us: i64,
 }
+
+/// Holds in a row, each directly after the one before, from which on they are how the line delivers: the last datagram
+/// of each shows the queue.
+const BATCHES: u32 = 3;
 
 /// State of a hold; sending and arrival are those of the first datagram held.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +97,7 @@ impl QueueDelay {
             memory_us: BASE_MEMORY_US,
             last: None,
             hold: Hold::None,
+            in_a_row: 0,
             seen_us: 0,
         }
     }
@@ -111,8 +119,12 @@ impl QueueDelay {
         let base = self.base_us.into_iter().flatten().min().unwrap_or(delay);
         let us = delay - base;
         let is_held = self.is_held(sent, received, us) || is_unsure;
-        if !is_held || us < WAIT_NONE_US || received - self.seen_us > BLIND_MAX_US {
-            if !is_held || us < WAIT_NONE_US {
+        if !is_held || us < WAIT_NONE_US {
+            self.in_a_row = 0;
+        }
+        let are_batches = self.in_a_row >= BATCHES;
+        if !is_held || us < WAIT_NONE_US || are_batches || received - self.seen_us > BLIND_MAX_US {
+            if !is_held || us < WAIT_NONE_US || are_batches {
                 self.seen_us = received;
             }
             self.push(received, us);
@@ -142,7 +154,12 @@ impl QueueDelay {
                 return false;
             }
             // What was seen before belongs to another time.
-            Hold::Holds { .. } => self.samples.clear(),
+            Hold::Holds { .. } => {
+                self.in_a_row += 1;
+                if self.in_a_row < BATCHES {
+                    self.samples.clear();
+                }
+            }
             Hold::None => {}
         }
         let leaps = last.is_some_and(|last| (received - last.1) - (sent - last.0) > LEAP_US);
@@ -290,6 +307,21 @@ mod tests {
             arrive(&mut delay, 1_000 * n, 10_000 + (1_000 * n / 100_000) * 100_000 + 130_000);
         }
         assert!(!delay.is_unknown() && delay.standing_us() >= 30_000);
+    }
+
+    #[test]
+    fn the_last_of_each_batch_shows_the_queue() {
+        // A radio lets all go at once every 20 ms; a queue of 25 ms stands before it from 50 ms on.
+        let came = |n: u64| (1_000 * n + if n < 50 { 0 } else { 25_000 }).next_multiple_of(20_000);
+        let (mut delay, mut known) = (QueueDelay::new(Duration::from_millis(16)), None);
+        for n in 0..200 {
+            arrive(&mut delay, 1_000 * n, 10_000 + came(n));
+            if delay.standing_us() >= 20_000 {
+                known = known.or(Some(n));
+            }
+        }
+        assert!(known.is_some_and(|n| n < 150), "{known:?}");
+        assert!(!delay.is_unknown() && (20_000..35_000).contains(&delay.standing_us()), "{}", delay.standing_us());
     }
 
     #[test]

@@ -33,6 +33,7 @@
 //! policer, shallow queue      no wait; loss beyond the usual in three spans in a row                   cut, ceiling
 //! TCP beside                  the queue stands, and datagrams sent after the cut wait as long          compete
 //! radio sends in batches      bursts show more than arrives in a standing queue: not believed          doubt
+//! radio is silent for longer  hold follows upon hold: the last datagram of each batch shows the queue  follow
 //! ```
 //!
 //! Google's congestion control (14,000 lines in its port, the crate goog_cc) is not used. Its trendline filter

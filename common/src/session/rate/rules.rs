@@ -37,15 +37,15 @@ impl RateControl {
     pub(super) fn cut(&mut self, told: &Told<'_>, window_us: u64, sign: Sign, now: Timestamp) {
         let arrived = self.capacity.sure_throughput(window_us).unwrap_or(self.target_bps);
         let before = self.target_bps;
-        let after = self.emptying(told, arrived);
+        // The line was not what limits if no queue stands, and what is under way and does not come is lost.
+        let standing = self.delay.standing_us();
+        let has_queue = standing >= WAIT_NONE_US || self.delay.last_us() >= WAIT_NONE_US;
+        let after = if has_queue { self.emptying(told, arrived) } else { EMPTYING * arrived };
         // More comes than is sent: what has stood in the way is gone, and the queue will be.
         if after >= before {
             return;
         }
         let lately = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(arrived).max(arrived);
-        // The line was not what limits if no queue stands.
-        let standing = self.delay.standing_us();
-        let has_queue = standing >= WAIT_NONE_US || self.delay.last_us() >= WAIT_NONE_US;
         let shown = self.capacity.shown().zip(self.capacity.last_shown()).map(|(all, last)| all.min(last));
         if has_queue && shown.is_some_and(|shown| shown > WRONG * lately) {
             let is_new = self.doubt.is_none_or(|doubt| doubt.until <= now);
