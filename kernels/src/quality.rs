@@ -172,8 +172,8 @@ fn search_steps(
     Ok((step, best, bad.map(|(_, reached)| reached)))
 }
 
-/// Returns the PSNR of 8-bit samples against as many of `decoded`, decibels.
-fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
+/// Returns the PSNR of 8-bit samples against as many of `decoded`, decibels; infinite if they are equal.
+pub fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
     let squares = samples.iter().zip(decoded).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
     10.0 * (255.0_f64.powi(2) * samples.len() as f64 / squares.sum::<f64>()).log10()
 }

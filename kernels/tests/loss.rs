@@ -3,6 +3,7 @@
 
 mod pictures;
 
+use kernels::quality::psnr_db;
 use kernels::{
     BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target, open_decoder, open_encoder,
 };
@@ -60,10 +61,7 @@ fn moved(picture: &Picture, pixels: usize) -> Picture {
 }
 
 fn psnr_luma(a: &Picture, b: &Picture) -> f64 {
-    let luma = a.size().pixels();
-    let square = |(&a, &b): (&u8, &u8)| (f64::from(a) - f64::from(b)).powi(2);
-    let sum: f64 = a.data()[..luma].iter().zip(&b.data()[..luma]).map(square).sum();
-    10.0 * (255.0 * 255.0 * luma as f64 / sum).log10()
+    psnr_db(&a.data()[..a.size().pixels()], b.data())
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod pictures;
 
-use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB};
+use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB, psnr_db};
 use kernels::{BackendChoice, Picture, open_decoder};
 use picture::coded::ReceivedFrame;
 use picture::frame::{Chroma, PixelFormat};
@@ -14,10 +14,7 @@ use pictures::{params, picture};
 const SIZE: (u32, u32) = (401, 299);
 
 fn psnr_of_luma(source: &Picture, decoded: &Picture) -> f64 {
-    let pixels = source.size().pixels();
-    let squares =
-        source.data().iter().zip(decoded.data()).take(pixels).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2));
-    20.0 * 255_f64.log10() - 10.0 * (squares.sum::<f64>() / pixels as f64).log10()
+    psnr_db(&source.data()[..source.size().pixels()], decoded.data())
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The network thread's part: where a clock meets the receiving session.
 
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey};
@@ -11,6 +11,7 @@ use common::wire::control::{ByeReason, ControlMessage, Role};
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
+use shell::lock::lock;
 use shell::quoted::Quoted;
 use shell::record::{Recorded, Tap};
 use shell::sd::Pulse;
@@ -141,7 +142,7 @@ impl ReceiverLink {
     }
 
     fn publish(&self) {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut view = lock(&self.view);
         view.snapshot.counters = self.session.stats();
         // The last one known stays for the final report.
         view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
@@ -173,7 +174,7 @@ impl Link for ReceiverLink {
 
     fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
-            self.view.lock().unwrap_or_else(PoisonError::into_inner).last_frame = last_frame;
+            lock(&self.view).last_frame = last_frame;
         }
         if let ControlMessage::Welcome { start_frame, .. } = message {
             self.start = start_frame;

@@ -1,11 +1,12 @@
 //! The other direction of a call, as the window shows and steers it: the picture that this machine sends, and its rate.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use common::units::Bitrate;
 use kernels::Coefficients;
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
+use shell::lock::lock;
 
 /// Width of the small picture at most, pixels.
 const WIDTH_MAX: usize = 320;
@@ -93,7 +94,7 @@ impl OwnSide {
     }
 
     fn picture(&self) -> std::sync::MutexGuard<'_, Option<OwnPicture>> {
-        self.0.picture.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.picture)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The main thread's part: pictures to sinks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::stats::ReceiverReport;
 use common::units::Timestamp;
 use shell::clock;
 use shell::exit::Failure;
+use shell::lock::lock;
 use shell::sd::Watchdog;
 use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
@@ -200,6 +201,6 @@ impl Show<'_> {
 }
 
 fn view(link: &Mutex<LinkView>) -> LinkView {
-    let view = link.lock().unwrap_or_else(PoisonError::into_inner);
+    let view = lock(link);
     LinkView { snapshot: view.snapshot, last_frame: view.last_frame }
 }

@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use common::prediction::PredictionCounters;
 
 use crate::predict::Told;
+use shell::lock::lock;
 
 /// Most reports of states that wait for the encoder: each repeats those before it.
 const TOLD_MAX: usize = 16;
@@ -55,7 +56,7 @@ impl Gate {
 
     /// Opens or shuts it; an ended gate stays so.
     pub(crate) fn set_open(&self, open: bool) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if *state != State::Ended {
             *state = if open { State::Open } else { State::Shut };
             self.changed.notify_all();
@@ -64,25 +65,25 @@ impl Gate {
 
     /// Ends all waits, for good.
     pub(crate) fn end(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Ended;
+        *lock(&self.state) = State::Ended;
         self.changed.notify_all();
     }
 
     /// Waits until it is open; false once it has ended.
     pub(crate) fn wait(&self) -> bool {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         let shut = self.changed.wait_while(state, |state| *state == State::Shut);
         *shut.unwrap_or_else(PoisonError::into_inner) == State::Open
     }
 
     /// Returns true if it is open now.
     pub(crate) fn is_open(&self) -> bool {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) == State::Open
+        *lock(&self.state) == State::Open
     }
 
     /// Tells an encoder that predicts about the receiver. Nothing that was told before a restart counts after it.
     pub(crate) fn tell(&self, news: Told) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         match news {
             Told::Restart => told.clear(),
             Told::Report(..) if told.len() == TOLD_MAX => {
@@ -96,17 +97,17 @@ impl Gate {
 
     /// Takes what has been told since the last call.
     pub(crate) fn take_told(&self) -> Vec<Told> {
-        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.told))
     }
 
     /// Sets what an encoder that predicts has counted.
     pub(crate) fn set_prediction(&self, counters: PredictionCounters) {
-        *self.prediction.lock().unwrap_or_else(PoisonError::into_inner) = counters;
+        *lock(&self.prediction) = counters;
     }
 
     /// Counts of an encoder that predicts.
     pub(crate) fn prediction(&self) -> PredictionCounters {
-        *self.prediction.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.prediction)
     }
 
     /// Sets what the next frame may have.

@@ -14,6 +14,7 @@ pub mod identity;
 pub mod limit;
 pub mod link;
 pub mod linktest;
+pub mod lock;
 pub mod log;
 pub mod metrics;
 pub mod outlet;

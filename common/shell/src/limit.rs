@@ -3,9 +3,10 @@
 //! [`limited!`](crate::limited) is for every line that a peer or a stranger can make a daemon write.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::lock::lock;
 use common::units::Timestamp;
 
 /// Lines that are written at once.
@@ -60,7 +61,7 @@ impl Limit {
 
     /// Asks for a message at `now`: what to write behind it, or `None` if it must not be written.
     pub fn take(&self, now: Timestamp) -> Option<Rest> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0);
         if state.seen.replace(now).is_some_and(|seen| now.since(seen) >= QUIET) {
             *state = State { free: AT_ONCE, pause: PAUSE_MIN, ..*state };
         }

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::LiveRate;
+use crate::link::{LiveRate, on_the_network};
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::quoted::Quoted;
 use crate::tls::Protocol;
@@ -81,18 +81,12 @@ pub fn run(config: &SharedConfig, address: &str) -> Result<(Peer, Measured), Fai
         frame_bytes: WINDOW_FRAME_BYTES,
         protocol: Protocol::LinkTest,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
-    let result = runtime.block_on(async {
+    on_the_network(async {
         let probing = dial(&options, address).await?;
         let measured = measure(&probing).await;
         probing.close(CloseCode::Done, "done").await;
         Ok((probing.peer().clone(), measured?))
-    });
-    runtime.shutdown_background();
-    result
+    })
 }
 
 async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failure> {

@@ -9,13 +9,14 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::metrics::{Metrics, Page};
 
 use crate::exit::Failure;
+use crate::lock::lock;
 
 /// Callers served at once; one more is turned away.
 const CALLERS_MAX: usize = 8;
@@ -73,7 +74,7 @@ impl MetricsPage {
 
     /// Sets what callers get from now on.
     pub fn publish(&self, metrics: &impl Metrics) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Page::of(metrics).into();
+        *lock(&self.text) = Page::of(metrics).into();
     }
 }
 
@@ -89,7 +90,7 @@ fn accept(listener: &TcpListener, text: &Arc<Mutex<Arc<str>>>, call_max: Duratio
             continue;
         }
         let caller = Caller::new(&callers);
-        let text = Arc::clone(&text.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = Arc::clone(&lock(text));
         let serve = move || {
             let _caller = caller;
             // A caller that goes away or is too slow gets no answer, and nobody else notices.

@@ -3,6 +3,7 @@
 //! The reader of a pipe may stop reading, and a disk may stall. A thread that has a picture to show never waits: lines
 //! that find no room are left out and counted, the oldest first.
 
+use crate::lock::lock;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -113,7 +114,7 @@ impl Drop for Outlet {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn empty(&self, mut out: impl Write, note: Option<fn(u64) -> String>) {

@@ -3,6 +3,7 @@
 //! Live stages [`replace`](Slot::replace) what is still there: the newest wins, the loss is counted. Stages that
 //! must not lose [`put_wait`](Slot::put_wait), or have a slot of some [depth](Slot::with_depth).
 
+use crate::lock::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -179,7 +180,7 @@ impl<T> Slot<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 }
 

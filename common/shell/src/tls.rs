@@ -5,7 +5,7 @@
 //! switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list: that
 //! endpoint speaks no other protocol, and what is said on the connection decides.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use common::config::PublicKey;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -18,6 +18,8 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, ServerConfig,
     SignatureScheme,
 };
+
+use crate::lock::lock;
 
 /// The purpose of a connection. Its name is that of the application protocol (ALPN), on which both sides must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +135,7 @@ impl PeerVerifier {
 
     /// Returns the last key that was refused, once; for messages.
     pub fn take_refused(&self) -> Option<PublicKey> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.refused).take()
     }
 
     fn check(&self, end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), Error> {
@@ -143,7 +145,7 @@ impl PeerVerifier {
         if self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&key)) {
             return Ok(());
         }
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(key);
+        *lock(&self.refused) = Some(key);
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
 

@@ -11,6 +11,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use kernels::quality::psnr_db;
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
@@ -76,18 +77,12 @@ fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<
     let mut out = Picture::decoded_from(&params);
     decoder.decode(&received, &mut out)?;
     println!("bytes {}", coded_size(&frame));
-    println!("psnr {:.3}", psnr(&picture.data()[..picture.size().pixels()], out.data()));
+    println!("psnr {:.3}", psnr_db(&picture.data()[..picture.size().pixels()], out.data()));
     if encodes {
         print("times", runs, || Ok(encoder.encode(picture.as_ref(), target).map(drop)?))
     } else {
         print("times", runs, || Ok(decoder.decode(&received, &mut out)?))
     }
-}
-
-/// Returns the PSNR of 8-bit samples against as many of `decoded`, decibels.
-fn psnr(samples: &[u8], decoded: &[u8]) -> f64 {
-    let squares = samples.iter().zip(decoded).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
-    10.0 * (255.0_f64.powi(2) * samples.len() as f64 / squares.sum::<f64>()).log10()
 }
 
 fn read(path: &str, side: usize) -> Result<Values> {

@@ -8,11 +8,7 @@ use sender::source::{SourceInfo, SourceSpec};
 
 /// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
 pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
-    let squares: u64 = sent.iter().zip(received).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
-    if squares == 0 {
-        return 99.0;
-    }
-    10.0 * (255.0 * 255.0 * sent.len() as f64 / squares as f64).log10()
+    kernels::quality::psnr_db(sent, received).min(99.0)
 }
 
 /// Gives the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`), `most` at most, to `take`:

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -17,6 +17,7 @@ use sender::source::pattern::{Pattern, draw_number, read_row};
 
 use crate::pictures::{each_picture, psnr};
 use crate::rival::Clip;
+use shell::lock::lock;
 
 /// Of so many pictures one is compared.
 pub(crate) const EVERY: usize = 10;
@@ -73,7 +74,7 @@ impl Quality {
 
     /// Returns the pictures seen since `began`: time after it, milliseconds, and PSNR-Y, dB.
     pub(crate) fn since(&self, began: Instant) -> Vec<(f64, f64)> {
-        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = lock(&self.samples);
         let later = samples.iter().filter(|sample| sample.0 >= began);
         later.map(|&(at, psnr)| ((at - began).as_secs_f64() * 1e3, psnr)).collect()
     }
@@ -93,7 +94,7 @@ impl Quality {
             let luma = planes.get(..size.pixels())?;
             let Some(psnr) = self.original.compare(luma, size, &mut drawn) else { continue };
             let sample = (Instant::now(), psnr);
-            self.samples.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+            lock(&self.samples).push(sample);
         }
         Some(())
     }

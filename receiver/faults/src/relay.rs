@@ -11,12 +11,13 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenario};
 use common::units::Timestamp;
+use shell::lock::lock;
 use socket2::SockRef;
 
 /// Interval at which a reader checks whether it shall end.
@@ -127,7 +128,7 @@ impl Tap {
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.seen)
     }
 }
 

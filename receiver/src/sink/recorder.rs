@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use common::units::{FrameId, Timestamp};
 use kernels::Picture;
 use picture::params::StreamParams;
 use shell::clock;
+use shell::lock::lock;
 use shell::slot::{Put, Slot, Taken};
 
 use super::y4m::{Shot, Y4mFile};
@@ -98,7 +99,7 @@ fn write(
             }
             Taken::Timeout => {}
             Taken::Closed => {
-                let (last, now) = *end.lock().unwrap_or_else(PoisonError::into_inner);
+                let (last, now) = *lock(end);
                 return file.finish(last, now);
             }
         }
@@ -154,7 +155,7 @@ impl Sink for Recorder {
     }
 
     fn finish(&mut self, last: Option<FrameId>) -> Result<(), SinkError> {
-        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = (last, clock::now());
+        *lock(&self.end) = (last, clock::now());
         self.shots.close();
         let (mut written, mut since) = (self.written.load(Ordering::Relaxed), Instant::now());
         while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {

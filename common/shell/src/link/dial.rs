@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
@@ -17,6 +17,7 @@ use super::gate::{Answer, Gate};
 use crate::clock;
 use crate::limited;
 use crate::linktest;
+use crate::lock::lock;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 
 /// Time from one attempt to the next while none is answered. Earlier attempts go on, so that one succeeds as soon as
@@ -260,7 +261,7 @@ async fn attempt(sockets: Arc<Mutex<Sockets>>, address: String) -> Result<Connec
     let found = tokio::net::lookup_host(&address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
     for address in found.take(ADDRESSES_MAX) {
-        let endpoint = sockets.lock().unwrap_or_else(PoisonError::into_inner).of(address)?;
+        let endpoint = lock(&sockets).of(address)?;
         match endpoint.dial(address).await {
             Err(error) if last.is_mistake() && !error.is_final() => tracing::debug!("{address}: {error}"),
             Err(error) if !error.is_final() => last = error,
@@ -331,10 +332,6 @@ pub(super) async fn accept_for_ever(
             }
         });
     }
-}
-
-fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
-    gate.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use tokio::time::MissedTickBehavior;
 use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
 use super::path::Ways;
+use super::runtime::on_the_network;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
@@ -50,14 +51,7 @@ enum Event {
 /// proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection of
 /// the same peer takes the older one's place.
 pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
-    let result = runtime.block_on(drive(options, waker, link));
-    // A name look-up may still be under way; it is not waited for.
-    runtime.shutdown_background();
-    result
+    on_the_network(drive(options, waker, link))
 }
 
 async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ pub(crate) mod gate;
 mod live_rate;
 mod meet;
 mod path;
+mod runtime;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use self::both::{BothWays, HangUp};
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
 pub use self::path::PathInUse;
+pub(crate) use self::runtime::on_the_network;
 
 /// A daemon as the loop sees it: its session, and what becomes of what comes out.
 pub trait Link {

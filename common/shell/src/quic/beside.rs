@@ -14,7 +14,7 @@
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
 use common::reach::Route;
@@ -23,6 +23,7 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
 use super::relay::{Carrier, Relayed, Unwrapped};
+use crate::lock::lock;
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
@@ -165,10 +166,6 @@ impl Shared {
         let destination = relay.server();
         self.send(destination, &Transmit { destination, ecn: None, contents: &packets, segment_size, src_ip: None })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the address as people write it: a socket for both families has IPv4 addresses mapped into IPv6.

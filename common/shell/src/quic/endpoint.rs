@@ -161,8 +161,7 @@ impl Endpoint {
 
     /// Returns the peer at the other end.
     pub(super) fn peer_of(&self, inner: &quinn::Connection) -> Result<Peer, QuicError> {
-        let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-        let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?));
+        let key = key_of(inner);
         // The handshake has checked it; asked again so that no mistake there can let a stranger in. An endpoint that
         // introduces has no peers and gives out no such connection.
         self.peers.iter().find(|peer| Some(peer.key) == key).cloned().ok_or_else(|| {
@@ -210,6 +209,12 @@ impl Endpoint {
             ConnectionError::CidsExhausted => QuicError::Other(error.to_string()),
         }
     }
+}
+
+/// Returns the key that the other end has proved.
+pub(super) fn key_of(inner: &quinn::Connection) -> Option<PublicKey> {
+    let chain = inner.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    tls::key_of_spki(chain.first()?)
 }
 
 /// TLS alerts (RFC 8446, section 6) that have a sentence of their own.

@@ -13,6 +13,15 @@ use crate::tls::Protocol;
 pub(super) const CONTROL_TIMEOUT: Duration = longest(Duration::from_secs(2));
 
 impl Endpoint {
+    /// Waits for the control stream, which the other side opens.
+    pub(super) async fn control_stream(
+        &self,
+        inner: &quinn::Connection,
+    ) -> Result<(quinn::SendStream, quinn::RecvStream), QuicError> {
+        let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
+        stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| self.explain(error))
+    }
+
     /// Returns the next handshake that someone begins; `None` once the endpoint is closed.
     pub(crate) async fn incoming(&self) -> Option<Incoming> {
         self.inner.accept().await.map(|inner| Incoming { inner, endpoint: self.clone() })
@@ -22,8 +31,8 @@ impl Endpoint {
 /// A handshake that someone has begun.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    pub(super) inner: quinn::Incoming,
-    pub(super) endpoint: Endpoint,
+    inner: quinn::Incoming,
+    endpoint: Endpoint,
 }
 
 impl Incoming {
@@ -55,16 +64,21 @@ impl Incoming {
 
     /// Completes the handshake and, for a call, waits for the control stream.
     pub(crate) async fn accept(self) -> Result<Accepted, QuicError> {
+        let (endpoint, inner) = self.handshake().await?;
+        if protocol_of(&inner) == Some(Protocol::LinkTest) {
+            return endpoint.probing(inner).map(Accepted::LinkTest);
+        }
+        let (send, receive) = endpoint.control_stream(&inner).await?;
+        endpoint.connection(inner, send, receive).map(Accepted::Call)
+    }
+
+    /// Completes the handshake.
+    pub(super) async fn handshake(self) -> Result<(Endpoint, quinn::Connection), QuicError> {
         let endpoint = self.endpoint;
         let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
         let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
         let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
-        if protocol_of(&inner) == Some(Protocol::LinkTest) {
-            return endpoint.probing(inner).map(Accepted::LinkTest);
-        }
-        let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
-        let (send, receive) = stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
-        endpoint.connection(inner, send, receive).map(Accepted::Call)
+        Ok((endpoint, inner))
     }
 }
 

@@ -6,13 +6,11 @@ use std::net::SocketAddr;
 use common::config::PublicKey;
 use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message, Route};
 use quinn::VarInt;
-use rustls::pki_types::CertificateDer;
 
 use super::connection::LEAVING;
-use super::endpoint::{CloseCode, Endpoint, HANDSHAKE_TIMEOUT};
+use super::endpoint::{CloseCode, Endpoint, key_of};
 use super::error::QuicError;
 use super::incoming::{CONTROL_TIMEOUT, Incoming};
-use crate::tls;
 
 /// Bytes that both ends of a connection know and nobody else does.
 pub(crate) const SHARED_BYTES: usize = 32;
@@ -41,8 +39,7 @@ impl Endpoint {
         send: quinn::SendStream,
         receive: quinn::RecvStream,
     ) -> Result<Introducing, QuicError> {
-        let identity = inner.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
-        let key = identity.and_then(|chain| tls::key_of_spki(chain.first()?)).ok_or(QuicError::SignatureInvalid)?;
+        let key = key_of(&inner).ok_or(QuicError::SignatureInvalid)?;
         Ok(Introducing { inner, key, send, receive, explain: self.clone() })
     }
 }
@@ -50,12 +47,8 @@ impl Endpoint {
 impl Incoming {
     /// Completes the handshake with whoever it is and waits for the control stream.
     pub(crate) async fn accept_to_introduce(self) -> Result<Introducing, QuicError> {
-        let endpoint = self.endpoint;
-        let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
-        let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
-        let stream = tokio::time::timeout(CONTROL_TIMEOUT, inner.accept_bi()).await;
-        let (send, receive) = stream.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        let (endpoint, inner) = self.handshake().await?;
+        let (send, receive) = endpoint.control_stream(&inner).await?;
         endpoint.introducing(inner, send, receive)
     }
 }

@@ -11,9 +11,10 @@ use common::config::Turn;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::turn::{Due, News, Relay, lock};
+use super::turn::{Due, News, Relay};
 use crate::clock;
 use crate::limited;
+use crate::lock::lock;
 use crate::quic::{Carrier, Sending};
 
 /// Relays of the list that are asked.

@@ -1,7 +1,7 @@
 //! A place at one relay (TURN, RFC 8656): asked for, kept while it is needed, given back.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use common::config::Turn;
@@ -17,6 +17,7 @@ use turn_client_proto::udp::{TurnClientUdp, TurnEvent, TurnPollRet, TurnRecvRet}
 
 use super::stun::{Refusal, Stun, error_of};
 use crate::clock;
+use crate::lock::lock;
 use crate::quic::{Carrier, Sending, Unwrapped};
 
 /// A request goes again after this time, then after twice as long.
@@ -262,10 +263,6 @@ fn instant(time: Timestamp) -> Instant {
 
 fn timestamp(instant: Instant) -> Timestamp {
     Timestamp::from_us(instant.as_nanos().max(0) as u64 / 1_000)
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use kernels::quality::psnr_db;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
 
@@ -49,23 +50,6 @@ impl Subject {
     pub(crate) fn psnr_luma(&self, decoded: &[u8]) -> Option<f64> {
         use PixelFormat::{Grey8, I420, I444, Nv12};
         let planar = matches!(self.info.format, I420 | I444 | Grey8 | Nv12);
-        planar.then(|| psnr(&self.data, decoded, self.info.size.pixels()))
-    }
-}
-
-/// Returns the peak signal-to-noise ratio of the first `count` samples, dB; infinite if equal.
-fn psnr(a: &[u8], b: &[u8], count: usize) -> f64 {
-    let squares: u64 = a.iter().zip(b).take(count).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
-    10.0 * (255.0 * 255.0 * count as f64 / squares as f64).log10()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn psnr_of_a_difference_of_one() {
-        assert!((psnr(&[1, 2, 3, 9], &[2, 1, 4, 0], 3) - 48.131).abs() < 1e-3);
-        assert!(psnr(&[7], &[7], 1).is_infinite());
+        planar.then(|| psnr_db(&self.data[..self.info.size.pixels()], decoded))
     }
 }

@@ -4,12 +4,13 @@
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::initial::{Ids, ids};
+use shell::lock::lock;
 
 /// Time between two looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
@@ -84,7 +85,7 @@ impl Drop for Wire {
 
 impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn carry_there(&self, front: &UdpSocket, back: &UdpSocket, listener: SocketAddr) {

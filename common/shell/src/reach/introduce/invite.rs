@@ -2,7 +2,7 @@
 //! the ticket's secret; once, and until the ticket expires.
 
 use std::io::{BufRead, IsTerminal};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{PublicKey, SharedConfig};
@@ -12,12 +12,14 @@ use qrcode::render::unicode::Dense1x2;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{asks, endpoint, on_the_network, show_result, unix_s, with_observed};
+use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::link::gate::{Answer, Gate};
+use crate::link::on_the_network;
+use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
@@ -147,7 +149,7 @@ impl Inviting {
             return Err("it does not know the ticket's secret".to_owned());
         }
         {
-            let mut first = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = lock(&self.guest);
             if *first.get_or_insert(guest.key()) != guest.key() {
                 return Err("the ticket has been used".to_owned());
             }

@@ -6,10 +6,11 @@ use common::config::{Peer, PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
-use super::{asks, endpoint, on_the_network, show_result, unix_s, with_observed};
+use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
+use crate::link::on_the_network;
 use crate::quic::{CloseCode, Introducing, QuicError};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};

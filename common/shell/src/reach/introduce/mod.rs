@@ -17,7 +17,7 @@ use super::search::{Asks, Found, Search};
 use super::{open, port_of};
 use crate::exit::Failure;
 use crate::identity::Identity;
-use crate::link::LiveRate;
+use crate::link::{LiveRate, on_the_network};
 use crate::quic::{Beside, Endpoint, EndpointOptions};
 use crate::tls::Protocol;
 
@@ -46,16 +46,6 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
 
 fn asks(config: &SharedConfig) -> Asks<'_> {
     Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }
-}
-
-fn on_the_network<T>(task: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::network(format!("the network cannot be used: {error}")))?;
-    let result = runtime.block_on(task);
-    runtime.shutdown_background();
-    result
 }
 
 /// Seconds since 1970 on this machine's clock.
