@@ -1,37 +1,16 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
 use common::config::ReceiverConfig;
-use kernels::DeviceInfo;
-use serde_json::{Value, json};
+use shell::devices;
 use shell::doctor::{self, Check};
 use shell::exit::Failure;
 
 use crate::sink::{self, SinkSpec};
 
 /// Lists the devices that can decode, one a line or as a JSON array.
-pub fn print_devices(as_json: bool) -> Result<(), Failure> {
-    let devices = kernels::devices();
-    if as_json {
-        let list: Vec<_> = devices.iter().map(device_json).collect();
-        println!("{}", Value::from(list));
-        return Ok(());
-    }
-    for device in devices {
-        println!("{:8} {}  ({:?}, {} compute units)", device.backend, device.name, device.kind, device.compute_units);
-    }
-    Ok(())
-}
-
-fn device_json(device: &DeviceInfo) -> Value {
-    json!({
-        "backend": device.backend.name(),
-        "name": device.name,
-        "platform": device.platform,
-        "driver": device.driver,
-        "kind": format!("{:?}", device.kind).to_lowercase(),
-        "memory_bytes": device.memory_bytes,
-        "compute_units": device.compute_units,
-    })
+pub fn print_devices(as_json: bool) {
+    let found = kernels::devices();
+    if as_json { println!("{}", devices::as_json(&found)) } else { devices::print(&found) }
 }
 
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.

@@ -42,7 +42,10 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             let shared = &resolved.config.shared;
             reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
         }
-        Command::Devices { json } => doctor::print_devices(json),
+        Command::Devices { json } => {
+            doctor::print_devices(json);
+            Ok(())
+        }
         Command::Doctor { .. } if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),
         Command::Set { settings } => shell::control::set("receiver", &resolved.config.shared, &settings),

@@ -1,8 +1,8 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to send.
 
 use common::config::SenderConfig;
-use kernels::DeviceInfo;
-use serde_json::{Value, json};
+use serde_json::json;
+use shell::devices;
 use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
 
@@ -10,7 +10,7 @@ use crate::source::{self, SourceSpec, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
 pub fn print_devices(as_json: bool) {
-    let (cameras, devices) = (cameras(), kernels::devices());
+    let (cameras, found) = (cameras(), kernels::devices());
     if as_json {
         let cameras: Vec<_> = cameras
             .iter()
@@ -22,8 +22,7 @@ pub fn print_devices(as_json: bool) {
                 json!({ "index": camera.index, "name": camera.name, "formats": formats, "problem": camera.problem })
             })
             .collect();
-        let devices: Vec<_> = devices.iter().map(device_json).collect();
-        println!("{}", json!({ "cameras": cameras, "devices": devices }));
+        println!("{}", json!({ "cameras": cameras, "devices": devices::as_json(&found) }));
         return;
     }
     if cameras.is_empty() {
@@ -38,21 +37,7 @@ pub fn print_devices(as_json: bool) {
             println!("  {problem}");
         }
     }
-    for device in devices {
-        println!("{:8} {}  ({:?}, {} compute units)", device.backend, device.name, device.kind, device.compute_units);
-    }
-}
-
-fn device_json(device: &DeviceInfo) -> Value {
-    json!({
-        "backend": device.backend.name(),
-        "name": device.name,
-        "platform": device.platform,
-        "driver": device.driver,
-        "kind": format!("{:?}", device.kind).to_lowercase(),
-        "memory_bytes": device.memory_bytes,
-        "compute_units": device.compute_units,
-    })
+    devices::print(&found);
 }
 
 /// Checks what sending needs, prints each outcome and what to do about it; a failed check decides the exit code.
