@@ -122,6 +122,7 @@ impl Metrics for SenderReport {
             rtt_us,
             loss,
             black_holes,
+            stalled_ms,
             frames_predicted,
             frames_replayed,
             state_mismatches,
@@ -152,6 +153,11 @@ impl Metrics for SenderReport {
             "duet_sender_black_holes_total",
             "Times that the path ceased to carry the larger packets.",
             *black_holes,
+        );
+        page.gauge(
+            "duet_sender_stalled_seconds",
+            "Time for which the sender should have run while it streamed, and did not.",
+            Some(stalled_ms / 1e3),
         );
         page.standing("sender", standing);
         page.counter(

@@ -239,6 +239,8 @@ pub struct SenderReport {
     pub loss: f64,
     /// Times that the path ceased to carry the larger packets.
     pub black_holes: u64,
+    /// Time for which this program should have run while it streamed, and did not, milliseconds.
+    pub stalled_ms: f64,
     /// Frames coded from a state of the receiver.
     pub frames_predicted: u64,
     /// Frames decoded again because the receiver lacked a part of them.
@@ -361,7 +363,7 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
-             black_holes frames_damaged frames_predicted frames_replayed state_mismatches backend device
+             black_holes stalled_ms frames_damaged frames_predicted frames_replayed state_mismatches backend device
              stages_us final unix_ms state connected path path_changes reasons",
         );
         check_keys(

@@ -91,10 +91,23 @@ fn a_receiver_that_stalls_is_no_queue() {
 
 #[test]
 fn a_sender_that_stalls_is_no_queue() {
-    for span in [30, 80, 200] {
+    for span in [30, 80, 200, 400] {
         let lowest = lowest(way().limited(mbit(20), ms(200)), way(), [once(span), Pauses::NONE]);
         assert!(lowest > 14.0, "{span} ms: {lowest}");
     }
+}
+
+#[test]
+fn both_ends_know_how_long_the_sender_stood_still() {
+    let told = |stalls| {
+        let mut call = Call::new(mbit(15), way().limited(mbit(20), ms(200)), way());
+        call.stalls = stalls;
+        call.run(s(8));
+        (call.sender.stats().stalled, call.receiver.stats().sender_stalled)
+    };
+    let (own, there) = told([once(80), Pauses::NONE]);
+    assert!(own == there && (ms(70)..ms(81)).contains(&own), "{own:?} {there:?}");
+    assert_eq!(told([Pauses::NONE, once(80)]), (ms(0), ms(0)), "the receiver's stall is not the sender's");
 }
 
 #[test]

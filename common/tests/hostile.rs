@@ -145,10 +145,11 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
         }
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
-        Kind::Again => Act::Say(match random.below(4) {
+        Kind::Again => Act::Say(match random.below(5) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: own },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
             2 => ControlMessage::Source { stands: random.chance(0.5) },
+            3 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
             _ => ControlMessage::Ready,
         }),
         Kind::FarAhead => {

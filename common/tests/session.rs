@@ -304,6 +304,7 @@ fn any_message(random: &mut Random) -> ControlMessage {
         },
         7 => ControlMessage::Bye { reason: ByeReason::Finished { last_frame: last_frame(random) } },
         8 => ControlMessage::Source { stands: random.chance(0.5) },
+        9 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
         _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
     }
 }

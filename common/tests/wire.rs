@@ -1,6 +1,8 @@
 //! Bytes on the wire: golden values, round trips, and bytes from an enemy.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::time::Duration;
+
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
@@ -71,7 +73,7 @@ fn feedback() -> FeedbackHeader {
         missing: 0x0c0b_0a09,
         base: SequenceNumber(0x100f_0e0d),
         time: Timestamp::from_us(0x1615_1413_1211),
-        unsure: std::time::Duration::from_millis(84),
+        unsure: Duration::from_millis(84),
     }
 }
 
@@ -90,7 +92,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 5);
+    assert_eq!(PROTOCOL_VERSION, 6);
     let t = Timestamp::from_us;
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
@@ -106,6 +108,7 @@ fn golden_control_messages() {
         (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 07 026e6f"),
         (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
         (ControlMessage::Source { stands: true }, "02000000 09 01"),
+        (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
     ] {
         let mut bytes = Vec::new();
         encode(&message, Role::Sender, &mut bytes);
@@ -246,7 +249,7 @@ proptest! {
         ages in prop::collection::vec(prop::option::of(0..65_534u64), 0..=AGES_MAX),
     ) {
         let (number, received, missing, base) = numbers;
-        let unsure = std::time::Duration::from_millis(2 * u64::from(number as u8));
+        let unsure = Duration::from_millis(2 * u64::from(number as u8));
         let time = Timestamp::from_us(time);
         let header = FeedbackHeader { number, received, missing, base: SequenceNumber(base), time, unsure };
         let arrivals: Vec<_> = ages.iter().map(|age| age.map(|age| Timestamp::from_us(time.as_us() - 8 * age))).collect();

@@ -42,8 +42,8 @@ pub struct Presentation {
     lost_in_outages: u64,
     /// Frames lost, as the last line has it.
     lost: u64,
-    /// The last picture's way, and when it was shown.
-    last: Option<(Passed, Timestamp)>,
+    /// The last picture's way, when it was shown, and for how long the sender's program had stood still by then.
+    last: Option<(Passed, Timestamp, Duration)>,
     held: Held,
     recent: Recent,
 }
@@ -56,28 +56,34 @@ struct LastShown {
     frames_lost: u64,
 }
 
-/// Longest delay of pictures beyond those before them, by its cause: the line, or a computer of either end.
+/// Longest delay of pictures beyond those before them, by its cause: the line, this computer, or the sender's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
     line: Duration,
-    computer: Duration,
+    here: Duration,
+    there: Duration,
 }
 
 impl Held {
-    /// Returns the delay of `passed`, shown at `presented`, beyond the picture before, by its cause.
-    fn between((before, shown): &(Passed, Timestamp), passed: &Passed, presented: Timestamp) -> Self {
+    /// Returns the delay of a picture beyond the one before, by its cause. Each has its way, the time at which it was shown
+    /// and that for which the sender's program had stood still by then.
+    fn between(
+        (before, shown, stalled_there_before): &(Passed, Timestamp, Duration),
+        (passed, presented, stalled_there): &(Passed, Timestamp, Duration),
+    ) -> Self {
         let longer = |now: Duration, then: Duration| now.saturating_sub(then);
         let stalled = passed.stalled.saturating_sub(before.stalled);
         let apart = passed.received.since(before.received);
-        let line = longer(apart, passed.sent.since(before.sent)).saturating_sub(stalled);
+        let stalled_there = longer(*stalled_there, *stalled_there_before);
+        let line = longer(apart, passed.sent.since(before.sent)).saturating_sub(stalled).saturating_sub(stalled_there);
         let here = longer(presented.since(passed.received), shown.since(before.received));
         let there = longer(passed.sent.since(passed.capture), before.sent.since(before.capture));
         // A stall is at most as long as the time between the two pictures.
-        Self { line, computer: (stalled.min(apart) + here).max(there) }
+        Self { line, here: stalled.min(apart) + here, there: there.max(stalled_there.min(apart)) }
     }
 
     fn longest(self, other: Self) -> Self {
-        Self { line: self.line.max(other.line), computer: self.computer.max(other.computer) }
+        Self { line: self.line.max(other.line), here: self.here.max(other.here), there: self.there.max(other.there) }
     }
 }
 
@@ -153,8 +159,9 @@ impl Presentation {
         self.resumes = false;
         let frames_lost = link.counters.frames_lost;
         self.last_shown = Some(LastShown { at: presented, stream: self.stream, frames_lost });
-        if let Some(last) = self.last.replace((*passed, presented)) {
-            let held = Held::between(&last, passed, presented);
+        let now = (*passed, presented, link.counters.sender_stalled);
+        if let Some(last) = self.last.replace(now) {
+            let held = Held::between(&last, &now);
             (self.held, self.recent.held) = (self.held.longest(held), self.recent.held.longest(held));
         }
         if let Some(offset) = passed.clock_offset_us {
@@ -217,7 +224,7 @@ impl Presentation {
             freeze_ms_max: self.freeze_max.as_secs_f64() * 1e3,
             gap_ms_p99: ms(self.gaps.percentiles().p99),
             held_line_ms_max: self.held.line.as_secs_f64() * 1e3,
-            held_computer_ms_max: self.held.computer.as_secs_f64() * 1e3,
+            held_computer_ms_max: self.held.here.max(self.held.there).as_secs_f64() * 1e3,
             latency_us: self.latency.percentiles(),
             clock_offset_us: link.clock_offset_us,
             backend: stream.map(|s| s.backend.kind.to_string()).unwrap_or_default(),
@@ -282,8 +289,9 @@ impl Presentation {
     }
 
     fn line_in_words(&self, damaged: f64) -> String {
-        let Held { line, computer } = self.recent.held;
-        let (held, by) = if computer > line { (computer, "a computer") } else { (line, "the line") };
+        let Held { line, here, there } = self.recent.held;
+        let causes = [(there, "the computer there"), (here, "this computer"), (line, "the line")];
+        let (held, by) = causes.into_iter().max_by_key(|cause| cause.0).unwrap_or_default();
         let held = if held < HELD_MIN { String::new() } else { format!(", held up {} ms by {by}", held.as_millis()) };
         let line = match damaged {
             0.0 if held.is_empty() => return "line good".to_owned(),
@@ -430,9 +438,12 @@ mod tests {
         let ms = Duration::from_millis;
         let streaming = LinkSnapshot { streaming: true, ..LinkSnapshot::default() };
         // Captured, sent, received, shown, and how long the network thread had stood still.
-        let held = |second: [u64; 4], stalled: u64| {
+        let held = |second: [u64; 4], stalled: u64, stalled_there: u64| {
             let mut presentation = Presentation::default();
-            for ([capture, sent, received, shown], stalled) in [([0, 5, 30, 35], 0), (second, stalled)] {
+            let pictures = [([0, 5, 30, 35], 0, 0), (second, stalled, stalled_there)];
+            for ([capture, sent, received, shown], stalled, stalled_there) in pictures {
+                let counters = ReceiverCounters { sender_stalled: ms(stalled_there), ..ReceiverCounters::default() };
+                let streaming = LinkSnapshot { counters, ..streaming };
                 let passed = Passed {
                     capture: at(1_000 * capture),
                     sent: at(1_000 * sent),
@@ -452,11 +463,15 @@ mod tests {
             let words = line.strip_prefix("Picture, its delay not known yet, ").unwrap_or(&line).to_owned();
             (report.held_line_ms_max, report.held_computer_ms_max, words)
         };
-        assert_eq!(held([17, 22, 47, 52], 0), (0.0, 0.0, "line good".to_owned()));
-        assert_eq!(held([17, 22, 127, 132], 0), (80.0, 0.0, "held up 80 ms by the line".to_owned()));
-        assert_eq!(held([17, 22, 127, 132], 80), (0.0, 80.0, "held up 80 ms by a computer".to_owned()));
-        assert_eq!(held([17, 22, 47, 112], 0), (0.0, 60.0, "held up 60 ms by a computer".to_owned()));
-        assert_eq!(held([17, 92, 117, 122], 0), (0.0, 70.0, "held up 70 ms by a computer".to_owned()));
+        assert_eq!(held([17, 22, 47, 52], 0, 0), (0.0, 0.0, "line good".to_owned()));
+        assert_eq!(held([17, 22, 127, 132], 0, 0), (80.0, 0.0, "held up 80 ms by the line".to_owned()));
+        assert_eq!(held([17, 22, 127, 132], 80, 0), (0.0, 80.0, "held up 80 ms by this computer".to_owned()));
+        assert_eq!(held([17, 22, 47, 112], 0, 0), (0.0, 60.0, "held up 60 ms by this computer".to_owned()));
+        assert_eq!(held([17, 92, 117, 122], 0, 0), (0.0, 70.0, "held up 70 ms by the computer there".to_owned()));
+        // It stood still between two pictures, or when a datagram should have left.
+        for second in [[97, 102, 127, 132], [17, 22, 127, 132]] {
+            assert_eq!(held(second, 0, 80), (0.0, 80.0, "held up 80 ms by the computer there".to_owned()));
+        }
     }
 
     #[test]

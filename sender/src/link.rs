@@ -229,6 +229,7 @@ impl SenderLink {
             rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: counters.loss(),
             black_holes: self.black_holes.iter().sum(),
+            stalled_ms: counters.stalled.as_secs_f64() * 1e3,
             frames_predicted: prediction.predicted,
             frames_replayed: prediction.replays,
             state_mismatches: prediction.mismatches,

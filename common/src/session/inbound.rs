@@ -48,6 +48,8 @@ pub(super) struct Inbound {
     backlog: Option<Backlog>,
     /// True if the sender has said that its source stands still.
     pub(super) source_stands: bool,
+    /// Time for which the sender's program has stood still in this stream, as it says.
+    pub(super) sender_stalled: Duration,
 }
 
 /// End of a frame: one of its last two datagrams came, which are marked, or one of the next frame.
@@ -90,6 +92,7 @@ impl Inbound {
             ending: None,
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
             source_stands: false,
+            sender_stalled: Duration::ZERO,
         }
     }
 

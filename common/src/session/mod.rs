@@ -25,6 +25,7 @@ mod reception;
 mod sender;
 mod sent;
 mod sequence;
+mod watch;
 
 pub use inbound::ArrivedFrame;
 pub use loss::LossEstimate;

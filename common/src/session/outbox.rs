@@ -7,13 +7,16 @@ use crate::wire::control::ControlMessage;
 /// Most messages that wait; an owner takes them after every event.
 const WAITING_MAX: usize = 128;
 
-/// A queue of messages for the peer. If nobody takes them, pings and their answers are left out; the others are few.
+/// A queue of messages for the peer. If nobody takes them, pings, their answers and stalls are left out; the others are few.
 #[derive(Debug, Default)]
 pub(super) struct Outbox(VecDeque<ControlMessage>);
 
 impl Outbox {
     pub(super) fn push(&mut self, message: ControlMessage) {
-        let repeats = matches!(message, ControlMessage::Ping { .. } | ControlMessage::Pong { .. });
+        let repeats = matches!(
+            message,
+            ControlMessage::Ping { .. } | ControlMessage::Pong { .. } | ControlMessage::Stalled { .. }
+        );
         if !repeats || self.0.len() < WAITING_MAX {
             self.0.push_back(message);
         }

@@ -86,6 +86,8 @@ pub struct ReceiverCounters {
     pub jitter_us: u64,
     /// 95 of 100 frames of this stream came at most this much later than expected, microseconds.
     pub lateness_us_p95: u64,
+    /// Time for which the sender's program should have run and did not, as it says.
+    pub sender_stalled: Duration,
     /// Missing datagrams rebuilt from parity.
     pub fec_recovered: u64,
     /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.
@@ -215,6 +217,14 @@ impl ReceiverSession {
                     inbound.source_stands = stands;
                 }
             }
+            (Phase::Streaming, ControlMessage::Stalled { total }) => {
+                if let Some(inbound) = &mut self.inbound {
+                    let more = total.saturating_sub(inbound.sender_stalled);
+                    inbound.sender_stalled = inbound.sender_stalled.max(total);
+                    self.counters.sender_stalled = self.counters.sender_stalled.saturating_add(more);
+                }
+            }
+            (_, ControlMessage::Stalled { .. }) => self.violation("a stall without a stream".to_owned())?,
             (_, ControlMessage::Source { .. }) => self.violation("a source's state without a stream".to_owned())?,
             (_, ControlMessage::Ready | ControlMessage::Ping { .. }) => {
                 self.violation("a message that only receivers send".to_owned())?;

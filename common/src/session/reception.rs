@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::sequence::SequenceTracker;
+use super::watch::STALL_MIN;
 use crate::units::{SequenceNumber, Timestamp};
 use crate::wire::feedback::{AGES_MAX, FeedbackHeader, REORDER_DATAGRAMS};
 
@@ -23,8 +24,6 @@ const NEW_MAX: usize = (AGES_MAX - REORDER_DATAGRAMS) / REPEATS;
 /// Arrivals remembered until they are reported: those of a frame of 2.5 MB.
 const REMEMBERED: usize = 8 * NEW_MAX;
 
-/// Lateness beyond which a deadline shows that this program has not run.
-const STALL_MIN: Duration = Duration::from_millis(3);
 /// Duration after a stall in which datagrams that came meanwhile are still being noted.
 const CATCHING_UP: Duration = Duration::from_millis(5);
 

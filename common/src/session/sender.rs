@@ -19,6 +19,7 @@ use super::pacer::{Pacer, pacing_span};
 use super::rate::{RateControl, Told};
 use super::reason::{Reason, Reasons};
 use super::sent::{Arrival, SentLog, round_trip};
+use super::watch::Watch;
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
 use crate::packetise::{Packet, packetise};
@@ -42,6 +43,9 @@ const MARKED_LAST: usize = 2;
 /// Ratio of a frame to what it may take by now, from which on it loses what has not left. A route that becomes longer
 /// looks like a queue for a moment, and should cost no detail.
 const LEFT_OUT_FROM: usize = 3;
+
+/// Stall of which the receiver is told, together with shorter ones before.
+const STALL_TOLD: Duration = Duration::from_millis(10);
 
 /// Time for which a sender that is done waits for the receiver's confirmation.
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
@@ -93,6 +97,11 @@ pub struct SenderSession {
     rate_max: Bitrate,
     /// While streaming.
     rate: Option<RateControl>,
+    /// While streaming.
+    watch: Option<Watch>,
+    /// Time for which the program has stood still in this stream, and what the receiver knows of it.
+    stalled: Duration,
+    stalled_told: Duration,
     sent: SentLog,
     /// Empty; keeps its memory from one feedback report to the next.
     arrivals: Vec<Arrival>,
@@ -148,6 +157,9 @@ impl SenderSession {
             pacer: Pacer::default(),
             rate_max,
             rate: None,
+            watch: None,
+            stalled: Duration::ZERO,
+            stalled_told: Duration::ZERO,
             sent: SentLog::default(),
             arrivals: Vec::new(),
             loss_meter: LossMeter::default(),
@@ -178,6 +190,8 @@ impl SenderSession {
         self.next_sequence = SequenceNumber(0);
         self.sent = SentLog::default();
         self.rate = None;
+        self.watch = None;
+        (self.stalled, self.stalled_told) = (Duration::ZERO, Duration::ZERO);
         self.budget.set_rate(RateControl::start(self.rate_max));
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
@@ -204,6 +218,7 @@ impl SenderSession {
                 let rate = RateControl::new(self.rate_max, self.params.frame_rate.interval(), now);
                 self.budget.set_rate(rate.target());
                 self.rate = Some(rate);
+                self.watch = Some(Watch::new(now));
                 self.events.push_back(SenderEvent::Streaming);
                 if self.source_stands {
                     self.control.push(ControlMessage::Source { stands: true });
@@ -218,7 +233,13 @@ impl SenderSession {
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Ready) => self.violation("Ready where no stream was offered".to_owned())?,
             (_, ControlMessage::Ping { .. }) => self.violation("a ping before Hello".to_owned())?,
-            (_, ControlMessage::Welcome { .. } | ControlMessage::Pong { .. } | ControlMessage::Source { .. }) => {
+            (
+                _,
+                ControlMessage::Welcome { .. }
+                | ControlMessage::Pong { .. }
+                | ControlMessage::Source { .. }
+                | ControlMessage::Stalled { .. },
+            ) => {
                 self.violation("a message that only senders send".to_owned())?;
             }
         }
@@ -233,8 +254,25 @@ impl SenderSession {
         }
     }
 
+    /// Notes that the program runs, and whether it has stood still before: that is told to the rate control, which would
+    /// see a queue or a silence, and to the receiver.
+    fn look(&mut self, now: Timestamp) {
+        let Some((from, late)) = self.watch.as_mut().and_then(|watch| watch.look(now)) else { return };
+        self.sent.on_stall(from);
+        if let Some(rate) = &mut self.rate {
+            rate.on_stall(late, now);
+        }
+        self.counters.stalled += late;
+        self.stalled += late;
+        if self.stalled - self.stalled_told >= STALL_TOLD && self.phase == Phase::Streaming {
+            self.stalled_told = self.stalled;
+            self.control.push(ControlMessage::Stalled { total: self.stalled });
+        }
+    }
+
     /// Takes a datagram of the receiver.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
+        self.look(now);
         let outcome = if self.phase == Phase::Streaming && is_states(datagram) {
             self.on_states(datagram).unwrap_or_else(FeedbackOutcome::Malformed)
         } else if self.phase == Phase::Streaming {
@@ -376,6 +414,7 @@ impl SenderSession {
 
     /// Returns the next datagram to hand to the socket at `now`.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.look(now);
         let current = self.current.as_mut()?;
         let packet = self.pacer.poll(now)?;
         let header = MediaHeader {
@@ -421,11 +460,13 @@ impl SenderSession {
             _ => None,
         };
         let silence = self.rate.as_ref().filter(|_| self.phase == Phase::Streaming).map(RateControl::next_timeout);
-        [self.pacer.next_at(), confirmation, silence].into_iter().flatten().min()
+        let look = self.watch.as_ref().filter(|_| self.phase == Phase::Streaming).map(Watch::next_at);
+        [self.pacer.next_at(), confirmation, silence, look].into_iter().flatten().min()
     }
 
     /// Does what is due, once the time of [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.look(now);
         if matches!(self.finishing, Finishing::Waiting { until } if until <= now) {
             self.confirm_finish();
         }

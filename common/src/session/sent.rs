@@ -23,6 +23,8 @@ pub(super) struct Arrival {
     pub(super) received: Timestamp,
     /// Bytes on the wire.
     pub(super) bytes: usize,
+    /// True if this program stood still when it left: it may have left later than it says.
+    pub(super) is_unsure: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,7 @@ struct Sent {
     at: Timestamp,
     bytes: usize,
     arrived: bool,
+    is_unsure: bool,
 }
 
 /// The datagrams of one connection whose fate is open, in the order of sending.
@@ -54,7 +57,7 @@ impl SentLog {
         if self.open.len() == REMEMBERED {
             self.forget_first();
         }
-        self.open.push_back(Sent { at: now, bytes, arrived: false });
+        self.open.push_back(Sent { at: now, bytes, arrived: false, is_unsure: false });
         self.in_flight_bytes += bytes;
     }
 
@@ -83,7 +86,7 @@ impl SentLog {
             if let (Some(sent), Some(received)) = (sent, arrival)
                 && !std::mem::replace(&mut sent.arrived, true)
             {
-                arrivals.push(Arrival { sent: sent.at, received, bytes: sent.bytes });
+                arrivals.push(Arrival { sent: sent.at, received, bytes: sent.bytes, is_unsure: sent.is_unsure });
             }
         }
         let end = usize::try_from(end).unwrap_or(0);
@@ -100,6 +103,11 @@ impl SentLog {
             self.forget_first();
         }
         Ok(Some(fates))
+    }
+
+    /// Takes notice that this program stood still after `from`: what was to leave then may have left later.
+    pub(super) fn on_stall(&mut self, from: Timestamp) {
+        self.open.iter_mut().rev().take_while(|sent| sent.at >= from).for_each(|sent| sent.is_unsure = true);
     }
 
     /// Returns the bytes that have left and of which nothing has been heard.
@@ -162,7 +170,12 @@ mod tests {
         let seen = feedback(&mut log, 0, 0, &[Some(8_000), None, Some(16_000)]).unwrap();
         assert_eq!(
             seen,
-            [(0, 8_000), (20, 16_000)].map(|(sent, at)| Arrival { sent: t(sent), received: t(at), bytes: 100 })
+            [(0, 8_000), (20, 16_000)].map(|(sent, at)| Arrival {
+                sent: t(sent),
+                received: t(at),
+                bytes: 100,
+                is_unsure: false
+            })
         );
         assert_eq!(log.in_flight_bytes(), 200);
         let again = feedback(&mut log, 1, 0, &[Some(8_000), Some(16_000), Some(16_000), Some(24_000)]).unwrap();
@@ -190,7 +203,7 @@ mod tests {
     #[test]
     fn the_receivers_wait_is_no_part_of_the_round_trip() {
         let header = FeedbackHeader { time: t(70_000), ..FeedbackHeader::default() };
-        let newest = Arrival { sent: t(1_000), received: t(62_000), bytes: 1 };
+        let newest = Arrival { sent: t(1_000), received: t(62_000), bytes: 1, is_unsure: false };
         assert_eq!(round_trip(&header, &newest, t(31_000)), Duration::from_millis(22));
     }
 }

@@ -5,6 +5,8 @@
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
 
+use std::time::Duration;
+
 use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
 use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
@@ -69,6 +71,11 @@ pub enum ControlMessage {
     Source {
         /// True if it stands still.
         stands: bool,
+    },
+    /// Sender to receiver while it streams: its program should have run and did not.
+    Stalled {
+        /// For so long in all, since the stream began; whole microseconds.
+        total: Duration,
     },
     /// Last message of either end.
     Bye {
@@ -162,6 +169,7 @@ enum Wire {
     Protocol { reason: String },
     ReplacedByNewer,
     Source { stands: bool },
+    Stalled { total_us: u64 },
 }
 
 impl From<&ControlMessage> for Wire {
@@ -179,6 +187,9 @@ impl From<&ControlMessage> for Wire {
                 Self::Pong { id: *id, ping_sent: ping_sent.as_us(), received: received.as_us(), sent: sent.as_us() }
             }
             ControlMessage::Source { stands } => Self::Source { stands: *stands },
+            ControlMessage::Stalled { total } => {
+                Self::Stalled { total_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX) }
+            }
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -223,6 +234,7 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
             Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
             Wire::Source { stands } => Self::Source { stands },
+            Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
         })
     }
 }

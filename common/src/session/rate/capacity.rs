@@ -235,7 +235,7 @@ mod tests {
         for n in 0..10 {
             let (sent, received) = (start + n * sent, start + 20_000 + n * received);
             let [sent, received] = [sent, received].map(Timestamp::from_us);
-            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held });
+            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250, is_unsure: false }, Wait { us: 0, is_held });
         }
     }
 
@@ -270,7 +270,10 @@ mod tests {
         for n in 0_u64..27 {
             let received = 20_000 + 2_000 * n.min(10) + 1_000 * n.saturating_sub(10);
             let [sent, received] = [100 * n, received].map(Timestamp::from_us);
-            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held: false });
+            capacity.on_arrival(
+                &Arrival { sent, received, bytes: 1_250, is_unsure: false },
+                Wait { us: 0, is_held: false },
+            );
         }
         let bps: Vec<_> = capacity.shown.iter().map(|shown| (shown.bps / 1e6).round()).collect();
         assert_eq!(bps, [5.0, 5.0, 10.0, 10.0, 10.0]);
@@ -283,7 +286,10 @@ mod tests {
             for datagram in 0..2 {
                 let (sent, received) = (frame * 16_000 + datagram * 100, frame * 16_000 + datagram * 5_000);
                 let [sent, received] = [sent, received].map(Timestamp::from_us);
-                capacity.on_arrival(&Arrival { sent, received, bytes: 1_250 }, Wait { us: 0, is_held: false });
+                capacity.on_arrival(
+                    &Arrival { sent, received, bytes: 1_250, is_unsure: false },
+                    Wait { us: 0, is_held: false },
+                );
             }
         }
         assert_eq!(shown(&capacity), Some(2.0));
@@ -296,7 +302,10 @@ mod tests {
         for frame in 0..6 {
             let [sent, received] = [frame * 16_000, frame * 16_000 + 20_000].map(Timestamp::from_us);
             for _ in 0..2 {
-                capacity.on_arrival(&Arrival { sent, received, bytes: 300 }, Wait { us: 0, is_held: false });
+                capacity.on_arrival(
+                    &Arrival { sent, received, bytes: 300, is_unsure: false },
+                    Wait { us: 0, is_held: false },
+                );
             }
         }
         assert_eq!(shown(&capacity), Some(2.0));

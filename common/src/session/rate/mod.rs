@@ -26,7 +26,7 @@
 //!
 //! ```text
 //! receiver's program stalls   it reports so; the wait leaps, then datagrams arrive together: held      no change
-//! sender's program stalls     nothing is sent; datagrams with a time stamp from before leap likewise   no change
+//! sender's program stalls     it looks at the clock too late; what left just before counts as held     no change
 //! radio or relay pauses       the wait leaps likewise, then datagrams arrive faster than on any line   no change
 //! radio becomes slower        the wait grows with each datagram, none arrive together                  cut, follow
 //! queue too long (bloat)      the queue stands, and shrinks with a lower target                        cut, follow
@@ -324,6 +324,11 @@ impl RateControl {
         }
     }
 
+    /// Takes notice that this program stood still for `span` until now: no silence of the receiver's.
+    pub(super) fn on_stall(&mut self, span: Duration, now: Timestamp) {
+        self.heard = self.heard.max((self.heard + span).min(now));
+    }
+
     /// Returns the time to call [`Self::handle_timeout`].
     pub(super) fn next_timeout(&self) -> Timestamp {
         self.heard + SILENCE * (self.silences + 1)
@@ -359,7 +364,7 @@ impl RateControl {
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
         self.delay.set_crowded(matches!(self.mode, Mode::Competing { .. }));
         for arrival in told.arrivals {
-            let is_unsure = told.unsure_from.is_some_and(|from| from <= arrival.received);
+            let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
         }
@@ -498,4 +503,23 @@ fn bitrate(bps: f64) -> Bitrate {
 
 fn time(us: i64) -> Duration {
     Duration::from_micros(us.max(0).unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_of_our_own_is_no_silence_of_the_receiver() {
+        let target_after = |stalled| {
+            let mut rate =
+                RateControl::new(Bitrate::from_bps(4_000_000), Duration::from_millis(16), Timestamp::default());
+            let now = Timestamp::from_us(600_000);
+            rate.on_stall(stalled, now);
+            rate.handle_timeout(now);
+            rate.target().as_bps()
+        };
+        let targets = [0, 400].map(|ms| target_after(Duration::from_millis(ms)));
+        assert_eq!(targets, [2_000_000, 4_000_000]);
+    }
 }

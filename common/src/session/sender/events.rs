@@ -65,6 +65,8 @@ pub struct SenderCounters {
     pub feedback_unwanted: u64,
     /// Round trip that the last feedback report shows, without the time that it waited to be sent.
     pub rtt: Option<Duration>,
+    /// Time for which the program should have run while it streamed, and did not.
+    pub stalled: Duration,
     /// Decisions of the rate control, and frames that did not leave whole, by reason.
     pub reasons: ReasonCounts,
 }
