@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_to_leave_in_a_stall_is_unsure() {
+        let mut log = SentLog::default();
+        [10, 20].into_iter().for_each(|at| log.on_sent(100, t(at)));
+        log.on_stall(t(20));
+        log.on_sent(100, t(90));
+        let seen = feedback(&mut log, 0, 0, &[Some(8_000); 3]).unwrap();
+        assert_eq!(seen.iter().map(|arrival| arrival.is_unsure).collect::<Vec<_>>(), [false, true, false]);
+    }
+
+    #[test]
     fn a_silent_receiver_fills_no_memory_and_lies_are_taken() {
         let mut log = SentLog::default();
         for at in 0..100_000 {
