@@ -40,7 +40,17 @@ pub(crate) fn sender() -> Command {
         };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "sender", "--bin", "sender", "--profile", profile, "--target-dir"])
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "duet-sender",
+                "--bin",
+                "sender",
+                "--profile",
+                profile,
+                "--target-dir",
+            ])
             .arg(folder.parent().unwrap())
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status()
