@@ -72,24 +72,24 @@ bool is_finished(const Bits *bits)
 }
 
 __kernel void pcwt_decode(__global const uchar *restrict data, __global const uint *restrict ends,
-                          __global const int *restrict bands, __global const int *restrict groups, int first, int count,
+                          __global const BandInfo *restrict bands, __global const GroupInfo *restrict groups, int first, int count,
                           int all, int peak, int qmin, __global uchar *maxima, __global int *restrict square, int pitch,
                           __global int *damaged)
 {
     int number = first + (int)get_global_id(0);
     if ((int)get_global_id(0) >= count)
         return;
-    __global const int *group = groups + GROUP * number;
-    __global const int *band = bands + BAND * group[GROUP_BAND];
+    __global const GroupInfo *group = groups + number;
+    __global const BandInfo *band = bands + group->band;
     uint start = number == 0 ? 0 : ends[number - 1];
     Bits bits = {data + start, (int)(ends[number] - start), 0, 0, 0};
-    for (int y = group[GROUP_Y]; y < group[GROUP_Y] + group[GROUP_ROWS]; y++) {
-        for (int x = group[GROUP_X]; x < group[GROUP_X] + group[GROUP_COLUMNS]; x++) {
+    for (int y = group->y; y < group->y + group->rows; y++) {
+        for (int x = group->x; x < group->x + group->columns; x++) {
             int most = take_maximum(&bits, above(bands, band, x, y, maxima, peak));
             maxima[element_at(band, x, y)] = most;
-            for (int j = 2 * y; j < min(2 * y + 2, band[BAND_H]); j++) {
-                __global int *row = square + (size_t)(band[BAND_Y] + j) * pitch + band[BAND_X];
-                for (int i = 2 * x; i < min(2 * x + 2, band[BAND_W]); i++)
+            for (int j = 2 * y; j < min(2 * y + 2, band->h); j++) {
+                __global int *row = square + (size_t)(band->y + j) * pitch + band->x;
+                for (int i = 2 * x; i < min(2 * x + 2, band->w); i++)
                     row[i] = most > 0 ? take_coefficient(&bits, most, qmin) : 0;
             }
         }

@@ -19,26 +19,26 @@ int length(uint magnitude)
     return 32 - (int)clz(magnitude);
 }
 
-__kernel void pcwt_maxima(__global const int *restrict square, int pitch, __global const int *restrict bands, int first,
+__kernel void pcwt_maxima(__global const int *restrict square, int pitch, __global const BandInfo *restrict bands, int first,
                           int count, int qmin, __global uchar *restrict maxima)
 {
     int x = get_global_id(0), y = get_global_id(1);
-    __global const int *band = bands + BAND * first;
-    for (int i = 1; i < count && y >= band[BAND_ROWS]; i++) {
-        y -= band[BAND_ROWS];
-        band += BAND;
+    __global const BandInfo *band = bands + first;
+    for (int i = 1; i < count && y >= band->rows; i++) {
+        y -= band->rows;
+        band++;
     }
-    if (x >= band[BAND_COLUMNS] || y >= band[BAND_ROWS])
+    if (x >= band->columns || y >= band->rows)
         return;
     uint all = 0;
-    for (int j = 2 * y; j < min(2 * y + 2, band[BAND_H]); j++)
-        for (int i = 2 * x; i < min(2 * x + 2, band[BAND_W]); i++)
-            all |= abs(square[(size_t)(band[BAND_Y] + j) * pitch + band[BAND_X] + i]);
+    for (int j = 2 * y; j < min(2 * y + 2, band->h); j++)
+        for (int i = 2 * x; i < min(2 * x + 2, band->w); i++)
+            all |= abs(square[(size_t)(band->y + j) * pitch + band->x + i]);
     int most = length(all >> qmin);
-    if (band[BAND_CHILD] >= 0) {
-        __global const int *child = bands + BAND * band[BAND_CHILD];
-        for (int j = 2 * y; j < min(2 * y + 2, child[BAND_ROWS]); j++)
-            for (int i = 2 * x; i < min(2 * x + 2, child[BAND_COLUMNS]); i++)
+    if (band->child >= 0) {
+        __global const BandInfo *child = bands + band->child;
+        for (int j = 2 * y; j < min(2 * y + 2, child->rows); j++)
+            for (int i = 2 * x; i < min(2 * x + 2, child->columns); i++)
                 most = max(most, (int)maxima[element_at(child, i, j)]);
     }
     maxima[element_at(band, x, y)] = most;
@@ -67,8 +67,8 @@ typedef struct {
 } Element;
 
 // Lengths beyond MAX_LENGTH are cut: the host refuses such a frame.
-Element element_codes(__global const int *restrict square, int pitch, __global const int *restrict bands,
-                      __global const int *band, int x, int y, __global const uchar *restrict maxima, int peak, int qmin)
+Element element_codes(__global const int *restrict square, int pitch, __global const BandInfo *restrict bands,
+                      __global const BandInfo *band, int x, int y, __global const uchar *restrict maxima, int peak, int qmin)
 {
     Element element;
     int from = min(above(bands, band, x, y, maxima, peak), MAX_LENGTH);
@@ -79,8 +79,8 @@ Element element_codes(__global const int *restrict square, int pitch, __global c
         int i = 2 * x + (k & 1), j = 2 * y + (k >> 1);
         element.code[k + 1] = 0;
         element.bits[k + 1] = 0;
-        if (most > 0 && i < band[BAND_W] && j < band[BAND_H]) {
-            int value = square[(size_t)(band[BAND_Y] + j) * pitch + band[BAND_X] + i];
+        if (most > 0 && i < band->w && j < band->h) {
+            int value = square[(size_t)(band->y + j) * pitch + band->x + i];
             uint magnitude = (abs(value) >> qmin) & ((1u << most) - 1);
             element.code[k + 1] = magnitude ? magnitude << 1 | (value > 0) : 0;
             element.bits[k + 1] = most + (magnitude > 0);
@@ -90,23 +90,23 @@ Element element_codes(__global const int *restrict square, int pitch, __global c
 }
 
 __attribute__((reqd_work_group_size(PCWT_LSIZE, 1, 1)))
-__kernel void pcwt_encode(__global const int *restrict square, int pitch, __global const int *restrict bands,
-                          __global const int *restrict groups, __global const uchar *restrict maxima,
+__kernel void pcwt_encode(__global const int *restrict square, int pitch, __global const BandInfo *restrict bands,
+                          __global const GroupInfo *restrict groups, __global const uchar *restrict maxima,
                           __global const int *peaks, int qmin, __global uint *restrict slots,
                           __global uint *restrict sizes)
 {
     __local uint words[SLOT_WORDS];
     __local int ends[PCWT_LSIZE];
     int number = get_group_id(0), item = get_local_id(0), peak = peaks[0];
-    __global const int *group = groups + GROUP * number;
-    __global const int *band = bands + BAND * group[GROUP_BAND];
-    int columns = group[GROUP_COLUMNS], count = columns * group[GROUP_ROWS];
+    __global const GroupInfo *group = groups + number;
+    __global const BandInfo *band = bands + group->band;
+    int columns = group->columns, count = columns * group->rows;
     int each = (count + PCWT_LSIZE - 1) / PCWT_LSIZE;
     int from = min(item * each, count), to = min(from + each, count);
     int bits = 0;
     for (int e = from; e < to; e++) {
-        Element element = element_codes(square, pitch, bands, band, group[GROUP_X] + e % columns,
-                                        group[GROUP_Y] + e / columns, maxima, peak, qmin);
+        Element element = element_codes(square, pitch, bands, band, group->x + e % columns,
+                                        group->y + e / columns, maxima, peak, qmin);
         for (int k = 0; k < 5; k++)
             bits += element.bits[k];
     }
@@ -124,8 +124,8 @@ __kernel void pcwt_encode(__global const int *restrict square, int pitch, __glob
     int at = ends[item] - bits, word = at / 32, held = at % 32;
     ulong waiting = 0;
     for (int e = from; e < to; e++) {
-        Element element = element_codes(square, pitch, bands, band, group[GROUP_X] + e % columns,
-                                        group[GROUP_Y] + e / columns, maxima, peak, qmin);
+        Element element = element_codes(square, pitch, bands, band, group->x + e % columns,
+                                        group->y + e / columns, maxima, peak, qmin);
         for (int k = 0; k < 5; k++) {
             waiting = waiting << element.bits[k] | element.code[k];
             held += element.bits[k];
@@ -147,21 +147,21 @@ __kernel void pcwt_encode(__global const int *restrict square, int pitch, __glob
         sizes[number] = (total + 7) / 8;
 }
 
-__kernel void pcwt_encode_serial(__global const int *restrict square, int pitch, __global const int *restrict bands,
-                                 __global const int *restrict groups, __global const uchar *restrict maxima,
+__kernel void pcwt_encode_serial(__global const int *restrict square, int pitch, __global const BandInfo *restrict bands,
+                                 __global const GroupInfo *restrict groups, __global const uchar *restrict maxima,
                                  __global const int *peaks, int qmin, __global uint *restrict slots,
                                  __global uint *restrict sizes, int count)
 {
     int number = get_global_id(0), peak = peaks[0];
     if (number >= count)
         return;
-    __global const int *group = groups + GROUP * number;
-    __global const int *band = bands + BAND * group[GROUP_BAND];
+    __global const GroupInfo *group = groups + number;
+    __global const BandInfo *band = bands + group->band;
     __global uint *slot = slots + (size_t)number * SLOT_WORDS;
     int word = 0, held = 0;
     ulong waiting = 0;
-    for (int y = group[GROUP_Y]; y < group[GROUP_Y] + group[GROUP_ROWS]; y++) {
-        for (int x = group[GROUP_X]; x < group[GROUP_X] + group[GROUP_COLUMNS]; x++) {
+    for (int y = group->y; y < group->y + group->rows; y++) {
+        for (int x = group->x; x < group->x + group->columns; x++) {
             Element element = element_codes(square, pitch, bands, band, x, y, maxima, peak, qmin);
             for (int k = 0; k < 5; k++) {
                 waiting = waiting << element.bits[k] | element.code[k];

@@ -1,15 +1,12 @@
-// What the block encoder and decoder share: a block's description, its bit-lengths and the contexts.
+// Shared by the block encoder and decoder: a block's bit-lengths and the contexts.
 //
 // The code is described in src/reference/quad.rs and the contexts in src/tables.rs. The macros PEAK, QUAD,
 // QUAD_PEAKS, QUAD_SUMS, COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE, SYMBOLS,
 // MAX_LENGTH and PROBABILITY_BITS come from there.
 //
-// A block is described by nine integers: x, y, width, height in the Mallat square, its peak class, 1 if it lies
-// in an HH band, its index in the frame, 1 if it is coarse, and how many indices coarser than the frame's its step
-// is. Bit-lengths are kept with a border of zeros, so that neighbours outside the block need no test.
-//
-// `steps` holds for each step index, up to LAST_STEP, 1 / step, the step, and what is added to magnitudes of 1 and
-// to larger ones. LOSSLESS: coefficients are integers, and steps mean nothing.
+// Blocks, spans and steps are described in src/opencl/transform/params.rs; `steps` has one for each step index, up to
+// LAST_STEP. Bit-lengths are kept with a border of zeros, so that neighbours outside the block need no test.
+// LOSSLESS: coefficients are integers, and steps mean nothing.
 
 #if LOSSLESS
 #define VALUE int
@@ -26,14 +23,12 @@
 #define LENGTH_AT(y, x) (((y) + 1) * LENGTH_PITCH + (x) + 1)
 // Cell of the quad in row y and column x: the border is below and to the right.
 #define QUAD_AT(y, x) ((y) * QUAD_PITCH + (x))
+// Of an entry of either table.
+#define FREQUENCY_MASK ((1u << FREQUENCY_BITS) - 1)
 #define ESCAPE_SYMBOL (SYMBOLS - 1)
 // Of `raw` raw bits, how many the encoder's first state carries, and whole bytes of the others.
 #define PAYLOAD_BITS(raw) ((raw) < 16 ? 16 : 16 + (raw) % 8)
 #define RAW_BYTES(raw) (max((raw) / 8, 2) - 2)
-
-typedef struct {
-    int x, y, width, height, class, diagonal, index, coarse, coarser;
-} Block;
 
 // Context of the drop of quad (y, x) from `peak`; `row` is the first context of this peak and orientation.
 int quad_context(__local const uchar *quads, int y, int x, int peak, int row)
@@ -84,7 +79,7 @@ int coefficient_row(int quad)
 
 // How many raw bits the coefficients in the quads `first` to `end` have, one for each bit of their lengths; -1 if one lies
 // outside the block.
-INLINE int count_raw_bits(__local const uchar *lengths, Block block, int first, int end)
+INLINE int count_raw_bits(__local const uchar *lengths, BlockInfo block, int first, int end)
 {
     int bits = 0, outside = 0;
     for EACH_QUAD(y, x, first, end, COLUMNS(block)) {

@@ -2,7 +2,7 @@
 //
 // Maths: the inverse of quad_encode.cl; a coefficient of magnitude m > 0 becomes fma(m, step, offset) with its sign,
 //   where 1 has an offset of its own. LOSSLESS: it is m with its sign.
-// Shapes: block b (see quad.cl) has the `spans[b].y` bytes of `bytes`, whole words, from `spans[b].x` on; none: all zero; the
+// Shapes: block b (see quad.cl) has the `spans[b].length` bytes of `bytes`, whole words, from `spans[b].start` on; none: all zero; the
 //   length MISSING: nothing is known of it. `table` holds for each context and symbol, SYMBOLS a context, what decoder_table()
 //   in params.rs makes of them. `steps` is described in quad.cl; blocks from `fine_blocks` on use the step after `step`.
 //   Writes the block's rectangle, cut to `side` columns and rows, of `bands`, except of a coarse block that is missing or
@@ -55,9 +55,8 @@ INLINE int end_of(const Rans *rans)
 }
 
 // An entry's parts. A slot belongs to the last symbol that starts at or before it.
-#define FREQUENCY(entry) ((entry) & 0x1fff)
-#define SYMBOL(entry) ((int)((entry) >> 16) & 0xf)
-#define START_BIT 20
+#define FREQUENCY(entry) ((entry) & FREQUENCY_MASK)
+#define SYMBOL(entry) ((int)((entry) >> SYMBOL_BIT) & ((1 << (START_BIT - SYMBOL_BIT)) - 1))
 
 INLINE uint entry_of(uint4 four, uint slot)
 {
@@ -142,7 +141,7 @@ typedef struct {
 
 // Decodes the bit-lengths of a block, the bytes `from` to `end` of `words`, at least one; they are zero before. False if it is
 // damaged. What the next contexts need is kept in registers: the way from symbol to symbol is what takes the time.
-INLINE bool decode_lengths(__global const uint *restrict words, int from, int end, Block block, __local Decoding *work,
+INLINE bool decode_lengths(__global const uint *restrict words, int from, int end, BlockInfo block, __local Decoding *work,
                            __global const uint4 *restrict table)
 {
     __local uchar *quads = work->cells + QUADS_FROM;
@@ -220,19 +219,19 @@ INLINE bool decode_lengths(__global const uint *restrict words, int from, int en
 }
 
 // A coefficient of this magnitude, at least 1, and the sign in the highest bit.
-INLINE VALUE reconstructed(uint magnitude, uint sign, float4 step)
+INLINE VALUE reconstructed(uint magnitude, uint sign, StepValues step)
 {
 #if LOSSLESS
     return sign ? -(int)magnitude : (int)magnitude;
 #else
-    float value = fma((float)magnitude, step.y, magnitude == 1 ? step.z : step.w);
+    float value = fma((float)magnitude, step.step, magnitude == 1 ? step.offset_of_one : step.offset);
     return as_float(as_uint(value) | sign);
 #endif
 }
 
 // Reads signs and low bits of the coefficients in the quads `first` to `last`, which start at bit `bit`, and turns bit-lengths
 // into coefficients. The last bits are those of the encoder's first state.
-INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, Block block, float4 step, int first,
+INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, BlockInfo block, StepValues step, int first,
                           int last, int bit)
 {
     int raw_len = work->raw_len, at = bit / 8, bits = -(bit % 8);
@@ -266,25 +265,25 @@ INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *
     }
 }
 
-BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __global const uint2 *restrict spans,
-                                      __global const Block *restrict blocks,
-                                      __global const uint4 *restrict table, __global const float4 *restrict steps,
+BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __global const Span *restrict spans,
+                                      __global const BlockInfo *restrict blocks,
+                                      __global const uint4 *restrict table, __global const StepValues *restrict steps,
                                       int step, uint fine_blocks, __global VALUE *restrict bands, int pitch, int side,
                                       __global uint *restrict damaged)
 {
     __local Decoding decoding;
     __local Decoding *work = &decoding;
     int lane = get_local_id(0), number = get_group_id(0);
-    Block block = blocks[number];
-    uint2 span = spans[number];
-    bool coded = span.y != MISSING && span.y > 0;
+    BlockInfo block = blocks[number];
+    Span span = spans[number];
+    bool coded = span.length != MISSING && span.length > 0;
     if (coded) {
         for (int i = lane; i < LENGTH_CELLS + QUAD_CELLS; i += BLOCK_LSIZE)
             work->cells[i] = 0;
     }
     SYNC;
     if (lane == 0)
-        work->whole = !coded || decode_lengths((__global const uint *)bytes, (int)span.x, (int)(span.x + span.y), block,
+        work->whole = !coded || decode_lengths((__global const uint *)bytes, (int)span.start, (int)(span.start + span.length), block,
                                                work, table);
     SYNC;
     int quads = COLUMNS(block) * ROWS(block), share = (quads + BLOCK_LSIZE - 1) / BLOCK_LSIZE;
@@ -306,11 +305,11 @@ BLOCK_GROUP __kernel void quad_decode(__global const uchar *restrict bytes, __gl
     }
     if (lane == 0)
         damaged[number] = !whole;
-    bool known = whole && span.y != MISSING, written = known || !block.coarse, filled = known && coded;
+    bool known = whole && span.length != MISSING, written = known || !block.coarse, filled = known && coded;
     if (filled) {
         step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
         step = min(step + block.coarser, LAST_STEP);
-        read_raw_bits(bytes + span.x, work, block, steps[step], first, last, before);
+        read_raw_bits(bytes + span.start, work, block, steps[step], first, last, before);
     }
     SYNC;
     int width = min(block.width, side - block.x), height = min(block.height, side - block.y);

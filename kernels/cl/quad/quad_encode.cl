@@ -49,7 +49,7 @@ INLINE int put(__local ushort *symbols, int count, int context, int value)
 }
 
 // Lists the symbols of the quads `first` to `end` from place `count` on; returns the place after.
-INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first, int end)
+INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding *work, BlockInfo block, int first, int end)
 {
     int row = quad_row(work->peak, block.diagonal);
     for EACH_QUAD(y, x, first, end, COLUMNS(block)) {
@@ -60,7 +60,7 @@ INLINE int list_quads(__local ushort *symbols, int count, __local const Encoding
 }
 
 // The same for the coefficients in these quads.
-INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, Block block, int first,
+INLINE int list_coefficients(__local ushort *symbols, int count, __local const Encoding *work, BlockInfo block, int first,
                              int end)
 {
     for EACH_QUAD(y, x, first, end, COLUMNS(block)) {
@@ -84,7 +84,7 @@ INLINE int list_coefficients(__local ushort *symbols, int count, __local const E
 
 // Writes signs and low bits of the coefficients in the quads `first` to `end` from bit `bits` on; returns the bit after.
 // `raw` is zero before. Words on the border between two lanes are joined by `or`.
-INLINE int write_raw_bits(__local Encoding *work, Block block, int first, int end, int bits)
+INLINE int write_raw_bits(__local Encoding *work, BlockInfo block, int first, int end, int bits)
 {
     __local uint *raw = work->of.values.raw;
     int word = bits / 32, shared_word = word;
@@ -116,16 +116,18 @@ INLINE int write_raw_bits(__local Encoding *work, Block block, int first, int en
     return 32 * word + bits;
 }
 
+#define SHIFT_MASK ((1u << (BIAS_BIT - SHIFT_BIT)) - 1)
+
 // Codes a symbol behind the first `end` bytes of a slot; `state` is the state before and after.
 INLINE int code_symbol(__global uchar *restrict slot, int end, uint2 entry, uint *state)
 {
-    uint frequency = entry.x & 0x1fff, limit = frequency << PROBABILITY_BITS, before = *state;
+    uint frequency = entry.x & FREQUENCY_MASK, limit = frequency << PROBABILITY_BITS, before = *state;
     slot[end] = (uchar)before;
     slot[end + 1] = (uchar)(before >> 8);
     int bytes = (before >= limit) + ((before >> 8) >= limit);
     before >>= 8 * bytes;
-    uint quotient = mul_hi(before, entry.y) >> (entry.x >> 13 & 0xf);
-    *state = before + quotient * ((1u << PROBABILITY_BITS) - frequency) + (entry.x >> 17);
+    uint quotient = mul_hi(before, entry.y) >> (entry.x >> SHIFT_BIT & SHIFT_MASK);
+    *state = before + quotient * ((1u << PROBABILITY_BITS) - frequency) + (entry.x >> BIAS_BIT);
     return end + bytes;
 }
 
@@ -195,9 +197,9 @@ INLINE void measure_quads(__local Encoding *work, int lane)
 }
 
 BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int pitch,
-                                      __global const Block *restrict blocks, int all, int first, int count, int step,
+                                      __global const BlockInfo *restrict blocks, int all, int first, int count, int step,
                                       int area, int step_1, int area_1, __global const uint2 *restrict table,
-                                      __global const float4 *restrict steps, __global uint *restrict slots,
+                                      __global const StepValues *restrict steps, __global uint *restrict slots,
                                       __global uint *restrict sizes)
 {
     __local Encoding group[BLOCKS_PER_GROUP];
@@ -208,7 +210,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int 
     // What a group has too much codes nothing.
     bool there = index < count;
     int number = first + min(index, count - 1);
-    Block block = blocks[number];
+    BlockInfo block = blocks[number];
     if (!there)
         block.width = block.height = 0;
     bands += (size_t)block.y * pitch + block.x;
@@ -217,7 +219,7 @@ BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int 
 #if LOSSLESS
     load_block(quantised, work->lengths, bands, pitch, block, lane);
 #else
-    float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].x;
+    float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].inverse;
     quantise_block(quantised, work->lengths, work->quads, bands, pitch, block, inverse, lane);
 #endif
     measure_quads(work, lane);
@@ -281,16 +283,15 @@ BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int 
     }
 }
 
-// Moves the blocks' bytes together: of block b the `places[b].w` bytes of slot `places[b].y` of channel `places[b].x` to
-// `places[b].z` in `out`.
+// Moves the blocks' bytes together, from the slots of channels into `out`.
 BLOCK_GROUP __kernel void quad_gather(__global const uchar *slots_0, __global const uchar *slots_1,
-                                      __global const uchar *slots_2, __global const uint4 *restrict places,
+                                      __global const uchar *slots_2, __global const GatheredBlock *restrict places,
                                       __global uchar *restrict out)
 {
-    uint4 place = places[get_group_id(0)];
-    __global const uchar *slots = place.x == 0 ? slots_0 : place.x == 1 ? slots_1 : slots_2;
-    __global const uchar *from = slots + (size_t)place.y * SLOT_BYTES;
-    out += place.z;
-    for BLOCK_EACH(i, 0, (int)place.w)
+    GatheredBlock place = places[get_group_id(0)];
+    __global const uchar *slots = place.channel == 0 ? slots_0 : place.channel == 1 ? slots_1 : slots_2;
+    __global const uchar *from = slots + (size_t)place.slot * SLOT_BYTES;
+    out += place.start;
+    for BLOCK_EACH(i, 0, (int)place.length)
         out[i] = from[i];
 }

@@ -11,7 +11,7 @@
 #if LOSSLESS
 // Takes this lane's part of a block of `bands` as it is: coefficients and their bit-lengths.
 INLINE void load_block(__local int *quantised, __local uchar *lengths, __global const VALUE *restrict bands, int pitch,
-                       Block block, int lane)
+                       BlockInfo block, int lane)
 {
     for (int y = 0; y < SIDE; y++) {
         int width = y < block.height ? block.width : 0;
@@ -53,7 +53,7 @@ int decide(float coefficient, float inverse, int parts, int activity, int others
 
 // Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths.
 INLINE void quantise_block(__local int *quantised, __local uchar *lengths, __local uchar *quads,
-                           __global const VALUE *restrict bands, int pitch, Block block, float inverse, int lane)
+                           __global const VALUE *restrict bands, int pitch, BlockInfo block, float inverse, int lane)
 {
     // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
 #pragma unroll 2

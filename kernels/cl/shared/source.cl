@@ -2,28 +2,11 @@
 // become samples and are made of them as colour.cl has it.
 //
 // Shapes: sample (x, y) of a plane is at y * pitch + x; bytes of a picture are where colour.cl says.
-// Defines: T (element of planes; float by default), FROM and TO (one of the following; PLANE by default), ALIGNED (1 if all rows
-//   of BYTES start at a multiple of four bytes). T4 and LANES bring vectors of four and of eight.
-
-#define PLANE 0
-// A byte a sample, one after another.
-#define BYTES 1
-// A byte a sample, any distance apart.
-#define SAMPLES 2
-// Means of 2 x 2 of these.
-#define MEANS 3
-// Pixels of three bytes, and means of 2 x 2 of them.
-#define RGB 4
-#define RGB_MEANS 5
+// Defines: T (element of planes; float by default), FROM and TO (one of the forms in src/opencl/transform/source.rs), ALIGNED (1
+//   if all rows of BYTES start at a multiple of four bytes). T4 and LANES bring vectors of four and of eight.
 
 #ifndef T
 #define T float
-#endif
-#ifndef FROM
-#define FROM PLANE
-#endif
-#ifndef TO
-#define TO PLANE
 #endif
 
 #if FROM == PLANE

@@ -7,12 +7,18 @@ use ocl::core::{self as cl, ArgVal};
 use super::answer::failed;
 use super::fault;
 use super::handle::Handle;
+use crate::DeviceError;
 use crate::opencl::device::Result;
 
 /// A built program.
 pub(crate) type Program = Arc<Handle<cl::Program>>;
-/// A kernel with its arguments.
-pub(crate) type Kernel = Handle<cl::Kernel>;
+
+/// A kernel with its arguments, which are known by their names.
+pub(crate) struct Kernel {
+    pub(super) handle: Handle<cl::Kernel>,
+    names: Vec<&'static str>,
+}
+
 /// A kernel's argument.
 #[derive(Clone, Copy)]
 pub(crate) enum Arg<'a> {
@@ -21,6 +27,9 @@ pub(crate) enum Arg<'a> {
     Float(f32),
 }
 
+/// An argument and its name in OpenCL C.
+pub(crate) type NamedArg<'a> = (&'static str, Arg<'a>);
+
 impl From<usize> for Arg<'_> {
     /// Converts a size; sizes are bounded by the largest picture and fit.
     fn from(value: usize) -> Self {
@@ -28,23 +37,97 @@ impl From<usize> for Arg<'_> {
     }
 }
 
-/// Creates the kernel `name` of `program` with its arguments.
-pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[Arg<'_>]) -> Result<Kernel> {
+/// Creates the kernel `name` of `program` with its arguments, all of them and in order.
+///
+/// An error if the program's text has other names or kinds of arguments. Drivers that keep none of them cannot tell.
+pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[NamedArg<'_>]) -> Result<Kernel> {
     fault::check("clCreateKernel")?;
-    let kernel = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
-    for (index, arg) in args.iter().enumerate() {
-        set(&kernel, index as u32, *arg)?;
-    }
+    let handle = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
+    compare(&handle, name, args)?;
+    let kernel = Kernel { handle, names: args.iter().map(|(name, _)| *name).collect() };
+    args.iter().enumerate().try_for_each(|(index, (_, arg))| kernel.set_at(index, *arg))?;
     Ok(kernel)
 }
 
-/// Sets argument `index`.
-pub(crate) fn set(kernel: &cl::Kernel, index: u32, arg: Arg<'_>) -> Result<()> {
-    let value = match &arg {
-        Arg::Memory(mem) => ArgVal::mem(mem),
-        Arg::Int(value) => ArgVal::scalar(value),
-        Arg::Float(value) => ArgVal::scalar(value),
-    };
-    fault::check("clSetKernelArg")?;
-    cl::set_kernel_arg(kernel, index, value).map_err(failed("clSetKernelArg"))
+/// Gives each of these arguments its name.
+pub(crate) fn named<'a, const N: usize>(names: [&'static str; N], args: [Arg<'a>; N]) -> [NamedArg<'a>; N] {
+    std::array::from_fn(|index| (names[index], args[index]))
+}
+
+impl Kernel {
+    /// Sets the argument `name`.
+    pub(crate) fn set(&self, name: &str, arg: Arg<'_>) -> Result<()> {
+        let Some(index) = self.names.iter().position(|&of| of == name) else {
+            return Err(DeviceError::Failed { call: "clSetKernelArg", reason: format!("there is no argument {name}") });
+        };
+        self.set_at(index, arg)
+    }
+
+    fn set_at(&self, index: usize, arg: Arg<'_>) -> Result<()> {
+        let value = match &arg {
+            Arg::Memory(mem) => ArgVal::mem(mem),
+            Arg::Int(value) => ArgVal::scalar(value),
+            Arg::Float(value) => ArgVal::scalar(value),
+        };
+        fault::check("clSetKernelArg")?;
+        cl::set_kernel_arg(&self.handle, index as u32, value).map_err(failed("clSetKernelArg"))
+    }
+}
+
+/// Compares `args` with what the driver knows of the kernel's own.
+fn compare(kernel: &cl::Kernel, name: &str, args: &[NamedArg<'_>]) -> Result<()> {
+    let differs = |reason| Err(DeviceError::Failed { call: "clGetKernelArgInfo", reason });
+    if let Ok(cl::KernelInfoResult::NumArgs(count)) = cl::get_kernel_info(kernel, cl::KernelInfo::NumArgs)
+        && count as usize != args.len()
+    {
+        return differs(format!("{name} has {count} arguments, not {}", args.len()));
+    }
+    for (index, (given, arg)) in args.iter().enumerate() {
+        let ask = |what| cl::get_kernel_arg_info(kernel, index as u32, what, Some(&[[1, 2].into()]));
+        if let Ok(cl::KernelArgInfoResult::Name(own)) = ask(cl::KernelArgInfo::Name)
+            // PoCL puts a prefix before names that built-in functions have, too.
+            && own.trim_matches('\0').trim_start_matches("_cl_") != *given
+        {
+            return differs(format!("argument {index} of {name} is {own}, not {given}"));
+        }
+        if let Ok(cl::KernelArgInfoResult::TypeName(own)) = ask(cl::KernelArgInfo::TypeName) {
+            let own = own.trim_matches(['\0', ' ']);
+            let fits = match arg {
+                Arg::Memory(_) => own.ends_with('*'),
+                Arg::Int(_) => ["int", "uint"].contains(&own),
+                Arg::Float(_) => own == "float",
+            };
+            if !fits {
+                return differs(format!("argument {given} of {name} is of another type: {own}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::opencl::device;
+    use crate::opencl::device::header::Header;
+
+    #[test]
+    fn arguments_of_another_name_number_or_type_are_refused() {
+        let device = device::find(None).unwrap();
+        let text = "__kernel void two(int first, float second) {}";
+        let program = device.build(&Header::default(), &[text]).unwrap();
+        let error = |args: &[NamedArg<'_>]| kernel(&program, "two", args).err().map(|error| error.to_string());
+        let (int, float) = (Arg::Int(1), Arg::Float(1.0));
+        assert_eq!(error(&[("first", int), ("second", float)]), None);
+        let swapped = error(&[("second", int), ("first", float)]).unwrap();
+        assert!(swapped.contains("argument 0 of two is first, not second"), "{swapped}");
+        let of_ints = error(&[("first", int), ("second", int)]).unwrap();
+        assert!(of_ints.contains("argument second of two is of another type: float"), "{of_ints}");
+        let one = error(&[("first", int)]).unwrap();
+        assert!(one.contains("two has 2 arguments, not 1"), "{one}");
+        let two = kernel(&program, "two", &[("first", int), ("second", float)]).unwrap();
+        assert!(two.set("third", int).unwrap_err().to_string().contains("there is no argument third"));
+    }
 }

@@ -37,6 +37,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use crate::opencl::device;
+    use crate::opencl::device::header::Header;
 
     #[test]
     fn local_memory_that_is_not_there_is_refused() {
@@ -48,9 +49,9 @@ mod tests {
                 bytes / 4
             )
         };
-        assert!(device.build(&[&source(1 << 10)], "").is_ok());
+        assert!(device.build(&Header::default(), &[&source(1 << 10)]).is_ok());
         // Other drivers refuse to build it.
-        let error = device.build(&[&source(1 << 30)], "").err().unwrap().to_string();
+        let error = device.build(&Header::default(), &[&source(1 << 30)]).err().unwrap().to_string();
         assert!(error.contains("greedy needs 1073741824 bytes") || error.contains("clBuildProgram"), "{error}");
     }
 }

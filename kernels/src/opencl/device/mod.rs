@@ -11,6 +11,7 @@ mod fault_tests;
 pub(crate) mod found;
 pub(crate) mod handle;
 pub(crate) mod hang;
+pub(crate) mod header;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod memory;
@@ -26,6 +27,7 @@ use self::answer::{failed, text};
 pub use self::found::devices;
 pub(crate) use self::found::{find, named};
 use self::handle::Handle;
+use self::header::Header;
 use self::kernel::Program;
 use crate::tune::Tuning;
 use crate::{Backend, BackendInfo, DeviceError, DeviceInfo};
@@ -60,7 +62,7 @@ struct Opened {
     context: Option<Arc<Handle<cl::Context>>>,
     /// The only queue of a device whose queues may not overlap.
     queue: Option<Arc<Handle<cl::CommandQueue>>>,
-    /// Programs by options and text.
+    /// Programs by their text.
     programs: Vec<(String, Program)>,
 }
 
@@ -128,15 +130,15 @@ impl Device {
     }
 
     /// Returns true once [`Self::build`] has built this.
-    pub(crate) fn is_built(&self, sources: &[&str], options: &str) -> bool {
-        let key = key(sources, options);
+    pub(crate) fn is_built(&self, header: &Header, sources: &[&str]) -> bool {
+        let key = key(header, sources);
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.programs.iter().any(|(of, _)| *of == key)
     }
 
-    /// Returns the program of these texts, one after another, under compiler `options`; built on first use.
-    pub(crate) fn build(&self, sources: &[&str], options: &str) -> Result<Program> {
-        let key = key(sources, options);
+    /// Returns the program of these texts, one after another behind `header`; built on first use.
+    pub(crate) fn build(&self, header: &Header, sources: &[&str]) -> Result<Program> {
+        let key = key(header, sources);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {
             return Ok(program.clone());
@@ -148,11 +150,13 @@ impl Device {
             CString::new(string)
                 .map_err(|error| DeviceError::Failed { call: "clBuildProgram", reason: error.to_string() })
         };
-        let sources = sources.iter().map(|source| text(source)).collect::<Result<Vec<_>, _>>()?;
+        let sources = std::iter::once(header.text()).chain(sources.iter().copied());
+        let sources = sources.map(text).collect::<Result<Vec<_>, _>>()?;
         let program =
             cl::create_program_with_source(&**context, &sources).map_err(failed("clCreateProgramWithSource"))?;
         // Compilers count their warnings on stderr, where users would wonder at them.
-        let options = text(&format!("{options} -w"))?;
+        // Names of arguments are there to be compared with in builds for tests, whatever the driver keeps otherwise.
+        let options = text(if cfg!(debug_assertions) { "-w -cl-kernel-arg-info" } else { "-w" })?;
         cl::build_program(&program, Some(&[self.id]), &options, None, None).map_err(failed("clBuildProgram"))?;
         let program = Arc::new(Handle::from(program));
         limits::check(self.id, &program)?;
@@ -162,6 +166,6 @@ impl Device {
 }
 
 /// Returns the key that tells a program from others.
-fn key(sources: &[&str], options: &str) -> String {
-    [&[options], sources].concat().join("\n")
+fn key(header: &Header, sources: &[&str]) -> String {
+    [&[header.text()], sources].concat().join("\n")
 }

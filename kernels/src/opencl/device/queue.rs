@@ -12,7 +12,7 @@ use ocl::core::{self as cl, OclPrm};
 
 use super::answer::failed;
 use super::handle::Handle;
-use super::kernel::Arg;
+use super::kernel::{Arg, Kernel};
 use super::{Device, fault};
 use crate::DeviceError;
 use crate::opencl::device::Result;
@@ -177,7 +177,7 @@ impl Queue {
     /// There is an event if the queue is timed.
     pub(crate) fn launch(
         &self,
-        kernel: &cl::Kernel,
+        kernel: &Kernel,
         groups: [usize; 2],
         group_size: [usize; 2],
         after: &[Event],
@@ -188,7 +188,7 @@ impl Queue {
     /// Launches as [`Self::launch`] does, a kernel that is noted where few are.
     pub(crate) fn launch_marked(
         &self,
-        kernel: &cl::Kernel,
+        kernel: &Kernel,
         groups: [usize; 2],
         group_size: [usize; 2],
     ) -> Result<Option<Event>> {
@@ -198,7 +198,7 @@ impl Queue {
     /// Launches as [`Self::launch`] does, from work-item `first` on: the global offset.
     pub(crate) fn launch_from(
         &self,
-        kernel: &cl::Kernel,
+        kernel: &Kernel,
         first: [usize; 2],
         groups: [usize; 2],
         group_size: [usize; 2],
@@ -210,7 +210,7 @@ impl Queue {
     /// Launches; returns an event if the queue notes as much as `timing`.
     fn launch_noted(
         &self,
-        kernel: &cl::Kernel,
+        kernel: &Kernel,
         first: [usize; 2],
         groups: [usize; 2],
         group_size: [usize; 2],
@@ -227,7 +227,7 @@ impl Queue {
         fault::check("clEnqueueNDRangeKernel")?;
         // SAFETY: the arguments were set from buffers that live as long as the kernel; kernels stay inside the
         // shapes that they are given.
-        unsafe { cl::enqueue_kernel(self.in_use(), kernel, 2, offset, &global, local, list.as_ref(), noted) }
+        unsafe { cl::enqueue_kernel(self.in_use(), &kernel.handle, 2, offset, &global, local, list.as_ref(), noted) }
             .map_err(failed("clEnqueueNDRangeKernel"))?;
         Ok(timed.then(|| event.into()))
     }

@@ -23,10 +23,19 @@ impl Quantised {
         let (queue, bands) = (&pipeline.queue, &pipeline.transform.bands);
         let device = queue.device();
         let text = [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/quad/quantise.cl")];
-        let program = device.build(&text, &params::defines(&device.tuning, stream.codec.boundary))?;
+        let program = device.build(
+            &params::header(&device.tuning, stream.codec.boundary).and(&params::block_header(&device.tuning)),
+            &text,
+        )?;
         let square = queue.buffer(side * side)?;
         let inverse = Arg::Float(Quantiser::new(step).inverse);
-        let args = [bands.arg(), pipeline.transform.band_pitch.into(), square.arg(), side.into(), inverse];
+        let args = [
+            ("in", bands.arg()),
+            ("in_pitch", pipeline.transform.band_pitch.into()),
+            ("out", square.arg()),
+            ("side", side.into()),
+            ("inverse", inverse),
+        ];
         Ok(Self { kernel: kernel(&program, "quantise_square", &args)?, square, side })
     }
 

@@ -9,7 +9,8 @@ use super::channel::{IntegerChannel, Staged};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::{copy_in, copy_to_pinned};
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, kernel, named};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::source::{self, Convert};
@@ -17,13 +18,22 @@ use crate::{Picture, PictureRef};
 
 /// Kernels between samples of `depth` and planes.
 fn program(device: &Device, depth: BitDepth) -> Result<Program> {
-    device.build(&[include_str!("../../../cl/lossless/rct.cl")], &format!("-D SAMPLE_BITS={}", depth.bits()))
+    device.build(&Header::default().define("SAMPLE_BITS", depth.bits()), &[include_str!("../../../cl/lossless/rct.cl")])
 }
 
 /// Kernels from the bytes of pictures to the planes of all channels.
 pub(crate) struct Reader {
     params: StreamParams,
     channels: Vec<ChannelReader>,
+}
+
+/// Arguments of `rct_samples` that say which bytes of a picture are a channel's.
+const SOURCE: [&str; 5] = ["offset", "row_samples", "step", "across", "down"];
+
+/// Returns the arguments of a kernel that makes the plane of `channel`.
+fn plane_args(channel: &IntegerChannel) -> [NamedArg<'_>; 4] {
+    let (plane, pitch) = channel.transform.samples();
+    named(["out", "pitch", "width", "height"], [plane.arg(), pitch.into(), channel.width.into(), channel.height.into()])
 }
 
 struct ChannelReader {
@@ -49,8 +59,13 @@ impl Reader {
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let reader = |(channel, capacity): (&&IntegerChannel, _)| {
             let program = program(channel.queue.device(), params.codec.depth)?;
-            let (samples, rgb) = (kernel(&program, "rct_samples", &[])?, kernel(&program, "rct_split", &[])?);
-            Ok(ChannelReader { bytes: Staged::new(&channel.queue, capacity)?, samples, rgb })
+            let bytes = Staged::new(&channel.queue, capacity)?;
+            let (from, to) = ([("in", bytes.device.arg())], plane_args(channel));
+            let source = named(SOURCE, [Arg::Int(0); 5]);
+            let samples = kernel(&program, "rct_samples", &[&from[..], &source, &to].concat())?;
+            let of_channel = [("channel", channel.channel.index().into())];
+            let rgb = kernel(&program, "rct_split", &[&from[..], &of_channel, &to].concat())?;
+            Ok(ChannelReader { bytes, samples, rgb })
         };
         let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_>>()?;
         Ok(Self { params: *params, channels })
@@ -94,23 +109,16 @@ impl ChannelReader {
 
     /// Makes the plane of `bytes`.
     fn load(&self, channel: &IntegerChannel, convert: &Convert, bytes: &Buffer<u8>) -> Result<()> {
-        let (plane, pitch) = channel.transform.samples();
-        let mut args = vec![bytes.arg()];
         let kernel = match *convert {
             Convert::Samples { at, down } => {
-                args.extend([at.offset, at.row_bytes, at.step, at.across, down].map(Arg::from));
+                let source = [at.offset, at.row_bytes, at.step, at.across, down];
+                SOURCE.into_iter().zip(source).try_for_each(|(name, value)| self.samples.set(name, value.into()))?;
                 &self.samples
             }
             // Other ways make no exact planes, and such pictures are refused.
-            _ => {
-                args.push(channel.channel.index().into());
-                &self.rgb
-            }
+            _ => &self.rgb,
         };
-        args.extend([plane.arg(), pitch.into(), channel.width.into(), channel.height.into()]);
-        for (index, arg) in args.into_iter().enumerate() {
-            set(kernel, index as u32, arg)?;
-        }
+        kernel.set("in", bytes.arg())?;
         channel.launch(kernel, channel.width, channel.height)
     }
 }
@@ -142,15 +150,26 @@ impl Writer {
         if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
             let picture = Staged::new(&luma.queue, bytes[0])?;
             let planes = [luma, blue, red].map(|channel| channel.transform.samples().0.arg());
-            let pitch = luma.transform.samples().1;
-            let out = [pitch.into(), picture.device.arg(), luma.width.into(), luma.height.into()];
-            let merge = kernel(&*program(luma)?, "rct_merge", &[&planes[..], &out].concat())?;
+            let out = [
+                ("pitch", luma.transform.samples().1.into()),
+                ("out", picture.device.arg()),
+                ("width", luma.width.into()),
+                ("height", luma.height.into()),
+            ];
+            let args = [&named(["luma", "blue", "red"], planes)[..], &out].concat();
+            let merge = kernel(&*program(luma)?, "rct_merge", &args)?;
             return Ok(Self::Rgb { merge, picture });
         }
         let writer = |(channel, bytes): (&&IntegerChannel, usize)| {
             let (plane, pitch) = channel.transform.samples();
             let samples = Staged::new(&channel.queue, bytes)?;
-            let args = [plane.arg(), pitch.into(), samples.device.arg(), channel.width.into(), channel.height.into()];
+            let args = [
+                ("in", plane.arg()),
+                ("pitch", pitch.into()),
+                ("out", samples.device.arg()),
+                ("width", channel.width.into()),
+                ("height", channel.height.into()),
+            ];
             Ok((kernel(&*program(channel)?, "rct_bytes", &args)?, samples))
         };
         Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_>>()?))

@@ -6,7 +6,7 @@ use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::lossless::channel::Staged;
@@ -99,13 +99,6 @@ struct TreeDecoder {
     decode: Kernel,
 }
 
-/// Positions of arguments of `pcwt_decode`.
-const DATA: u32 = 0;
-const FIRST: u32 = 4;
-const COUNT: u32 = 5;
-const PEAK: u32 = 7;
-const QMIN: u32 = 8;
-
 impl TreeDecoder {
     fn new(channel: &ChannelTree, program: &Program) -> Result<Self> {
         let (plane, groups) = (&channel.plane, channel.tree.groups.len());
@@ -113,10 +106,21 @@ impl TreeDecoder {
         let samples = plane.width * plane.height;
         let (data, ends, damaged) = (Staged::new(queue, samples)?, Staged::new(queue, groups)?, Staged::new(queue, 1)?);
         let zero = Arg::Int(0);
-        let tables = [data.device.arg(), ends.device.arg(), channel.bands.arg(), channel.groups.arg()];
-        let numbers = [zero, zero, groups.into(), zero, zero];
-        let square = [channel.maxima.arg(), transform.bands.arg(), transform.band_pitch.into()];
-        let args = [&tables[..], &numbers, &square, &[damaged.device.arg()]].concat();
+        let args = [
+            ("data", data.device.arg()),
+            ("ends", ends.device.arg()),
+            ("bands", channel.bands.arg()),
+            ("groups", channel.groups.arg()),
+            ("first", zero),
+            ("count", zero),
+            ("all", groups.into()),
+            ("peak", zero),
+            ("qmin", zero),
+            ("maxima", channel.maxima.arg()),
+            ("square", transform.bands.arg()),
+            ("pitch", transform.band_pitch.into()),
+            ("damaged", damaged.device.arg()),
+        ];
         Ok(Self { decode: kernel(program, "pcwt_decode", &args)?, data, ends, damaged })
     }
 
@@ -124,18 +128,18 @@ impl TreeDecoder {
     fn start(&mut self, channel: &ChannelTree, received: &ReceivedChannel<'_>, qmin: u8) -> Result<()> {
         let (queue, tree, len) = (&channel.plane.queue, &channel.tree, received.data.len());
         if self.data.grow(queue, len)? {
-            set(&self.decode, DATA, self.data.device.arg())?;
+            self.decode.set("data", self.data.device.arg())?;
         }
         if len > 0 {
             self.data.upload(queue, received.data)?;
         }
         self.ends.upload(queue, &received.ends)?;
         queue.clear(&self.damaged.device)?;
-        set(&self.decode, PEAK, Arg::Int(received.peak.into()))?;
-        set(&self.decode, QMIN, Arg::Int(qmin.into()))?;
+        self.decode.set("peak", Arg::Int(received.peak.into()))?;
+        self.decode.set("qmin", Arg::Int(qmin.into()))?;
         for level in &tree.levels {
-            set(&self.decode, FIRST, level.groups.start.into())?;
-            set(&self.decode, COUNT, level.groups.len().into())?;
+            self.decode.set("first", level.groups.start.into())?;
+            self.decode.set("count", level.groups.len().into())?;
             channel.plane.launch(&self.decode, level.groups.len(), 1)?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel, set};
+use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, wait};
 use crate::opencl::device::{self, backend};
@@ -108,14 +108,6 @@ struct TreeEncoder {
     _slots: Buffer<u32>,
 }
 
-/// Positions of arguments: the first band of a level, how many, and Qmin of `pcwt_maxima`; Qmin of both encoders; the
-/// output of `pcwt_gather`.
-const FIRST_BAND: u32 = 3;
-const BAND_COUNT: u32 = 4;
-const MAXIMA_QMIN: u32 = 5;
-const ENCODE_QMIN: u32 = 6;
-const GATHERED: u32 = 3;
-
 impl TreeEncoder {
     /// Returns the bytes of a plane's groups that have room at first: a byte a sample. More is allocated when needed.
     fn capacity(samples: usize) -> usize {
@@ -125,24 +117,42 @@ impl TreeEncoder {
     fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self> {
         let (plane, tree) = (&channel.plane, &channel.tree);
         let (queue, count) = (&plane.queue, tree.groups.len());
-        let square = || [plane.transform.bands.arg(), plane.transform.band_pitch.into()];
+        let square = [("square", plane.transform.bands.arg()), ("pitch", plane.transform.band_pitch.into())];
         let (peak, sizes, places) = (Staged::new(queue, 1)?, Staged::new(queue, count)?, Staged::new(queue, count)?);
         let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
         let gathered = Staged::new(queue, Self::capacity(plane.width * plane.height))?;
         let zero = Arg::Int(0);
-        let maxima_args = [&square()[..], &[channel.bands.arg(), zero, zero, zero, channel.maxima.arg()]].concat();
+        let of_level = [
+            ("bands", channel.bands.arg()),
+            ("first", zero),
+            ("count", zero),
+            ("qmin", zero),
+            ("maxima", channel.maxima.arg()),
+        ];
         let peak_count = tree.levels.first().map_or(0, |level| level.elements.len());
-        let tables = [channel.bands.arg(), channel.groups.arg(), channel.maxima.arg(), peak.device.arg(), zero];
-        let out = [slots.arg(), sizes.device.arg(), count.into()];
+        let peak_args = [("maxima", channel.maxima.arg()), ("count", peak_count.into()), ("peak", peak.device.arg())];
+        let tables = [
+            ("bands", channel.bands.arg()),
+            ("groups", channel.groups.arg()),
+            ("maxima", channel.maxima.arg()),
+            ("peaks", peak.device.arg()),
+            ("qmin", zero),
+        ];
+        let out = [("slots", slots.arg()), ("sizes", sizes.device.arg()), ("count", count.into())];
         let (name, out) = match joining {
             Joining::Serial => ("pcwt_encode_serial", &out[..]),
             Joining::Atomic => ("pcwt_encode", &out[..2]),
         };
-        let gather_args = [slots.arg(), sizes.device.arg(), places.device.arg(), gathered.device.arg()];
+        let gather_args = [
+            ("slots", slots.arg()),
+            ("sizes", sizes.device.arg()),
+            ("places", places.device.arg()),
+            ("out", gathered.device.arg()),
+        ];
         Ok(Self {
-            maxima: kernel(program, "pcwt_maxima", &maxima_args)?,
-            find_peak: kernel(program, "pcwt_peak", &[channel.maxima.arg(), peak_count.into(), peak.device.arg()])?,
-            encode: kernel(program, name, &[&square()[..], &tables, out].concat())?,
+            maxima: kernel(program, "pcwt_maxima", &[&square[..], &of_level].concat())?,
+            find_peak: kernel(program, "pcwt_peak", &peak_args)?,
+            encode: kernel(program, name, &[&square[..], &tables, out].concat())?,
             joining,
             gather: kernel(program, "pcwt_gather", &gather_args)?,
             gathered,
@@ -160,18 +170,18 @@ impl TreeEncoder {
         let (plane, tree, qmin) = (&channel.plane, &channel.tree, Arg::Int(qmin.into()));
         let queue = &plane.queue;
         plane.transform.run_forward(queue, &mut Vec::new())?;
-        set(&self.maxima, MAXIMA_QMIN, qmin)?;
+        self.maxima.set("qmin", qmin)?;
         for level in tree.levels.iter().rev() {
             let bands = &tree.bands[level.bands.clone()];
-            set(&self.maxima, FIRST_BAND, level.bands.start.into())?;
-            set(&self.maxima, BAND_COUNT, bands.len().into())?;
+            self.maxima.set("first", level.bands.start.into())?;
+            self.maxima.set("count", bands.len().into())?;
             let columns = bands.iter().map(|band| band.columns).max().unwrap_or(0);
             plane.launch(&self.maxima, columns, bands.iter().map(|band| band.rows).sum())?;
         }
         queue.clear(&self.peak.device)?;
         let coarsest = tree.levels.first().map_or(0, |level| level.elements.len());
         plane.launch(&self.find_peak, coarsest.min(PEAK_GROUPS * LSIZE), 1)?;
-        set(&self.encode, ENCODE_QMIN, qmin)?;
+        self.encode.set("qmin", qmin)?;
         let count = tree.groups.len();
         let items = match self.joining {
             Joining::Serial => count,
@@ -200,7 +210,7 @@ impl TreeEncoder {
             return Ok(());
         }
         if self.gathered.grow(queue, self.total)? {
-            set(&self.gather, GATHERED, self.gathered.device.arg())?;
+            self.gather.set("out", self.gathered.device.arg())?;
         }
         self.places.upload(queue, &places)?;
         channel.plane.launch(&self.gather, count * LSIZE, 1)?;

@@ -11,6 +11,7 @@ use picture::pyramid::Pyramid;
 
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
+use crate::opencl::device::header::{Header, layout};
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Buffer;
@@ -23,10 +24,37 @@ use crate::{OpenError, TransformParams};
 /// Words that hold any group's bits: of each element its maximum, at most MAX_LENGTH + 1 bits with four coefficients of
 /// as many and a sign.
 pub(crate) const SLOT_WORDS: usize = (5 + 4 * MAX_LENGTH as usize) * GROUP_SIDE * GROUP_SIDE / 32;
-/// Ints of a band's description.
-const BAND: usize = 9;
-/// Ints of a group's description.
-const GROUP: usize = 5;
+
+layout! {
+    /// A band of a level.
+    BandInfo {
+        /// Column and row of its coefficients in the square, their columns and rows.
+        int x;
+        int y;
+        int w;
+        int h;
+        /// Columns and rows of its elements.
+        int columns;
+        int rows;
+        /// Index of the first element.
+        int start;
+        /// Band of the parents, and of the children; -1: none.
+        int parent;
+        int child;
+    }
+}
+
+layout! {
+    /// A group of elements that are coded together.
+    GroupInfo {
+        int band;
+        /// Column and row of its first element in the band, columns and rows of its elements.
+        int x;
+        int y;
+        int columns;
+        int rows;
+    }
+}
 
 /// Returns the kernels of both.
 pub(crate) fn program(device: &Device) -> Result<Program> {
@@ -35,10 +63,13 @@ pub(crate) fn program(device: &Device) -> Result<Program> {
         include_str!("../../../cl/pcwt/pcwt_encode.cl"),
         include_str!("../../../cl/pcwt/pcwt_decode.cl"),
     ];
-    let options = format!(
-        "-D PCWT_LSIZE={LSIZE} -D MAX_LENGTH={MAX_LENGTH} -D SLOT_WORDS={SLOT_WORDS} -D BAND={BAND} -D GROUP={GROUP}"
-    );
-    device.build(&sources, &options)
+    let header = Header::default()
+        .define("PCWT_LSIZE", LSIZE)
+        .define("MAX_LENGTH", MAX_LENGTH)
+        .define("SLOT_WORDS", SLOT_WORDS)
+        .layout::<BandInfo>()
+        .layout::<GroupInfo>();
+    device.build(&header, &sources)
 }
 
 /// All channels of a stream. Whoever owns them with memory that their queues use names them first, so that they go
@@ -79,12 +110,12 @@ impl Drop for Channels {
     }
 }
 
-/// A channel's trees, as cl/pcwt/pcwt.cl has them, and its plane and transform.
+/// A channel's trees, and its plane and transform.
 pub(crate) struct ChannelTree {
     pub(crate) plane: IntegerChannel,
     pub(crate) tree: Tree,
-    pub(crate) bands: Buffer<i32>,
-    pub(crate) groups: Buffer<i32>,
+    pub(crate) bands: Buffer<BandInfo>,
+    pub(crate) groups: Buffer<GroupInfo>,
     /// The maximum length of every element.
     pub(crate) maxima: Buffer<u8>,
 }
@@ -102,7 +133,8 @@ impl ChannelTree {
         for plan in Plan::all(device, params, &TransformParams::from(params).pyramids())? {
             let tree = Tree::new(&plan.pyramid);
             plan.memory(&mut memory);
-            memory.buffers::<i32>(&[BAND * tree.bands.len(), GROUP * tree.groups.len()]);
+            memory.buffers::<BandInfo>(&[tree.bands.len()]);
+            memory.buffers::<GroupInfo>(&[tree.groups.len()]);
             memory.buffers::<u8>(&[tree.elements()]);
             more(&tree, &plan.pyramid, &mut memory);
             plans.push((plan, tree));
@@ -111,8 +143,8 @@ impl ChannelTree {
         let open = |(plan, tree): (Plan, Tree)| {
             let queue = &plan.queue;
             Ok(Self {
-                bands: queue.constant(bands(&tree).as_flattened())?,
-                groups: queue.constant(groups(&tree).as_flattened())?,
+                bands: queue.constant(&bands(&tree))?,
+                groups: queue.constant(&groups(&tree))?,
                 maxima: queue.buffer(tree.elements())?,
                 plane: plan.open()?,
                 tree,
@@ -122,19 +154,31 @@ impl ChannelTree {
     }
 }
 
-fn bands(tree: &Tree) -> Vec<[i32; BAND]> {
+// All numbers of both are bounded by the largest square.
+
+fn bands(tree: &Tree) -> Vec<BandInfo> {
     let position = |band: Option<usize>| band.map_or(-1, |band| band as i32);
-    // All are bounded by the largest square.
-    let band = |band: &Band| {
-        let rect = band.rect;
-        let [x, y, width, height] = [rect.x, rect.y, rect.width, rect.height].map(|value| value as i32);
-        let [columns, rows, start] = [band.columns, band.rows, band.start].map(|value| value as i32);
-        [x, y, width, height, columns, rows, start, position(band.parent), position(band.child)]
+    let band = |band: &Band| BandInfo {
+        x: band.rect.x as i32,
+        y: band.rect.y as i32,
+        w: band.rect.width as i32,
+        h: band.rect.height as i32,
+        columns: band.columns as i32,
+        rows: band.rows as i32,
+        start: band.start as i32,
+        parent: position(band.parent),
+        child: position(band.child),
     };
     tree.bands.iter().map(band).collect()
 }
 
-fn groups(tree: &Tree) -> Vec<[i32; GROUP]> {
-    let group = |group: &Group| [group.band, group.x, group.y, group.columns, group.rows].map(|value| value as i32);
+fn groups(tree: &Tree) -> Vec<GroupInfo> {
+    let group = |group: &Group| GroupInfo {
+        band: group.band as i32,
+        x: group.x as i32,
+        y: group.y as i32,
+        columns: group.columns as i32,
+        rows: group.rows as i32,
+    };
     tree.groups.iter().map(group).collect()
 }

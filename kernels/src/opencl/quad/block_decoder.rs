@@ -1,13 +1,15 @@
 //! The block decoder of one channel on the device: bytes of blocks to the square of coefficients.
 
+use std::mem::offset_of;
+
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame};
 
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
+use crate::opencl::device::kernel::{Arg, Kernel, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING};
+use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING, Span, StepValues};
 
 /// Memory and kernel that decode the blocks of one channel.
 pub(crate) struct ChannelDecoder {
@@ -22,17 +24,11 @@ pub(crate) struct ChannelDecoder {
     damaged_host: Pinned<u32>,
     /// Table that the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
-    _steps: Buffer<f32>,
+    _steps: Buffer<StepValues>,
 }
 
-/// Bytes of a block's start and length.
-const SPAN: usize = 8;
-
-/// Positions of the bytes and spans, which are in one buffer, of the step and of the number of fine blocks among the
-/// arguments of `quad_decode`.
-const BYTES_ARGS: [u32; 2] = [0, 1];
-const STEP_ARG: u32 = 5;
-const FINE_BLOCKS_ARG: u32 = 6;
+/// Bytes of a block's span.
+const SPAN: usize = size_of::<Span>();
 
 impl ChannelDecoder {
     /// Returns the bytes of a frame that there is room for at first: two bits a sample, in whole words. More is
@@ -44,7 +40,7 @@ impl ChannelDecoder {
     /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
     pub(crate) fn memory(samples: usize, count: usize, memory: &mut Memory) {
         memory.buffers::<u32>(&[constants::decoder_table().len(), count]);
-        memory.buffers::<f32>(&[constants::step_table(0).len()]);
+        memory.buffers::<StepValues>(&[constants::step_table(0).len()]);
         memory.buffers::<u8>(&[SPAN * count + Self::capacity(samples)]);
         memory.pinned::<u32>(&[count]);
         memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
@@ -61,17 +57,17 @@ impl ChannelDecoder {
             square.program,
             "quad_decode",
             &[
-                bytes.arg(),
-                bytes.arg(),
-                blocks.descriptions.arg(),
-                table.arg(),
-                steps.arg(),
-                Arg::Int(0),
-                Arg::Int(0),
-                square.bands,
-                square.pitch.into(),
-                square.side.into(),
-                damaged.arg(),
+                ("bytes", bytes.arg()),
+                ("spans", bytes.arg()),
+                ("blocks", blocks.descriptions.arg()),
+                ("table", table.arg()),
+                ("steps", steps.arg()),
+                ("step", Arg::Int(0)),
+                ("fine_blocks", Arg::Int(0)),
+                ("bands", square.bands),
+                ("pitch", square.pitch.into()),
+                ("side", square.side.into()),
+                ("damaged", damaged.arg()),
             ],
         )?;
         Ok(Self {
@@ -94,22 +90,22 @@ impl ChannelDecoder {
         let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
         let first = end;
         for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
-            let [start, len] = match frame.block(index) {
-                BlockState::Missing => [0, MISSING],
-                BlockState::Zero => [0, 0],
+            let Span { start, length } = match frame.block(index) {
+                BlockState::Missing => Span { start: 0, length: MISSING },
+                BlockState::Zero => Span::default(),
                 BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
                     too_long += 1;
-                    [0, MISSING]
+                    Span { start: 0, length: MISSING }
                 }
                 BlockState::Coded(block) => {
                     let start = end;
                     end += block.len();
                     bytes[start - first..end - first].copy_from_slice(block);
-                    [start as u32, block.len() as u32]
+                    Span { start: start as u32, length: block.len() as u32 }
                 }
             };
-            span[..SPAN / 2].copy_from_slice(&start.to_ne_bytes());
-            span[SPAN / 2..].copy_from_slice(&len.to_ne_bytes());
+            span[offset_of!(Span, start)..][..4].copy_from_slice(&start.to_ne_bytes());
+            span[offset_of!(Span, length)..][..4].copy_from_slice(&length.to_ne_bytes());
         }
         self.filled = end;
         Ok(too_long)
@@ -142,7 +138,7 @@ impl ChannelDecoder {
         if len > self.bytes.len() {
             let capacity = (len + len / 4).next_multiple_of(4);
             (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            BYTES_ARGS.into_iter().try_for_each(|arg| set(&self.decode, arg, self.bytes.arg()))?;
+            ["bytes", "spans"].into_iter().try_for_each(|name| self.decode.set(name, self.bytes.arg()))?;
         }
         Ok(())
     }
@@ -150,8 +146,8 @@ impl ChannelDecoder {
     fn set_steps(&self, header: FrameHeader) -> Result<()> {
         // More fine blocks than any frame has mean all of them.
         let fine_blocks = i32::try_from(header.fine_blocks).unwrap_or(i32::MAX);
-        set(&self.decode, STEP_ARG, Arg::Int(header.step.index().into()))?;
-        set(&self.decode, FINE_BLOCKS_ARG, Arg::Int(fine_blocks))
+        self.decode.set("step", Arg::Int(header.step.index().into()))?;
+        self.decode.set("fine_blocks", Arg::Int(fine_blocks))
     }
 
     /// Returns the number of damaged blocks, once the frame has been decoded.

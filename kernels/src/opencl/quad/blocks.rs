@@ -9,6 +9,7 @@ use crate::opencl::device::kernel::{Arg, Program};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Queue};
 use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::params::BlockInfo;
 use crate::reference::quad::Shape;
 
 /// Device side of one channel's block coder: queue, kernels (`cl/quad/quad_encode.cl`, `cl/quad/quad_decode.cl`), and
@@ -37,39 +38,42 @@ pub(crate) struct ChannelBlocks {
     /// Their indices in the frame, rising.
     pub(crate) indices: Vec<usize>,
     /// Their descriptions on the device.
-    pub(crate) descriptions: Buffer<i32>,
+    pub(crate) descriptions: Buffer<BlockInfo>,
 }
-
-/// Ints of one block's description.
-const DESCRIPTION: usize = 9;
 
 impl ChannelBlocks {
     /// Returns the number of blocks of each channel, and the memory that [`Self::new`] allocates for them.
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, memory: &mut Memory) -> Vec<usize> {
         let of = |&channel: &Channel| layout.blocks().iter().filter(|block| block.channel == channel).count();
         let counts: Vec<_> = params.chroma.channels().iter().map(of).collect();
-        counts.iter().for_each(|count| memory.buffers::<i32>(&[DESCRIPTION * count]));
+        counts.iter().for_each(|count| memory.buffers::<BlockInfo>(&[*count]));
         counts
     }
 
     /// Returns the blocks of `channel`, whose `queue` this is.
     pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self> {
         let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
-        let (indices, descriptions): (Vec<usize>, Vec<[i32; DESCRIPTION]>) = (layout.blocks().iter().enumerate())
+        let (indices, descriptions): (Vec<usize>, Vec<BlockInfo>) = (layout.blocks().iter().enumerate())
             .filter(of_channel)
             .map(|(index, block)| (index, describe(index, block, layout)))
             .unzip();
-        let descriptions = queue.constant(descriptions.as_flattened())?;
+        let descriptions = queue.constant(&descriptions)?;
         Ok(Self { indices, descriptions })
     }
 }
 
-/// Returns a block as cl/quad/quad.cl has it.
-fn describe(index: usize, block: &Block, layout: &BlockLayout) -> [i32; DESCRIPTION] {
-    let shape = Shape::from(block);
-    let diagonal = usize::from(block.orientation == Orientation::HH);
-    let coarse = usize::from(index < layout.coarse_blocks());
-    let (rect, coarser) = (block.rect, usize::from(block.coarser));
-    // All are bounded by the largest square and the blocks in it.
-    [rect.x, rect.y, rect.width, rect.height, shape.class, diagonal, index, coarse, coarser].map(|value| value as i32)
+/// Returns the description of a block. All numbers are bounded by the largest square and the blocks in it.
+fn describe(index: usize, block: &Block, layout: &BlockLayout) -> BlockInfo {
+    let rect = block.rect;
+    BlockInfo {
+        x: rect.x as i32,
+        y: rect.y as i32,
+        width: rect.width as i32,
+        height: rect.height as i32,
+        class: Shape::from(block).class as i32,
+        diagonal: (block.orientation == Orientation::HH).into(),
+        index: index as i32,
+        coarse: (index < layout.coarse_blocks()).into(),
+        coarser: block.coarser.into(),
+    }
 }

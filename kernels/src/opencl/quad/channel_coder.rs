@@ -6,12 +6,12 @@ use picture::coded::StepIndex;
 
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel, set};
+use crate::opencl::device::kernel::{Arg, Kernel, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::opencl::transform::params as constants;
+use crate::opencl::transform::params::{self as constants, StepValues};
 
 /// A frame, or a part of it, at one step into one area.
 #[derive(Clone, Copy)]
@@ -31,19 +31,18 @@ pub(crate) struct ChannelCoder {
     pub(crate) slots: Buffer<u32>,
     /// Buffers that the kernel refers to besides; kept so that they live as long as it does.
     _table: Buffer<u32>,
-    _steps: Buffer<f32>,
+    _steps: Buffer<StepValues>,
 }
 
-/// Position of the `first` block among the arguments of `quad_encode`; the number of blocks follows, and step and area
-/// of each pass.
-const FIRST_ARG: u32 = 4;
+/// Step and area of each pass of a launch, among the arguments of `quad_encode`.
+const PASS_ARGS: [[&str; 2]; 2] = [["step", "area"], ["step_1", "area_1"]];
 
 impl ChannelCoder {
     /// Adds what [`Self::new`] allocates for `count` blocks.
     pub(crate) fn memory(count: usize, areas: usize, memory: &mut Memory) {
         let slots = areas * count * (constants::SLOT_BYTES / 4);
         memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
-        memory.buffers::<f32>(&[constants::step_table(0).len()]);
+        memory.buffers::<StepValues>(&[constants::step_table(0).len()]);
         memory.pinned::<u32>(&[areas * count]);
     }
 
@@ -58,20 +57,20 @@ impl ChannelCoder {
             square.program,
             "quad_encode",
             &[
-                square.bands,
-                square.pitch.into(),
-                blocks.descriptions.arg(),
-                count.into(),
-                Arg::Int(0),
-                Arg::Int(0),
-                Arg::Int(0),
-                Arg::Int(0),
-                Arg::Int(0),
-                Arg::Int(0),
-                table.arg(),
-                steps.arg(),
-                slots.arg(),
-                sizes.arg(),
+                ("bands", square.bands),
+                ("pitch", square.pitch.into()),
+                ("blocks", blocks.descriptions.arg()),
+                ("all", count.into()),
+                ("first", Arg::Int(0)),
+                ("count", Arg::Int(0)),
+                ("step", Arg::Int(0)),
+                ("area", Arg::Int(0)),
+                ("step_1", Arg::Int(0)),
+                ("area_1", Arg::Int(0)),
+                ("table", table.arg()),
+                ("steps", steps.arg()),
+                ("slots", slots.arg()),
+                ("sizes", sizes.arg()),
             ],
         )?;
         Ok(Self {
@@ -98,12 +97,11 @@ impl ChannelCoder {
 
     /// Starts coding the blocks `local` in each of one or two passes.
     pub(crate) fn launch(&self, queue: &Queue, local: &Range<usize>, passes: &[CodingPass]) -> Result<Option<Event>> {
-        let mut args: Vec<Arg<'_>> = vec![local.start.into(), local.len().into()];
-        for pass in passes {
-            args.extend([Arg::Int(pass.step.index().into()), pass.area.into()]);
-        }
-        for (index, arg) in args.into_iter().enumerate() {
-            set(&self.encode, FIRST_ARG + index as u32, arg)?;
+        self.encode.set("first", local.start.into())?;
+        self.encode.set("count", local.len().into())?;
+        for ([step, area], pass) in PASS_ARGS.into_iter().zip(passes) {
+            self.encode.set(step, Arg::Int(pass.step.index().into()))?;
+            self.encode.set(area, pass.area.into())?;
         }
         let tuning = &queue.device().tuning;
         let groups = [local.len().div_ceil(tuning.blocks_per_group), passes.len()];

@@ -5,10 +5,11 @@ use picture::frame::Channel;
 use super::blocks::Square;
 use super::channel_coder::ChannelCoder;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Kernel, kernel, set};
+use crate::opencl::device::kernel::{Kernel, kernel, named};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
+use crate::opencl::transform::params::GatheredBlock;
 
 /// Place of a block's bytes.
 #[derive(Clone, Copy)]
@@ -21,15 +22,11 @@ pub(crate) struct SlotPlace {
 /// Memory and kernel that bring a frame together.
 pub(crate) struct Gather {
     kernel: Kernel,
-    /// Channel, slot, place in the frame and length of each block.
-    places: Buffer<u32>,
-    places_host: Pinned<u32>,
+    places: Buffer<GatheredBlock>,
+    places_host: Pinned<GatheredBlock>,
     bytes: Buffer<u8>,
     bytes_host: Pinned<u8>,
 }
-
-/// Position of the output among the arguments of `quad_gather`.
-const BYTES_ARG: u32 = 4;
 
 impl Gather {
     /// Returns the bytes of a frame that have room at first: two bits a sample. More is allocated when needed.
@@ -39,9 +36,9 @@ impl Gather {
 
     /// Adds what [`Self::new`] allocates.
     pub(crate) fn memory(samples: usize, blocks: usize, memory: &mut Memory) {
-        memory.buffers::<u32>(&[4 * blocks]);
+        memory.buffers::<GatheredBlock>(&[blocks]);
         memory.buffers::<u8>(&[Self::capacity(samples)]);
-        memory.pinned::<u32>(&[4 * blocks]);
+        memory.pinned::<GatheredBlock>(&[blocks]);
         memory.pinned::<u8>(&[Self::capacity(samples)]);
     }
 
@@ -50,12 +47,13 @@ impl Gather {
         let (queue, program) = (squares[0].queue, squares[0].program);
         let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());
         let blocks: usize = channels.iter().map(|channel| channel.blocks.indices.len()).sum();
-        let (places, bytes) = (queue.buffer(4 * blocks)?, queue.buffer(capacity)?);
+        let (places, bytes) = (queue.buffer(blocks)?, queue.buffer(capacity)?);
         // A channel that is not there has no blocks either.
-        let mut args: Vec<_> = channels.iter().cycle().take(3).map(|channel| channel.slots.arg()).collect();
-        args.extend([places.arg(), bytes.arg()]);
+        let slots = std::array::from_fn(|index| channels[index % channels.len()].slots.arg());
+        let slots: [_; 3] = named(["slots_0", "slots_1", "slots_2"], slots);
+        let args = [&slots[..], &[("places", places.arg()), ("out", bytes.arg())]].concat();
         let kernel = kernel(program, "quad_gather", &args)?;
-        let (places_host, bytes_host) = (queue.pinned(4 * blocks)?, queue.pinned(capacity)?);
+        let (places_host, bytes_host) = (queue.pinned(blocks)?, queue.pinned(capacity)?);
         Ok(Self { kernel, places, places_host, bytes, bytes_host })
     }
 
@@ -71,10 +69,9 @@ impl Gather {
     ) -> Result<(Vec<u32>, Vec<u8>)> {
         let mut ends = Vec::with_capacity(lengths.len());
         let mut end = 0;
-        let to = self.places_host.values_mut().as_chunks_mut::<4>().0;
-        for ((to, place), &length) in to.iter_mut().zip(places).zip(lengths) {
+        for ((to, place), &length) in self.places_host.values_mut().iter_mut().zip(places).zip(lengths) {
             // Bounded by what buffers hold.
-            *to = [place.channel as u32, place.slot as u32, end, length];
+            *to = GatheredBlock { channel: place.channel as u32, slot: place.slot as u32, start: end, length };
             end += length;
             ends.push(end);
         }
@@ -85,7 +82,7 @@ impl Gather {
         if len > self.bytes.len() {
             let capacity = len + len / 4;
             (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            set(&self.kernel, BYTES_ARG, self.bytes.arg())?;
+            self.kernel.set("out", self.bytes.arg())?;
         }
         recorder.note(channel, DeviceStage::Upload, queue.upload(&self.places_host, &self.places, self.places.len())?);
         let groups = [lengths.len(), 1];

@@ -9,7 +9,8 @@ use picture::pyramid::Pyramid;
 use super::level::{Launch, Level, LevelSize};
 use crate::address::{self, Lifted, Rounded};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, Program};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, named};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem, Queue};
 use crate::transform::Filter;
@@ -23,8 +24,8 @@ const TILE_ROWS: usize = 8;
 
 /// A number that is transformed through address tables.
 pub(crate) trait Tabled: OclPrm {
-    /// Compiler options that say what it is.
-    const DEFINES: &'static str;
+    /// Macros that say what it is.
+    const DEFINES: &'static [(&'static str, &'static str)];
 
     /// Entry of the table in place of the coordinate of an input that is 0.
     const NOWHERE: i32;
@@ -60,9 +61,9 @@ impl From<address::Source> for Input {
 }
 
 macro_rules! weighted {
-    ($float:ident, $defines:literal) => {
+    ($float:ident, $defines:expr) => {
         impl Tabled for $float {
-            const DEFINES: &'static str = $defines;
+            const DEFINES: &'static [(&'static str, &'static str)] = &$defines;
             // Any place, with weight 0.
             const NOWHERE: i32 = 0;
 
@@ -78,12 +79,12 @@ macro_rules! weighted {
     };
 }
 
-weighted!(f32, "-DREAL=float");
-weighted!(f64, "-DREAL=double -DFP64");
+weighted!(f32, [("REAL", "float")]);
+weighted!(f64, [("REAL", "double"), ("FP64", "1")]);
 
 /// Integers have one filter: the reversible 5/3.
 impl Tabled for i32 {
-    const DEFINES: &'static str = "-DREAL=int -DROUNDED";
+    const DEFINES: &'static [(&'static str, &'static str)] = &[("REAL", "int"), ("ROUNDED", "1")];
     const NOWHERE: i32 = -1;
 
     fn rows(_: &Filter, boundary: Boundary, n: usize, direction: Direction) -> Vec<Vec<Term<Self>>> {
@@ -107,9 +108,10 @@ impl Programs {
     /// Builds both.
     pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self> {
         let build = |inverse: u8| {
-            let sizes = format!("-DTERMS={terms} -DTILE={TILE} -DTILE_ROWS={TILE_ROWS} -DFIRST={FIRST}");
-            let options = format!("{} -DINVERSE={inverse} {sizes}", T::DEFINES);
-            queue.device().build(&[include_str!("../../../cl/shared/address.cl"), text], &options)
+            let header = Header::default().define("TERMS", terms).define("TILE", TILE).define("TILE_ROWS", TILE_ROWS);
+            let header = header.define("FIRST", FIRST).define("INVERSE", inverse);
+            let header = T::DEFINES.iter().fold(header, |header, (name, value)| header.define(name, value));
+            queue.device().build(&header, &[include_str!("../../../cl/shared/address.cl"), text])
         };
         Ok(Self([build(0)?, build(1)?]))
     }
@@ -259,9 +261,9 @@ impl<T: Tabled> Table<T> {
         memory.pinned::<T>(&[len]);
     }
 
-    /// Returns it as arguments of a kernel.
-    pub(crate) fn args(&self) -> [Arg<'_>; 2] {
-        [self.at.arg(), self.weights.arg()]
+    /// Returns it as arguments of these names.
+    pub(crate) fn args(&self, names: [&'static str; 2]) -> [NamedArg<'_>; 2] {
+        named(names, [self.at.arg(), self.weights.arg()])
     }
 
     /// Returns its memory, for a launch to keep.
@@ -272,6 +274,24 @@ impl<T: Tabled> Table<T> {
 
 /// The arguments of a square.
 pub(crate) type Square<'a> = [Arg<'a>; 7];
+
+macro_rules! square_names {
+    ($name:literal) => {
+        [
+            concat!($name, "_low"),
+            concat!($name, "_low_pitch"),
+            concat!($name, "_rest"),
+            concat!($name, "_rest_pitch"),
+            concat!($name, "_half"),
+            concat!($name, "_low_w"),
+            concat!($name, "_low_h"),
+        ]
+    };
+}
+
+/// The names of the arguments of the squares between which a kernel goes.
+pub(crate) const IN: [&str; 7] = square_names!("in");
+pub(crate) const OUT: [&str; 7] = square_names!("out");
 
 /// Returns a square of samples that are not split.
 pub(crate) fn plain<T>(buffer: &Buffer<T>, pitch: usize) -> Square<'_> {

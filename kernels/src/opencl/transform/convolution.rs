@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::address::{self, Direction, Line, Programs, Table, Tabled};
+use super::address::{self, Direction, IN, Line, OUT, Programs, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, kernel};
+use crate::opencl::device::kernel::{kernel, named};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
@@ -43,8 +43,9 @@ impl<T: Tabled> Convolution<T> {
             Direction::Forward => (samples, coefficients),
             Direction::Inverse => (coefficients, samples),
         };
-        let sizes = [x.outputs, y.outputs].map(Arg::from);
-        let args = [&from[..], &to, &sizes, &x.args(), &y.args()].concat();
+        let sizes = [("width", x.outputs.into()), ("height", y.outputs.into())];
+        let tables = [x.args(["x_at", "x_weight"]), y.args(["y_at", "y_weight"])];
+        let args = [&named(IN, from)[..], &named(OUT, to), &sizes, tables.as_flattened()].concat();
         let kernel = kernel(self.programs.of(direction), "convolve", &args)?;
         let launch = address::launch(kernel, x.outputs, y.outputs);
         Ok(vec![launch.keeping([x.keep(), y.keep()].into_iter().flatten())])

@@ -7,10 +7,11 @@ use picture::params::Boundary;
 use super::channel::ChannelPipeline;
 use super::level::{Launch, RowsLaunch, Samples};
 use super::params;
-use super::source::Convert;
+use super::source::{self, Convert};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Kernel, Program, kernel};
 use crate::opencl::device::queue::{Buffer, Event};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
@@ -21,9 +22,9 @@ const PLANE: [&str; 4] = [
     include_str!("../../../cl/transform/colour_plane.cl"),
 ];
 
-fn plane_program(device: &Device, options: &str) -> Result<Program> {
+fn plane_program(device: &Device, samples: &Header) -> Result<Program> {
     // The boundary means nothing to these kernels.
-    device.build(&PLANE, &[&params::defines(&device.tuning, Boundary::Symmetric), options].concat())
+    device.build(&params::header(&device.tuning, Boundary::Symmetric).and(samples), &PLANE)
 }
 
 /// Kernels from a picture's bytes to coefficients.
@@ -64,14 +65,14 @@ impl First {
             return Ok(Self { plane: None, level: Some(level) });
         }
         let (plane, pitch) = transform.samples();
-        let to = [plane.arg(), pitch.into(), pipeline.width.into()];
+        let to = [("out", plane.arg()), ("out_pitch", pitch.into()), ("width", pipeline.width.into())];
         let kernel = match samples {
-            Some(Samples { options, args }) => {
-                kernel(&*plane_program(device, &options)?, "plane_copy", &[args.as_slice(), &to].concat())?
+            Some(Samples { header, args }) => {
+                kernel(&*plane_program(device, &header)?, "plane_copy", &[args.as_slice(), &to].concat())?
             }
-            None => kernel(&*plane_program(device, "")?, "plane_zero", &to)?,
+            None => kernel(&*plane_program(device, &source::planes())?, "plane_zero", &to)?,
         };
-        let from = Samples { options: String::new(), args: to[..2].to_vec() };
+        let from = Samples { header: source::planes(), args: vec![("in", plane.arg()), ("in_pitch", pitch.into())] };
         Ok(Self { plane: Some(kernel), level: level(&from)? })
     }
 
@@ -160,8 +161,9 @@ impl Last {
             return Ok(Self::Level(last));
         }
         let (plane, pitch) = transform.samples();
-        let args = [&[plane.arg(), pitch.into()], samples.args.as_slice(), &[Arg::from(pipeline.width)]].concat();
-        Ok(Self::Plane(kernel(&*plane_program(device, &samples.options)?, "plane_copy", &args)?))
+        let from = [("in", plane.arg()), ("in_pitch", pitch.into())];
+        let args = [&from, samples.args.as_slice(), &[("width", pipeline.width.into())]].concat();
+        Ok(Self::Plane(kernel(&*plane_program(device, &samples.header)?, "plane_copy", &args)?))
     }
 
     /// Runs all levels and what rounds; notes the commands.

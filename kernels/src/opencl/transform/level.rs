@@ -5,7 +5,8 @@ use picture::pyramid::{Orientation, Pyramid};
 
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Kernel, NamedArg};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem};
 
@@ -95,60 +96,60 @@ pub(crate) struct Level<'a, T> {
 
 impl<T> Level<'_, T> {
     /// Returns the arguments of a kernel of one forward level: samples, their sizes, low band, detail bands.
-    pub(crate) fn forward_args(&self) -> Vec<Arg<'_>> {
-        self.forward_args_from(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    pub(crate) fn forward_args(&self) -> Vec<NamedArg<'_>> {
+        self.forward_args_from(&[("in", self.fine.buffer.arg()), ("in_pitch", self.fine.pitch.into())])
     }
 
     /// Returns the same with these arguments for the samples.
-    pub(crate) fn forward_args_from<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
+    pub(crate) fn forward_args_from<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
         let rest = [
-            size.in_w.into(),
-            size.in_h.into(),
-            size.w.into(),
-            size.h.into(),
-            self.coarse.buffer.arg(),
-            self.coarse.pitch.into(),
-            size.low_w.into(),
-            size.low_h.into(),
-            self.bands.buffer.arg(),
-            self.bands.pitch.into(),
-            size.half_side.into(),
-            size.high_w.into(),
-            size.high_h.into(),
+            ("in_w", size.in_w.into()),
+            ("in_h", size.in_h.into()),
+            ("w", size.w.into()),
+            ("h", size.h.into()),
+            ("low", self.coarse.buffer.arg()),
+            ("low_pitch", self.coarse.pitch.into()),
+            ("low_w", size.low_w.into()),
+            ("low_h", size.low_h.into()),
+            ("bands", self.bands.buffer.arg()),
+            ("band_pitch", self.bands.pitch.into()),
+            ("half_side", size.half_side.into()),
+            ("high_w", size.high_w.into()),
+            ("high_h", size.high_h.into()),
         ];
         [samples, &rest].concat()
     }
 
     /// Returns the arguments of a kernel of one inverse level: low band, all details that fit in the square, samples.
-    pub(crate) fn inverse_args(&self) -> Vec<Arg<'_>> {
-        self.inverse_args_to(&[self.fine.buffer.arg(), self.fine.pitch.into()])
+    pub(crate) fn inverse_args(&self) -> Vec<NamedArg<'_>> {
+        self.inverse_args_to(&[("out", self.fine.buffer.arg()), ("out_pitch", self.fine.pitch.into())])
     }
 
     /// Returns the same with these arguments for the samples.
-    pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[Arg<'a>]) -> Vec<Arg<'a>> {
+    pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
         let bands = [
-            self.coarse.buffer.arg(),
-            self.coarse.pitch.into(),
-            size.low_w.into(),
-            size.low_h.into(),
-            self.bands.buffer.arg(),
-            self.bands.pitch.into(),
-            size.half_side.into(),
-            (size.w / 2).into(),
-            (size.h / 2).into(),
-            size.w.into(),
-            size.h.into(),
+            ("low", self.coarse.buffer.arg()),
+            ("low_pitch", self.coarse.pitch.into()),
+            ("low_w", size.low_w.into()),
+            ("low_h", size.low_h.into()),
+            ("bands", self.bands.buffer.arg()),
+            ("band_pitch", self.bands.pitch.into()),
+            ("half_side", size.half_side.into()),
+            ("high_w", (size.w / 2).into()),
+            ("high_h", (size.h / 2).into()),
+            ("w", size.w.into()),
+            ("h", size.h.into()),
         ];
-        [&bands, samples, &[size.in_w.into(), size.in_h.into()]].concat()
+        [&bands, samples, &[("out_w", size.in_w.into()), ("out_h", size.in_h.into())]].concat()
     }
 }
 
-/// Samples that are elsewhere than in a plane: options and arguments for `cl/shared/source.cl`.
+/// Samples in a plane or elsewhere: header and arguments for `cl/shared/source.cl`.
 pub(crate) struct Samples<'a> {
-    pub(crate) options: String,
-    pub(crate) args: Vec<Arg<'a>>,
+    pub(crate) header: Header,
+    pub(crate) args: Vec<NamedArg<'a>>,
 }
 
 /// A launch whose rows of groups can run one after another, as samples come in.

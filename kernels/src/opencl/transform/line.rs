@@ -7,11 +7,11 @@ use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Program, kernel};
+use crate::opencl::device::kernel::{Arg, Program, kernel, named};
 use crate::opencl::device::queue::Buffer;
 use crate::wavelet::{Element, Wavelet};
 
-/// Texts of the kernels, after [`params::wavelet_text`].
+/// Texts of the kernels, after [`params::wavelet_header`].
 const KERNELS: [&str; 4] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/shared/boundary.cl"),
@@ -25,32 +25,35 @@ pub(crate) struct Lines {
     group_size: usize,
 }
 
-/// A set of parallel lines in a buffer: where it starts, and the steps from line to line and along a line.
+/// A set of parallel lines in a buffer: the buffer, where it starts, and the steps from line to line and along a line.
 #[derive(Clone, Copy)]
-struct Line<'a> {
-    start: [Arg<'a>; 2],
-    line_step: usize,
-    step: usize,
+struct Strided<'a> {
+    args: [Arg<'a>; 4],
 }
 
-impl<'a> Line<'a> {
+impl<'a> Strided<'a> {
     fn new<T>(buffer: &'a Buffer<T>, at: usize, line_step: usize, step: usize) -> Self {
-        Self { start: [buffer.arg(), at.into()], line_step, step }
+        Self { args: [buffer.arg(), at.into(), line_step.into(), step.into()] }
     }
 }
+
+const IN: [&str; 4] = ["in", "in_offset", "in_line_step", "in_step"];
+const OUT: [&str; 4] = ["out", "out_offset", "out_line_step", "out_step"];
+const LOW: [&str; 4] = ["s", "s_offset", "s_line_step", "s_step"];
+const HIGH: [&str; 4] = ["d", "d_offset", "d_line_step", "d_step"];
 
 /// The columns of the low or the high half of the rows.
 struct Columns<'a> {
     count: usize,
-    scratch: Line<'a>,
-    low: Line<'a>,
-    high: Line<'a>,
+    scratch: Strided<'a>,
+    low: Strided<'a>,
+    high: Strided<'a>,
 }
 
 /// The samples' rows, the low and the high half of the rows in scratch, and the columns of both halves.
 struct Lined<'a> {
-    fine: Line<'a>,
-    halves: [Line<'a>; 2],
+    fine: Strided<'a>,
+    halves: [Strided<'a>; 2],
     columns: [Columns<'a>; 2],
 }
 
@@ -59,16 +62,16 @@ impl<'a> Lined<'a> {
         let LevelSize { w, half_side, .. } = level.size;
         let low_w = w.div_ceil(2);
         let pitch = level.bands.pitch;
-        let scratch = |at, line_step, step| Line::new(level.scratch, at, line_step, step);
-        let band = |at| Line::new(level.bands.buffer, at, 1, pitch);
+        let scratch = |at, line_step, step| Strided::new(level.scratch, at, line_step, step);
+        let band = |at| Strided::new(level.bands.buffer, at, 1, pitch);
         Self {
-            fine: Line::new(level.fine.buffer, 0, level.fine.pitch, 1),
+            fine: Strided::new(level.fine.buffer, 0, level.fine.pitch, 1),
             halves: [scratch(0, w, 1), scratch(low_w, w, 1)],
             columns: [
                 Columns {
                     count: low_w,
                     scratch: scratch(0, 1, w),
-                    low: Line::new(level.coarse.buffer, 0, 1, level.coarse.pitch),
+                    low: Strided::new(level.coarse.buffer, 0, 1, level.coarse.pitch),
                     high: band(half_side * pitch),
                 },
                 Columns {
@@ -86,21 +89,23 @@ impl Lines {
     /// Builds the kernels.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let group_size = device.tuning.group_size;
-        let text = params::wavelet_text(&wavelet.lifting(), element, boundary, group_size);
-        Ok(Self { program: device.build(&[&[text.as_str()], &KERNELS[..]].concat(), "")?, group_size })
+        let header = params::wavelet_header(&wavelet.lifting(), element, boundary, group_size);
+        Ok(Self { program: device.build(&header, &KERNELS)?, group_size })
     }
 
-    /// Returns one launch over `lines` lines of `n` samples; none if there is no line.
-    fn launch(&self, name: &str, places: [Line<'_>; 3], lines: usize, n: usize) -> Result<Option<Launch>> {
+    /// Returns one launch over `lines` lines of `n` samples from and to these places; none if there is no line.
+    fn launch(
+        &self,
+        name: &str,
+        places: [([&'static str; 4], Strided<'_>); 3],
+        lines: usize,
+        n: usize,
+    ) -> Result<Option<Launch>> {
         if lines == 0 {
             return Ok(None);
         }
-        let mut args = Vec::new();
-        for place in places {
-            args.extend(place.start);
-            args.extend([Arg::from(place.line_step), Arg::from(place.step)]);
-        }
-        args.extend([Arg::from(lines), Arg::from(n)]);
+        let args = places.map(|(names, place)| named(names, place.args));
+        let args = [args.as_flattened(), &[("lines", lines.into()), ("n", n.into())]].concat();
         let groups = [lines.div_ceil(self.group_size), 1];
         let kernel = kernel(&self.program, name, &args)?;
         Ok(Some(Launch::new(kernel, groups, [self.group_size, 1])))
@@ -115,9 +120,14 @@ impl<T> LevelKernels<T> for Lines {
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         let LevelSize { w, h, .. } = level.size;
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
-        let mut launches = vec![self.launch("dwt_line", [fine, low, high], h, w)?];
+        let mut launches = vec![self.launch("dwt_line", [(IN, fine), (LOW, low), (HIGH, high)], h, w)?];
         for columns in columns {
-            launches.push(self.launch("dwt_line", [columns.scratch, columns.low, columns.high], columns.count, h)?);
+            launches.push(self.launch(
+                "dwt_line",
+                [(IN, columns.scratch), (LOW, columns.low), (HIGH, columns.high)],
+                columns.count,
+                h,
+            )?);
         }
         Ok(launches.into_iter().flatten().collect())
     }
@@ -127,9 +137,14 @@ impl<T> LevelKernels<T> for Lines {
         let Lined { fine, halves: [low, high], columns } = Lined::new(level);
         let mut launches = Vec::new();
         for columns in columns {
-            launches.push(self.launch("idwt_line", [columns.low, columns.high, columns.scratch], columns.count, h)?);
+            launches.push(self.launch(
+                "idwt_line",
+                [(LOW, columns.low), (HIGH, columns.high), (OUT, columns.scratch)],
+                columns.count,
+                h,
+            )?);
         }
-        launches.push(self.launch("idwt_line", [low, high, fine], h, w)?);
+        launches.push(self.launch("idwt_line", [(LOW, low), (HIGH, high), (OUT, fine)], h, w)?);
         Ok(launches.into_iter().flatten().collect())
     }
 }

@@ -1,11 +1,10 @@
-//! The one place where numbers cross from Rust into OpenCL C.
-
-use std::fmt::Write;
+//! Headers of the kernels for transforms and blocks: their constants, tables and descriptions.
 
 use picture::coded::StepIndex;
 use picture::params::Boundary;
 use picture::pyramid::BLOCK_SIDE;
 
+use crate::opencl::device::header::{Header, layout, literal};
 use crate::reference::quantise::{self, Quantiser};
 use crate::tune::settings::{TileShape, Tuning};
 use crate::wavelet::{Element, Lifting};
@@ -26,8 +25,27 @@ pub(crate) const MAX_BLOCK_BYTES: usize = MAX_RAW_BYTES + 2 * MAX_SYMBOLS + 3;
 /// Length of a block of which nothing is known.
 pub(crate) const MISSING: u32 = u32::MAX;
 
+/// Bits of a frequency, at most 2^PROBABILITY_BITS, from bit 0 of an entry of either table on.
+const FREQUENCY_BITS: u32 = tables::PROBABILITY_BITS + 1;
+/// First bits of shift and bias in an entry of the encoder's table.
+const SHIFT_BIT: u32 = FREQUENCY_BITS;
+const BIAS_BIT: u32 = SHIFT_BIT + 4;
+/// First bits of symbol and start in an entry of the decoder's table. The start comes last: what is above it in a state
+/// falls out of the word.
+const SYMBOL_BIT: u32 = START_BIT - 4;
+const START_BIT: u32 = u32::BITS - tables::PROBABILITY_BITS;
+
+// A shift is less than PROBABILITY_BITS, and a bias less than two times 2^PROBABILITY_BITS.
+const _: () = assert!(tables::PROBABILITY_BITS <= 1 << (BIAS_BIT - SHIFT_BIT));
+const _: () = assert!(BIAS_BIT + tables::PROBABILITY_BITS < u32::BITS);
+const _: () = assert!(FREQUENCY_BITS <= SYMBOL_BIT && tables::SYMBOLS <= 1 << (START_BIT - SYMBOL_BIT));
+// Kernels read a row of the decoder's table as vectors of four entries.
+const _: () = assert!(tables::SYMBOLS.is_multiple_of(4));
+// Slots and raw bits are read as words.
+const _: () = assert!(SLOT_BYTES.is_multiple_of(4) && MAX_RAW_BYTES.is_multiple_of(4));
+
 /// Returns the encoder's table of contexts and symbols, of frequency f and start b, with M = 2^PROBABILITY_BITS: f,
-/// shift from bit 13 and bias from bit 17 on, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x +
+/// shift and bias, and m, such that a state x < 2^31 becomes M (x div f) + x mod f + b = x +
 /// bias + q (M - f) with q = floor(x m / 2^32) >> shift. For f > 1, m = ceil(2^(31 + s) / f) and shift = s - 1 with s =
 /// ceil(log2 f), where q is x div f exactly (Alverson, Integer division using reciprocals, 1991); for f = 1, q = x - 1,
 /// which the bias corrects.
@@ -36,23 +54,25 @@ pub(crate) fn encoder_table() -> Vec<u32> {
         let (f, start) = (u64::from(frequency), u32::from(start));
         match f {
             0 => [0; 2],
-            1 => [1 | (start + (1 << tables::PROBABILITY_BITS) - 1) << 17, u32::MAX],
+            1 => [1 | (start + (1 << tables::PROBABILITY_BITS) - 1) << BIAS_BIT, u32::MAX],
             _ => {
                 let s = f.next_power_of_two().trailing_zeros();
-                [f as u32 | (s - 1) << 13 | start << 17, (1_u64 << (31 + s)).div_ceil(f) as u32]
+                [f as u32 | (s - 1) << SHIFT_BIT | start << BIAS_BIT, (1_u64 << (31 + s)).div_ceil(f) as u32]
             }
         }
     };
     tables::FREQUENCIES.as_flattened().iter().zip(tables::START.as_flattened()).flat_map(entry).collect()
 }
 
-/// Returns the decoder's table of every context and symbol: frequency, symbol from bit 16 and start from bit 20 on. A
+/// Returns the decoder's table of every context and symbol: frequency, symbol and start. A
 /// symbol that would start behind the last slot, and so never occurs, starts at the last one with all bits set.
 pub(crate) fn decoder_table() -> Vec<u32> {
     let entry = |(at, (&frequency, &start)): (usize, (&u16, &u16))| {
         let symbol = (at % tables::SYMBOLS) as u32;
         match u32::from(start) {
-            start if start < 1 << tables::PROBABILITY_BITS => u32::from(frequency) | symbol << 16 | start << 20,
+            start if start < 1 << tables::PROBABILITY_BITS => {
+                u32::from(frequency) | symbol << SYMBOL_BIT | start << START_BIT
+            }
             _ => u32::MAX,
         }
     };
@@ -60,73 +80,145 @@ pub(crate) fn decoder_table() -> Vec<u32> {
     symbols.enumerate().map(entry).collect()
 }
 
-/// Returns the values for coding at each step: see `cl/quad/quad.cl`.
-pub(crate) fn step_table(dropped: usize) -> Vec<f32> {
+/// Returns the values for coding at each step.
+pub(crate) fn step_table(dropped: usize) -> Vec<StepValues> {
     let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
-    quantisers.map(|q| q.without_levels(dropped)).flat_map(|q| [q.inverse, q.step, q.offset_of_one, q.offset]).collect()
+    let values =
+        |Quantiser { inverse, step, offset_of_one, offset, .. }| StepValues { inverse, step, offset_of_one, offset };
+    quantisers.map(|q| values(q.without_levels(dropped))).collect()
 }
 
-/// Returns compiler options that define every constant of the kernels.
-pub(crate) fn defines(tuning: &Tuning, boundary: Boundary) -> String {
-    let boundary = boundary_name(boundary);
-    let mut out = format!("-D SYMMETRIC=0 -D PERIODIC=1 -D ZERO=2 -D BOUNDARY={boundary}");
-    let mut integer = |name: &str, value: usize| {
-        let _ = write!(out, " -D {name}={value}");
-    };
-    integer("LSIZE", tuning.group_size);
-    integer("STRIP", tuning.strip);
-    integer("BLOCK_LSIZE", tuning.block_group_size);
-    integer("BLOCKS_PER_GROUP", tuning.blocks_per_group);
-    integer("BLOCK_LANES", tuning.lanes());
-    integer("SIDE", BLOCK_SIDE);
-    integer("SLOT_BYTES", SLOT_BYTES);
-    integer("MAX_SYMBOLS", MAX_SYMBOLS);
-    integer("RAW_WORDS", RAW_WORDS);
-    integer("SYMBOLS", tables::SYMBOLS);
-    integer("MAX_LENGTH", usize::from(tables::MAX_LENGTH));
-    integer("PROBABILITY_BITS", tables::PROBABILITY_BITS as usize);
-    integer("ESCAPE", tables::ESCAPE);
-    integer("PEAK", tables::PEAK);
-    integer("QUAD", tables::QUAD);
-    integer("QUAD_PEAKS", tables::QUAD_PEAKS);
-    integer("QUAD_SUMS", tables::QUAD_SUMS);
-    integer("COEFFICIENT", tables::COEFFICIENT);
-    integer("COEFFICIENT_PEAKS", tables::COEFFICIENT_PEAKS);
-    integer("COEFFICIENT_STATES", tables::COEFFICIENT_STATES);
-    integer("COEFFICIENT_SUMS", tables::COEFFICIENT_SUMS);
-    integer("LAST_STEP", StepIndex::MAX.index().into());
-    for (name, value) in [
-        ("PARTS", quantise::PARTS),
-        ("PLAIN", quantise::PLAIN),
-        ("BESIDE_ONE", quantise::BESIDE_ONE),
-        ("BESIDE_TWO", quantise::BESIDE_TWO),
-        ("FIRST_QUIET", quantise::FIRST_QUIET[0]),
-        ("FIRST_QUIET_SLOPE", quantise::FIRST_QUIET[1]),
-        ("FIRST_BUSY", quantise::FIRST_BUSY[0]),
-        ("FIRST_BUSY_SLOPE", quantise::FIRST_BUSY[1]),
-        ("SECOND", quantise::SECOND[0]),
-        ("SECOND_SLOPE", quantise::SECOND[1]),
-    ] {
-        integer(name, value.into());
+layout! {
+    /// What a step means for coefficients.
+    StepValues {
+        /// 1 / step.
+        float inverse;
+        float step;
+        /// Added to magnitudes of 1.
+        float offset_of_one;
+        /// Added to larger ones.
+        float offset;
     }
-    integer("SPARSE_ONES", quantise::SPARSE_ONES.into());
-    let _ = write!(out, " -D MISSING={MISSING}u");
-    for (name, value) in [
+}
+
+layout! {
+    /// A block of a channel, in the square of its coefficients.
+    BlockInfo {
+        int x;
+        int y;
+        int width;
+        int height;
+        /// Class of its peak.
+        int class;
+        /// 1 if it lies in an HH band.
+        int diagonal;
+        /// Its number in the frame.
+        int index;
+        /// 1 if it is coarse.
+        int coarse;
+        /// How many indices its step is coarser than the frame's.
+        int coarser;
+    }
+}
+
+layout! {
+    /// A block's bytes among those of its channel.
+    Span {
+        uint start;
+        /// [`MISSING`] if nothing is known of the block.
+        uint length;
+    }
+}
+
+layout! {
+    /// A block's bytes in the slots of all channels, and in the frame.
+    GatheredBlock {
+        uint channel;
+        /// Number among the channel's slots.
+        uint slot;
+        /// First byte in the frame.
+        uint start;
+        uint length;
+    }
+}
+
+/// Returns the boundaries and the one that is meant.
+fn boundary_header(boundary: Boundary) -> Header {
+    let names = [(Boundary::Symmetric, "SYMMETRIC"), (Boundary::Periodic, "PERIODIC"), (Boundary::Zero, "ZERO")];
+    names.into_iter().enumerate().fold(Header::default(), |header, (number, (of, name))| {
+        let header = header.define(name, number);
+        if of == boundary { header.define("BOUNDARY", number) } else { header }
+    })
+}
+
+/// Returns the constants of kernels for the transform of streams.
+pub(crate) fn header(tuning: &Tuning, boundary: Boundary) -> Header {
+    let header = boundary_header(boundary).define("LSIZE", tuning.group_size).define("STRIP", tuning.strip);
+    [
         ("ALPHA", lifting::ALPHA),
         ("BETA", lifting::BETA),
         ("GAMMA", lifting::GAMMA),
         ("DELTA", lifting::DELTA),
         ("KAPPA", lifting::K),
         ("KAPPA_INVERSE", lifting::K_INVERSE),
-    ] {
-        let _ = write!(out, " -D {name}={}", literal(Element::F32, value.into()));
-    }
-    out
+    ]
+    .into_iter()
+    .fold(header, |header, (name, value)| header.real(name, Element::F32, value.into()))
 }
 
-/// Returns the text before the kernels of a transform of any wavelet and element: their types and constants.
-/// `group_size` is that of `cl/transform/dwt_line.cl`.
-pub(crate) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> String {
+/// Returns the constants of kernels for blocks, and the descriptions that they read.
+pub(crate) fn block_header(tuning: &Tuning) -> Header {
+    let numbers: [(&str, usize); 35] = [
+        ("BLOCK_LSIZE", tuning.block_group_size),
+        ("BLOCKS_PER_GROUP", tuning.blocks_per_group),
+        ("BLOCK_LANES", tuning.lanes()),
+        ("SIDE", BLOCK_SIDE),
+        ("SLOT_BYTES", SLOT_BYTES),
+        ("MAX_SYMBOLS", MAX_SYMBOLS),
+        ("RAW_WORDS", RAW_WORDS),
+        ("SYMBOLS", tables::SYMBOLS),
+        ("MAX_LENGTH", tables::MAX_LENGTH.into()),
+        ("PROBABILITY_BITS", tables::PROBABILITY_BITS as usize),
+        ("FREQUENCY_BITS", FREQUENCY_BITS as usize),
+        ("SHIFT_BIT", SHIFT_BIT as usize),
+        ("BIAS_BIT", BIAS_BIT as usize),
+        ("SYMBOL_BIT", SYMBOL_BIT as usize),
+        ("START_BIT", START_BIT as usize),
+        ("ESCAPE", tables::ESCAPE),
+        ("PEAK", tables::PEAK),
+        ("QUAD", tables::QUAD),
+        ("QUAD_PEAKS", tables::QUAD_PEAKS),
+        ("QUAD_SUMS", tables::QUAD_SUMS),
+        ("COEFFICIENT", tables::COEFFICIENT),
+        ("COEFFICIENT_PEAKS", tables::COEFFICIENT_PEAKS),
+        ("COEFFICIENT_STATES", tables::COEFFICIENT_STATES),
+        ("COEFFICIENT_SUMS", tables::COEFFICIENT_SUMS),
+        ("LAST_STEP", StepIndex::MAX.index().into()),
+        ("PARTS", quantise::PARTS.into()),
+        ("PLAIN", quantise::PLAIN.into()),
+        ("BESIDE_ONE", quantise::BESIDE_ONE.into()),
+        ("BESIDE_TWO", quantise::BESIDE_TWO.into()),
+        ("FIRST_QUIET", quantise::FIRST_QUIET[0].into()),
+        ("FIRST_QUIET_SLOPE", quantise::FIRST_QUIET[1].into()),
+        ("FIRST_BUSY", quantise::FIRST_BUSY[0].into()),
+        ("FIRST_BUSY_SLOPE", quantise::FIRST_BUSY[1].into()),
+        ("SECOND", quantise::SECOND[0].into()),
+        ("SECOND_SLOPE", quantise::SECOND[1].into()),
+    ];
+    numbers
+        .into_iter()
+        .fold(Header::default(), |header, (name, value)| header.define(name, value))
+        .define("SPARSE_ONES", quantise::SPARSE_ONES)
+        .define("MISSING", format!("{MISSING}u"))
+        .layout::<StepValues>()
+        .layout::<BlockInfo>()
+        .layout::<Span>()
+        .layout::<GatheredBlock>()
+}
+
+/// Returns the types and constants of kernels for a transform of any wavelet and element. `group_size` is that of
+/// `cl/transform/dwt_line.cl`.
+pub(crate) fn wavelet_header(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> Header {
     let real = match element {
         Element::F32 => "typedef float real;",
         Element::F64 => "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\ntypedef double real;",
@@ -138,72 +230,50 @@ pub(crate) fn wavelet_text(lifting: &Lifting, element: Element, boundary: Bounda
         format!("{{{}}}", taps.collect::<Vec<_>>().join(", "))
     };
     let table = lifting.steps.iter().map(step).collect::<Vec<_>>().join(", ");
-    let mut out = format!("{real}\n#define SYMMETRIC 0\n#define PERIODIC 1\n#define ZERO 2\n");
-    let mut define = |name: &str, value: String| {
-        let _ = writeln!(out, "#define {name} {value}");
-    };
-    define("BOUNDARY", boundary_name(boundary).to_owned());
-    define("LSIZE", group_size.to_string());
-    define("REVERSIBLE", u8::from(lifting.reversible).to_string());
-    define("STEPS", lifting.steps.len().to_string());
-    define("PAIRS", pairs.to_string());
-    define("LOW_SCALE", literal(element, lifting.low_scale));
-    define("HIGH_SCALE", literal(element, lifting.high_scale));
-    let _ = writeln!(out, "__constant real LIFTING[STEPS][PAIRS] = {{{table}}};");
-    out
+    boundary_header(boundary)
+        .line(real)
+        .define("LSIZE", group_size)
+        .define("REVERSIBLE", u8::from(lifting.reversible))
+        .define("STEPS", lifting.steps.len())
+        .define("PAIRS", pairs)
+        .real("LOW_SCALE", element, lifting.low_scale)
+        .real("HIGH_SCALE", element, lifting.high_scale)
+        .line(&format!("__constant real LIFTING[STEPS][PAIRS] = {{{table}}};"))
 }
 
-/// Returns compiler options that define a wavelet for `cl/shared/lift.cl`.
-pub(crate) fn lifting_defines(lifting: &Lifting, element: Element) -> String {
+/// Returns the constants of a wavelet for `cl/shared/lift.cl`.
+pub(crate) fn lifting_header(lifting: &Lifting, element: Element) -> Header {
     let name = match element {
         Element::F32 => "float",
         Element::F64 => "double",
         Element::I32 => "int",
     };
-    let double = u8::from(element == Element::F64);
-    let (steps, reversible) = (lifting.steps.len(), u8::from(lifting.reversible));
-    let taps = lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0);
-    let mut out = format!(
-        " -D T={name} -D T2={name}2 -D T4={name}4 -D DOUBLE={double} -D STEPS={steps} -D TAPS={taps} -D REVERSIBLE={reversible}"
-    );
-    for step in 0..4 {
-        for tap in 0..2 {
-            let coefficient = lifting.steps.get(step).and_then(|taps| taps.get(tap)).copied().unwrap_or(0.0);
-            // A step that rounds has a sign only.
-            let coefficient = if lifting.reversible && coefficient != 0.0 { coefficient.signum() } else { coefficient };
-            let _ = write!(out, " -D C_{step}_{tap}={}", literal(element, coefficient));
-        }
-    }
-    for (name, scale) in [("LOW_SCALE", lifting.low_scale), ("HIGH_SCALE", lifting.high_scale)] {
-        let _ = write!(out, " -D {name}={}", literal(element, scale));
-    }
-    out
+    let header = Header::default()
+        .define("T", name)
+        .define("T2", format!("{name}2"))
+        .define("T4", format!("{name}4"))
+        .define("DOUBLE", u8::from(element == Element::F64))
+        .define("STEPS", lifting.steps.len())
+        .define("TAPS", lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0))
+        .define("REVERSIBLE", u8::from(lifting.reversible))
+        .real("LOW_SCALE", element, lifting.low_scale)
+        .real("HIGH_SCALE", element, lifting.high_scale);
+    (0..4).flat_map(|step| [(step, 0), (step, 1)]).fold(header, |header, (step, tap)| {
+        let coefficient = lifting.steps.get(step).and_then(|taps| taps.get(tap)).copied().unwrap_or(0.0);
+        // A step that rounds has a sign only.
+        let coefficient = if lifting.reversible && coefficient != 0.0 { coefficient.signum() } else { coefficient };
+        header.real(&format!("C_{step}_{tap}"), element, coefficient)
+    })
 }
 
-/// Returns compiler options that define the tiles of `cl/shared/tile.cl`.
-pub(crate) fn tile_defines(shape: &TileShape) -> String {
-    let TileShape { group_size, width, height, segment, batch } = shape;
-    format!(
-        " -D TILE_LSIZE={group_size} -D TILE_W={width} -D TILE_H={height} -D TILE_SEGMENT={segment} -D TILE_BATCH={batch}"
-    )
-}
-
-/// Returns a number as OpenCL C has it, with every bit of the element's type.
-pub(crate) fn literal(element: Element, value: f64) -> String {
-    match element {
-        // Nine digits after the point name every f32, seventeen every f64.
-        Element::F32 => format!("{:.9e}f", value as f32),
-        Element::F64 => format!("{value:.17e}"),
-        Element::I32 => format!("{}", value as i32),
-    }
-}
-
-fn boundary_name(boundary: Boundary) -> &'static str {
-    match boundary {
-        Boundary::Symmetric => "SYMMETRIC",
-        Boundary::Periodic => "PERIODIC",
-        Boundary::Zero => "ZERO",
-    }
+/// Returns the constants of `cl/shared/tile.cl`.
+pub(crate) fn tile_header(shape: &TileShape) -> Header {
+    Header::default()
+        .define("TILE_LSIZE", shape.group_size)
+        .define("TILE_W", shape.width)
+        .define("TILE_H", shape.height)
+        .define("TILE_SEGMENT", shape.segment)
+        .define("TILE_BATCH", shape.batch)
 }
 
 #[cfg(test)]
@@ -217,8 +287,8 @@ mod tests {
         for ((&f, &start), entry) in frequencies.zip(encoder_table().as_chunks::<2>().0) {
             let (f, start) = (u64::from(f), u64::from(start));
             let [packed, multiplier] = entry.map(u64::from);
-            let (shift, bias) = (packed >> 13 & 0xf, packed >> 17);
-            assert_eq!(packed & 0x1fff, f);
+            let (shift, bias) = (packed >> SHIFT_BIT & 0xf, packed >> BIAS_BIT);
+            assert_eq!(packed & ((1 << FREQUENCY_BITS) - 1), f);
             // All quotients that a state has, at both ends of what gives them.
             for quotient in (1..m).filter(|_| f > 0) {
                 for x in [quotient * f, quotient * f + f - 1] {
@@ -231,13 +301,13 @@ mod tests {
 
     #[test]
     fn coefficients_keep_every_bit() {
-        let text = defines(&Tuning::CPU, Boundary::Zero);
+        let header = header(&Tuning::CPU, Boundary::Zero);
         let value = |name: &str| {
-            let (_, rest) = text.split_once(&format!("-D {name}=")).unwrap_or_default();
-            rest.split(['f', ' ']).next().and_then(|number| number.parse::<f32>().ok())
+            let (_, rest) = header.text().split_once(&format!("#define {name} ")).unwrap_or_default();
+            rest.split(['f', '\n']).next().and_then(|number| number.parse::<f32>().ok())
         };
         assert_eq!(value("ALPHA"), Some(lifting::ALPHA));
         assert_eq!(value("KAPPA_INVERSE"), Some(lifting::K_INVERSE));
-        assert!(text.contains("BOUNDARY=ZERO"));
+        assert_eq!(value("BOUNDARY"), value("ZERO"));
     }
 }

@@ -1,11 +1,11 @@
-//! The programs of streams: their texts, and the options that they are built with.
+//! The programs of streams: their texts, and the headers that they are built with.
 
 use picture::params::Boundary;
 
-use super::params;
-use super::{tail, tile};
+use super::{params, source, tail, tile};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
+use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::Program;
 use crate::wavelet::Scheme;
 
@@ -48,18 +48,18 @@ impl Device {
     /// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
     pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program> {
         // The boundary means nothing to them.
-        let options = params::defines(&self.tuning, Boundary::Symmetric);
-        self.build(&CODEC, &format!("{options} -D LOSSLESS={}", u8::from(lossless)))
+        let header = params::header(&self.tuning, Boundary::Symmetric).and(&params::block_header(&self.tuning));
+        self.build(&header.define("LOSSLESS", u8::from(lossless)), &CODEC)
     }
 
     /// Returns the kernels for the transform of streams with this boundary, likewise.
     pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program> {
-        self.fused_program(boundary, "")
+        self.fused_program(boundary, &source::planes())
     }
 
-    /// Returns the same with these options of `cl/shared/source.cl`.
-    pub(crate) fn fused_program(&self, boundary: Boundary, options: &str) -> Result<Program> {
-        self.build(self.windows(), &[&params::defines(&self.tuning, boundary), options].concat())
+    /// Returns the same for these samples of `cl/shared/source.cl`.
+    pub(crate) fn fused_program(&self, boundary: Boundary, samples: &Header) -> Result<Program> {
+        self.build(&params::header(&self.tuning, boundary).and(samples), self.windows())
     }
 
     fn windows(&self) -> &'static [&'static str] {
@@ -68,6 +68,7 @@ impl Device {
 
     /// Returns true once [`Self::transform_program`] has been built, if nothing else is needed.
     pub(crate) fn has_transform(&self, boundary: Boundary) -> bool {
-        self.tuning.scheme == Scheme::Slab && self.is_built(self.windows(), &params::defines(&self.tuning, boundary))
+        let header = params::header(&self.tuning, boundary).and(&source::planes());
+        self.tuning.scheme == Scheme::Slab && self.is_built(&header, self.windows())
     }
 }

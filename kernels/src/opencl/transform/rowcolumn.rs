@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::address::{self, Direction, Line, Programs, Square, Table, Tabled};
+use super::address::{self, Direction, IN, Line, OUT, Programs, Square, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, kernel};
+use crate::opencl::device::kernel::{kernel, named};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
@@ -43,8 +43,8 @@ impl<T: Tabled> RowColumn<T> {
     fn launch(&self, pass: LinePass<'_>, direction: Direction) -> Result<Launch> {
         let LinePass { from, to, line, lines } = pass;
         let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
-        let sizes = [table.outputs, lines].map(Arg::from);
-        let args = [&from[..], &to, &sizes, &table.args()].concat();
+        let sizes = [("outputs", table.outputs.into()), ("lines", lines.into())];
+        let args = [&named(IN, from)[..], &named(OUT, to), &sizes, &table.args(["at", "weight"])].concat();
         let kernel = kernel(self.programs.of(direction), "filter_transposed", &args)?;
         let (width, height) = match direction {
             Direction::Forward => (table.outputs, lines),

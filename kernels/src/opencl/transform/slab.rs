@@ -6,7 +6,7 @@ use picture::params::Boundary;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Program, kernel};
+use crate::opencl::device::kernel::{NamedArg, Program, kernel};
 use crate::tune::Tuning;
 
 /// Rows that a segment reads beyond those of its own pairs.
@@ -40,16 +40,16 @@ impl Slab {
         ([strips, pairs_h.div_ceil(rows)], rows)
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
+    fn split(&self, program: &Program, args: &[NamedArg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
         let (groups, rows) = self.groups(size.low_w, size.low_h);
-        let kernel = kernel(program, "dwt_level", &[args, &[rows.into()]].concat())?;
+        let kernel = kernel(program, "dwt_level", &[args, &[("rows", rows.into())]].concat())?;
         let launch = Launch::new(kernel, groups, [self.tuning.group_size, 1]);
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: REACH })
     }
 
-    fn merge(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<Launch> {
+    fn merge(&self, program: &Program, args: &[NamedArg<'_>], size: &LevelSize) -> Result<Launch> {
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
-        let kernel = kernel(program, "idwt_level", &[args, &[rows.into()]].concat())?;
+        let kernel = kernel(program, "idwt_level", &[args, &[("rows", rows.into())]].concat())?;
         Ok(Launch::new(kernel, groups, [self.tuning.group_size, 1]))
     }
 }
@@ -70,12 +70,12 @@ impl<T> LevelKernels<T> for Slab {
     }
 
     fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
-        let program = device.fused_program(self.boundary, &from.options)?;
+        let program = device.fused_program(self.boundary, &from.header)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
     fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
-        let program = device.fused_program(self.boundary, &to.options)?;
+        let program = device.fused_program(self.boundary, &to.header)?;
         self.merge(&program, &level.inverse_args_to(&to.args), &level.size).map(Some)
     }
 }

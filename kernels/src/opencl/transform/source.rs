@@ -6,7 +6,8 @@ use picture::frame::{Channel, Chroma, FrameSize, PixelFormat};
 
 use super::level::Samples;
 use crate::DeviceKind;
-use crate::opencl::device::kernel::Arg;
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Arg, NamedArg, named};
 use crate::opencl::device::queue::Buffer;
 use crate::reference::colour::RGB_TO_YCBCR;
 
@@ -46,6 +47,43 @@ pub(crate) struct Bytes {
     pub(crate) row_bytes: usize,
     pub(crate) step: usize,
     pub(crate) across: usize,
+}
+
+/// Forms in which `cl/shared/source.cl` reads and writes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A plane of samples.
+    Plane,
+    /// A byte a sample, one after another.
+    Bytes,
+    /// A byte a sample, any distance apart.
+    Samples,
+    /// Means of 2 x 2 of these.
+    Means,
+    /// Pixels of three bytes.
+    Rgb,
+    /// Means of 2 x 2 of these.
+    RgbMeans,
+}
+
+/// Returns macros for samples that come in one form and go in another; `is_aligned` if all rows of bytes start at a
+/// multiple of four bytes.
+fn header(from: Form, to: Form, is_aligned: bool) -> Header {
+    let forms = [
+        ("PLANE", Form::Plane),
+        ("BYTES", Form::Bytes),
+        ("SAMPLES", Form::Samples),
+        ("MEANS", Form::Means),
+        ("RGB", Form::Rgb),
+        ("RGB_MEANS", Form::RgbMeans),
+    ];
+    let header = forms.into_iter().fold(Header::default(), |header, (name, form)| header.define(name, form as u8));
+    header.define("FROM", from as u8).define("TO", to as u8).define("ALIGNED", u8::from(is_aligned))
+}
+
+/// Returns macros for samples that come from planes and go to planes.
+pub(crate) fn planes() -> Header {
+    header(Form::Plane, Form::Plane, false)
 }
 
 /// Returns the source of `channel` of a stream of `chroma` in a picture.
@@ -106,31 +144,36 @@ impl Convert {
 
     /// Returns the samples of `channel` of a picture of `size` in `bytes`, for kernels; `None` if there are none.
     pub(crate) fn samples<'a>(self, bytes: &'a Buffer<u8>, size: FrameSize, channel: Channel) -> Option<Samples<'a>> {
-        let places = |at: Bytes| [at.offset, at.row_bytes, at.step, at.across].map(Arg::from);
-        let size = [size.width(), size.height()].map(Arg::from);
+        let places = |at: Bytes| {
+            let Bytes { offset, row_bytes, step, across } = at;
+            named(["offset", "row_bytes", "step", "across"], [offset, row_bytes, step, across].map(Arg::from))
+        };
+        let size = named(["source_w", "source_h"], [size.width(), size.height()].map(Arg::from));
         let weights = || {
             let ([r, g, b], constant) = RGB_TO_YCBCR[channel.index()];
-            [r, g, b, constant].map(Arg::Float)
+            named(["wr", "wg", "wb", "constant_term"], [r, g, b, constant].map(Arg::Float))
         };
-        let (from, args): (_, Vec<Arg<'_>>) = match self {
+        let mut is_aligned = false;
+        let (from, args): (_, Vec<NamedArg<'_>>) = match self {
             Self::Zero => return None,
             Self::Samples { at: Bytes { offset, row_bytes, step: 1, across: 0 }, down: 0 } => {
-                let aligned = u8::from(offset % 4 == 0 && row_bytes % 4 == 0);
-                (format!("BYTES -D ALIGNED={aligned}"), vec![offset.into(), row_bytes.into()])
+                is_aligned = offset % 4 == 0 && row_bytes % 4 == 0;
+                (Form::Bytes, vec![("offset", offset.into()), ("row_bytes", row_bytes.into())])
             }
-            Self::Samples { at, down } => ("SAMPLES".to_owned(), [&places(at)[..], &[down.into()]].concat()),
-            Self::Means { at } => ("MEANS".to_owned(), [places(at).as_slice(), &size].concat()),
-            Self::Rgb => ("RGB".to_owned(), [weights().as_slice(), &size].concat()),
-            Self::RgbMeans => ("RGB_MEANS".to_owned(), [weights().as_slice(), &size].concat()),
+            Self::Samples { at, down } => (Form::Samples, [&places(at)[..], &[("down", down.into())]].concat()),
+            Self::Means { at } => (Form::Means, [places(at).as_slice(), &size].concat()),
+            Self::Rgb => (Form::Rgb, [weights().as_slice(), &size].concat()),
+            Self::RgbMeans => (Form::RgbMeans, [weights().as_slice(), &size].concat()),
         };
-        Some(Samples { options: format!(" -D FROM={from}"), args: [&[bytes.arg()], args.as_slice()].concat() })
+        let args = [&[("in", bytes.arg())], args.as_slice()].concat();
+        Some(Samples { header: header(from, Form::Plane, is_aligned), args })
     }
 }
 
 /// Returns the samples for kernels that leave them as `bytes` in rows of `width` without gaps.
 pub(crate) fn to_bytes(bytes: &Buffer<u8>, width: usize) -> Samples<'_> {
-    let aligned = u8::from(width.is_multiple_of(4));
-    Samples { options: format!(" -D TO=BYTES -D ALIGNED={aligned}"), args: vec![bytes.arg(), width.into()] }
+    let header = header(Form::Plane, Form::Bytes, width.is_multiple_of(4));
+    Samples { header, args: vec![("out", bytes.arg()), ("out_pitch", width.into())] }
 }
 
 /// Returns the most bytes that `channel` ever uploads for pictures of `size`.

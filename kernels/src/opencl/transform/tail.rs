@@ -36,12 +36,9 @@ impl Tail {
             side /= 2;
         }
         let group_size = tuning.tail_group_size.min(device.max_group_size);
-        let options = [
-            params::defines(tuning, boundary),
-            params::lifting_defines(&wavelet.lifting(), element),
-            format!(" -D TAIL={side} -D TAIL_LSIZE={group_size}"),
-        ];
-        Ok(Self { program: device.build(&SOURCES, &options.concat())?, boundary, side, group_size })
+        let header = params::header(tuning, boundary).and(&params::lifting_header(&wavelet.lifting(), element));
+        let header = header.define("TAIL", side).define("TAIL_LSIZE", group_size);
+        Ok(Self { program: device.build(&header, &SOURCES)?, boundary, side, group_size })
     }
 
     /// Returns true if it can take all of these levels, the finest of which comes first.
@@ -55,16 +52,16 @@ impl Tail {
     pub(crate) fn forward<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [
-            level.fine.buffer.arg(),
-            level.fine.pitch.into(),
-            size.in_w.into(),
-            size.in_h.into(),
-            size.w.into(),
-            size.h.into(),
-            levels.into(),
-            size.half_side.into(),
-            level.bands.buffer.arg(),
-            level.bands.pitch.into(),
+            ("in", level.fine.buffer.arg()),
+            ("in_pitch", level.fine.pitch.into()),
+            ("in_w", size.in_w.into()),
+            ("in_h", size.in_h.into()),
+            ("w", size.w.into()),
+            ("h", size.h.into()),
+            ("levels", levels.into()),
+            ("half_side", size.half_side.into()),
+            ("bands", level.bands.buffer.arg()),
+            ("band_pitch", level.bands.pitch.into()),
         ];
         Ok(self.launch(kernel(&self.program, "dwt_tail", &args)?))
     }
@@ -73,16 +70,16 @@ impl Tail {
     pub(crate) fn inverse<T>(&self, level: &Level<'_, T>, levels: usize) -> Result<Launch> {
         let size = &level.size;
         let args = [
-            level.bands.buffer.arg(),
-            level.bands.pitch.into(),
-            size.half_side.into(),
-            levels.into(),
-            size.w.into(),
-            size.h.into(),
-            level.fine.buffer.arg(),
-            level.fine.pitch.into(),
-            size.in_w.into(),
-            size.in_h.into(),
+            ("bands", level.bands.buffer.arg()),
+            ("band_pitch", level.bands.pitch.into()),
+            ("half_side", size.half_side.into()),
+            ("levels", levels.into()),
+            ("w", size.w.into()),
+            ("h", size.h.into()),
+            ("out", level.fine.buffer.arg()),
+            ("out_pitch", level.fine.pitch.into()),
+            ("out_w", size.in_w.into()),
+            ("out_h", size.in_h.into()),
         ];
         Ok(self.launch(kernel(&self.program, "idwt_tail", &args)?))
     }

@@ -4,10 +4,11 @@
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use super::params;
+use super::{params, source};
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{Kernel, NamedArg, Program, kernel};
 use crate::tune::settings::TileShape;
 use crate::wavelet::{Element, Wavelet};
 
@@ -43,20 +44,20 @@ pub(crate) struct Separable {
 /// One direction.
 struct TilePass {
     shape: TileShape,
-    options: String,
+    header: Header,
     program: Program,
 }
 
 impl TilePass {
-    fn new(device: &Device, shape: [usize; 5], options: &[String], text: &[&str]) -> Result<Self> {
+    fn new(device: &Device, shape: [usize; 5], header: &Header, text: &[&str]) -> Result<Self> {
         let shape = TileShape::from(shape);
-        let options = [&options.concat(), params::tile_defines(&shape).as_str()].concat();
-        Ok(Self { program: device.build(text, &options)?, shape, options })
+        let header = header.clone().and(&params::tile_header(&shape));
+        Ok(Self { program: device.build(&header.clone().and(&source::planes()), text)?, shape, header })
     }
 
     /// Builds the program for samples that are elsewhere than in a plane.
     fn fused(&self, device: &Device, text: &[&str], samples: &Samples<'_>) -> Result<Program> {
-        device.build(text, &[self.options.as_str(), &samples.options].concat())
+        device.build(&self.header.clone().and(&samples.header), text)
     }
 
     fn launch(&self, kernel: Kernel, pairs_w: usize, pairs_h: usize) -> Launch {
@@ -69,22 +70,22 @@ impl Separable {
     /// Returns the kernels for `device`.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let (tuning, lifting) = (&device.tuning, wavelet.lifting());
-        let hints = format!(" -D CACHE_HINTS={}", u8::from(device.has_cache_hints));
-        let options = [params::defines(tuning, boundary), params::lifting_defines(&lifting, element), hints];
+        let header = params::header(tuning, boundary).and(&params::lifting_header(&lifting, element));
+        let header = header.define("CACHE_HINTS", u8::from(device.has_cache_hints));
         Ok(Self {
             boundary,
-            forward: TilePass::new(device, tuning.forward_tile, &options, &FORWARD)?,
-            inverse: TilePass::new(device, tuning.inverse_tile, &options, &INVERSE)?,
+            forward: TilePass::new(device, tuning.forward_tile, &header, &FORWARD)?,
+            inverse: TilePass::new(device, tuning.inverse_tile, &header, &INVERSE)?,
             reach: lifting.steps.iter().map(|taps| 2 * taps.len() - 1).sum(),
         })
     }
 
-    fn split<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch> {
+    fn split<T>(&self, program: &Program, args: &[NamedArg<'_>], level: &Level<'_, T>) -> Result<Launch> {
         let size = &level.size;
         Ok(self.forward.launch(kernel(program, "dwt_tile", args)?, size.low_w, size.low_h))
     }
 
-    fn merge<T>(&self, program: &Program, args: &[Arg<'_>], level: &Level<'_, T>) -> Result<Launch> {
+    fn merge<T>(&self, program: &Program, args: &[NamedArg<'_>], level: &Level<'_, T>) -> Result<Launch> {
         let size = &level.size;
         Ok(self.inverse.launch(kernel(program, "idwt_tile", args)?, size.in_w.div_ceil(2), size.in_h.div_ceil(2)))
     }

@@ -8,7 +8,7 @@ use picture::params::Boundary;
 use super::lift::{Lift, Weights};
 use super::matrix::{Component, Matrix};
 use super::step::Step;
-use crate::opencl::transform::params;
+use crate::opencl::device::header::literal;
 use crate::wavelet::Element;
 
 /// A component of another quadruple, and how often it had been changed when it was read.
@@ -151,7 +151,7 @@ impl CodeWriter {
     }
 
     fn literal(&self, value: f64) -> String {
-        params::literal(self.element, value)
+        literal(self.element, value)
     }
 }
 

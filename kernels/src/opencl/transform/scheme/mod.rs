@@ -12,21 +12,20 @@ mod lift;
 mod matrix;
 mod step;
 
-use std::fmt::Write;
-
 use picture::params::Boundary;
 
 use self::emit::{Function, Reach};
 use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use super::params;
+use super::{params, source};
 use crate::OpenError;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Program, kernel};
+use crate::opencl::device::header::Header;
+use crate::opencl::device::kernel::{NamedArg, Program, kernel};
 use crate::wavelet::{Element, Scheme, Wavelet};
 
-/// Texts of the kernels, after [`params::wavelet_text`] and the tile's sizes, before the generated functions.
+/// Texts of the kernels, before the generated functions.
 const KERNELS: [&str; 6] = [
     include_str!("../../../../cl/shared/common.cl"),
     include_str!("../../../../cl/shared/boundary.cl"),
@@ -38,8 +37,9 @@ const KERNELS: [&str; 6] = [
 
 /// A generated scheme in tiles.
 pub(crate) struct Tiles {
-    /// Texts before and after the kernels.
-    texts: [String; 2],
+    header: Header,
+    /// The generated functions.
+    functions: String,
     program: Program,
     boundary: Boundary,
     tile: [usize; 2],
@@ -68,12 +68,11 @@ impl Tiles {
             return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
         };
         let tile = fitting(device, element, &forward, &inverse);
-        let mut text = params::wavelet_text(&lifting, element, boundary, device.tuning.group_size);
-        text += &tile_text(tile, &forward, &inverse);
-        text += "#define T real\n";
-        let texts = [text, forward.text + &inverse.text];
-        let program = build(device, &texts, "")?;
-        Ok(Self { texts, program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
+        let header = params::wavelet_header(&lifting, element, boundary, device.tuning.group_size);
+        let header = header.and(&tile_header(tile, &forward, &inverse)).define("T", "real");
+        let functions = forward.text + &inverse.text;
+        let program = build(device, &header, &source::planes(), &functions)?;
+        Ok(Self { header, functions, program, boundary, tile, forward: forward.reach, inverse: inverse.reach })
     }
 
     /// Groups that write `w` x `h` quadruples.
@@ -82,35 +81,35 @@ impl Tiles {
         [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
     }
 
-    fn split(&self, program: &Program, args: &[Arg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
+    fn split(&self, program: &Program, args: &[NamedArg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
         let groups = self.groups(self.forward, size.low_w, size.low_h);
         let launch = Launch::new(kernel(program, "scheme_forward", args)?, groups, self.tile);
         let rows = self.tile[1] - self.forward.up - self.forward.down;
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: 2 * self.forward.down })
     }
 
-    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[Arg<'_>]) -> Result<Launch> {
+    fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[NamedArg<'_>]) -> Result<Launch> {
         let size = &level.size;
         let from = [
-            level.coarse.buffer.arg(),
-            level.coarse.pitch.into(),
-            size.low_w.into(),
-            size.low_h.into(),
-            level.bands.buffer.arg(),
-            level.bands.pitch.into(),
-            size.half_side.into(),
-            size.w.into(),
-            size.h.into(),
+            ("low", level.coarse.buffer.arg()),
+            ("low_pitch", level.coarse.pitch.into()),
+            ("low_w", size.low_w.into()),
+            ("low_h", size.low_h.into()),
+            ("bands", level.bands.buffer.arg()),
+            ("band_pitch", level.bands.pitch.into()),
+            ("half_side", size.half_side.into()),
+            ("w", size.w.into()),
+            ("h", size.h.into()),
         ];
-        let args = [&from, to, &[size.in_w.into(), size.in_h.into()]].concat();
+        let args = [&from, to, &[("out_w", size.in_w.into()), ("out_h", size.in_h.into())]].concat();
         let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         Ok(Launch::new(kernel(program, "scheme_inverse", &args)?, groups, self.tile))
     }
 }
 
-/// Builds it with these options of `cl/shared/source.cl`.
-fn build(device: &Device, [before, after]: &[String; 2], options: &str) -> Result<Program> {
-    device.build(&[&[before.as_str()], &KERNELS[..], &[after]].concat(), options)
+/// Builds it for these samples of `cl/shared/source.cl`.
+fn build(device: &Device, header: &Header, samples: &Header, functions: &str) -> Result<Program> {
+    device.build(&header.clone().and(samples), &[&KERNELS[..], &[functions]].concat())
 }
 
 /// Returns the device's tile, halved in height until its work-items and its local memory are there.
@@ -137,22 +136,17 @@ fn margin(tile_w: usize, forward: &Function, inverse: &Function) -> usize {
 }
 
 /// Returns the sizes that `cl/transform/scheme.cl` asks for.
-fn tile_text([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> String {
-    let mut text = String::new();
-    let mut define = |name: &str, value: usize| {
-        let _ = writeln!(text, "#define {name} {value}");
-    };
-    define("TILE_W", tile_w);
-    define("TILE_H", tile_h);
-    define("MARGIN", margin(tile_w, forward, inverse));
-    for (direction, function) in [("FORWARD", forward), ("INVERSE", inverse)] {
-        define(&format!("{direction}_SLOTS"), function.slots);
-        define(&format!("{direction}_LEFT"), function.reach.left);
-        define(&format!("{direction}_RIGHT"), function.reach.right);
-        define(&format!("{direction}_UP"), function.reach.up);
-        define(&format!("{direction}_DOWN"), function.reach.down);
-    }
-    text
+fn tile_header([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> Header {
+    let header = Header::default().define("TILE_W", tile_w).define("TILE_H", tile_h);
+    let header = header.define("MARGIN", margin(tile_w, forward, inverse));
+    [("FORWARD", forward), ("INVERSE", inverse)].into_iter().fold(header, |header, (direction, function)| {
+        header
+            .define(&format!("{direction}_SLOTS"), function.slots)
+            .define(&format!("{direction}_LEFT"), function.reach.left)
+            .define(&format!("{direction}_RIGHT"), function.reach.right)
+            .define(&format!("{direction}_UP"), function.reach.up)
+            .define(&format!("{direction}_DOWN"), function.reach.down)
+    })
 }
 
 impl<T> LevelKernels<T> for Tiles {
@@ -165,16 +159,17 @@ impl<T> LevelKernels<T> for Tiles {
     }
 
     fn inverse(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
-        let to = [level.fine.buffer.arg(), level.fine.pitch.into()];
+        let to = [("out", level.fine.buffer.arg()), ("out_pitch", level.fine.pitch.into())];
         Ok(vec![self.merge(&self.program, level, &to)?])
     }
 
     fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
-        let program = build(device, &self.texts, &from.options)?;
+        let program = build(device, &self.header, &from.header, &self.functions)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
     fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
-        self.merge(&build(device, &self.texts, &to.options)?, level, &to.args).map(Some)
+        let program = build(device, &self.header, &to.header, &self.functions)?;
+        self.merge(&program, level, &to.args).map(Some)
     }
 }
