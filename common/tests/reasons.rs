@@ -1,4 +1,4 @@
-//! What the sessions say of why the picture is as it is: for each reason a line that makes it.
+//! The reasons that the sessions give for the state of the picture: for each a line that makes it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[allow(dead_code, reason = "shared with the other tests of calls")]
@@ -49,7 +49,7 @@ fn check(call: &Call, causes: &[Cause]) {
     }
 }
 
-/// What the sender says, in words.
+/// The sender's reasons, in words.
 fn words(call: &mut Call) -> Vec<String> {
     std::iter::from_fn(|| call.sender.poll_reason()).map(|reason| reason.to_string()).collect()
 }

@@ -112,7 +112,7 @@ impl Figures {
     }
 }
 
-/// What all threads of this program have taken of the processors, which tells more than a clock on a busy machine.
+/// Processor time of all threads of this program, which tells more than a clock on a busy machine.
 fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());

@@ -1,4 +1,4 @@
-//! What it takes to show pictures in a window: `present [PICTURES]` on the display that `DISPLAY` names, 720p60 in full screen.
+//! Cost of showing pictures in a window: `present [PICTURES]` on the display that `DISPLAY` names, 720p60 in full screen.
 
 use std::time::{Duration, Instant};
 

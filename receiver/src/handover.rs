@@ -1,4 +1,4 @@
-//! What the network, decode and main threads hand to each other.
+//! Frames and settings that the network, decode and main threads hand to each other.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;

@@ -40,10 +40,10 @@ pub struct Cli {
     pub common: CommonFlags,
 }
 
-/// What a sender can do.
+/// Commands of a sender.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Task {
-    /// What both daemons can do.
+    /// Commands of both daemons.
     #[command(flatten)]
     Common(Command),
     /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The
@@ -65,7 +65,7 @@ pub struct Resolved {
     pub config: SenderConfig,
     /// Where pictures come from.
     pub source: SourceSpec,
-    /// What is received over the same connection, if anything is.
+    /// Description of the picture that is received over the same connection, if one is.
     pub receiving: Option<Receiving>,
 }
 

@@ -1,4 +1,4 @@
-//! What is sent, for a recording.
+//! Recording of the frames that are sent.
 
 use std::sync::Arc;
 

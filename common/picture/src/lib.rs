@@ -1,4 +1,4 @@
-//! What a coded picture is: its size and colours, the pyramid of its coefficients and their blocks, the bytes of a frame
+//! The coded picture: its size and colours, the pyramid of its coefficients and their blocks, the bytes of a frame
 //! and of the stream's parameters, and the files that hold them.
 //!
 //! Everything here is bytes and integers: no clock, socket, thread or device, and no coefficient is computed. The codec

@@ -32,9 +32,9 @@ pub struct SenderConfig {
     pub chroma: Chroma,
     /// Transform and coefficient code.
     pub codec: CodecParams,
-    /// Whether frames are coded from what the receiver holds.
+    /// Says if frames are coded from those that the receiver holds.
     pub prediction: Prediction,
-    /// What the rate may be raised to during a call: `rate_max`, or twice the rate.
+    /// Most that the rate may be raised to during a call: `rate_max`, or twice the rate.
     pub rate_most: Bitrate,
     /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,

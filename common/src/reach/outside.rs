@@ -1,5 +1,4 @@
-//! What this machine's way to the outside is like, from what servers outside have seen, and what follows from it for a
-//! call.
+//! This machine's way to the outside, from what servers outside have seen, and what follows from it for a call.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,11 +7,11 @@ use super::candidate::Candidate;
 /// The way outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// What stands between this machine and the outside, over IPv4 unless there is IPv6 only.
+    /// Router between this machine and the outside, over IPv4 unless there is IPv6 only.
     pub router: Router,
     /// How far IPv6 goes.
     pub ipv6: Ipv6,
-    /// What the router does when it is asked for a port.
+    /// Answer of the router to a request for a port.
     pub port: Port,
 }
 
@@ -25,7 +24,7 @@ pub struct Opened {
     pub by: &'static str,
 }
 
-/// What a router does when it is asked to open a port.
+/// Answer of a router that is asked to open a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     /// It is not asked.
@@ -36,7 +35,7 @@ pub enum Port {
     Open(Opened),
 }
 
-/// What stands between a machine and the outside.
+/// Obstacle between a machine and the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
     /// Not known: no server has answered.
@@ -65,13 +64,13 @@ pub enum Ipv6 {
 /// One line of what is found: as a musician would say it, and what a person can do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub name: &'static str,
     /// True if calls by name find fewer homes than they could.
     pub is_bad: bool,
     /// The finding.
     pub sentence: String,
-    /// What to do.
+    /// Advice.
     pub advice: Option<&'static str>,
 }
 

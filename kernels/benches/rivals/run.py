@@ -63,7 +63,7 @@ def main():
 
 
 def build_ours():
-    command = ["cargo", "bench", "--locked", "-p", "kernels", "--bench", "rivals", "--no-run", "--message-format=json"]
+    command = ["cargo", "bench", "--locked", "-p", "duet-kernels", "--bench", "rivals", "--no-run", "--message-format=json"]
     output = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
     artefacts = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [a["executable"] for a in artefacts if a.get("executable") and a["target"]["name"] == "rivals"][-1]

@@ -63,7 +63,7 @@ int take_coefficient(Bits *bits, int most, int qmin)
     return take(bits, 1) ? value : -value;
 }
 
-// Whether exactly the bytes were read that an encoder of the bits read would have made.
+// Tells if exactly the bytes were read that an encoder of the bits read would have made.
 bool is_finished(const Bits *bits)
 {
     int read = 8 * bits->taken - bits->count;

@@ -72,7 +72,7 @@ dwt_tile(SOURCE_PARAMS, int in_w, int in_h, int w, int h, __global T *restrict l
     __local T4 low_rows[TILE_ROWS * UNITS], high_rows[TILE_ROWS * UNITS];
     int lid = get_local_id(0);
     int left = (int)get_group_id(0) * TILE_W, top = (int)get_global_id(1) * TILE_H;
-    // Whether the tile and all that it depends on lie inside the samples, and all that it writes inside the bands.
+    // True if the tile and all that it depends on lie inside the samples, and all that it writes inside the bands.
     bool inside = left >= 2 * SIDE_VECTORS && 2 * (left + TILE_W + 2 * SIDE_VECTORS) <= in_w && top >= HALO &&
                   2 * (top + TILE_H + HALO) <= in_h && left + TILE_W <= high_w && top + TILE_H <= high_h;
 

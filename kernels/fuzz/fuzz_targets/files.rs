@@ -1,4 +1,4 @@
-//! What is left of the frames of a file. In files of the version without checks every changed byte gets through.
+//! Reads what is left of the frames of a file. In files of the version without checks every changed byte gets through.
 
 #![allow(dead_code, reason = "each target uses one of them")]
 

@@ -15,7 +15,7 @@ pub(crate) struct Costs {
     magnitudes: [[u16; EXPONENTS]; 2],
 }
 
-/// What the motion of a part costs where it is.
+/// Cost of a part's motion, by where the part is.
 pub(super) struct PartCosts<'a> {
     costs: &'a Costs,
     flat: [u16; 2],

@@ -63,7 +63,7 @@ pub(crate) struct Call {
     sent: Sent,
 }
 
-/// What left the sender.
+/// A frame as it left the sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     frames: u32,

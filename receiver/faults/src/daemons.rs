@@ -31,7 +31,7 @@ pub(crate) struct Stream {
     pub(crate) backend: String,
     /// Its pictures a second.
     pub(crate) frame_rate: FrameRate,
-    /// What the sender is told of prediction, if anything.
+    /// Value of the sender's `--prediction`, if it is set.
     pub(crate) prediction: Option<String>,
     /// Congestion controller: `duet` or `cubic`.
     pub(crate) controller: String,

@@ -79,7 +79,7 @@ pub trait Sink {
     /// Takes the figures of the stream, once a second.
     fn status(&mut self, _status: &Status) {}
 
-    /// What there is to say while no picture comes; none: pictures come. Called whenever that changes.
+    /// Sets the sentence to show while no picture comes; none: pictures come. Called whenever that changes.
     fn notice(&mut self, _notice: Option<&str>) {}
 
     /// Called every few milliseconds between pictures: the place to handle keys.

@@ -1,4 +1,4 @@
-//! What the window writes on the picture.
+//! Text that the window writes on the picture.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(super) struct Overlay {
     /// True if this machine sends as well.
     pub(super) sends: bool,
     status: Status,
-    /// What there is to say while no picture comes.
+    /// Sentence to show while no picture comes.
     notice: Option<String>,
     message: Option<(String, Timestamp)>,
     /// The last way that packets have come.

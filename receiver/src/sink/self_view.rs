@@ -10,7 +10,7 @@ const SHARE: usize = 4;
 const BORDER: usize = 2;
 const BORDER_COLOUR: u32 = 0x00e0_e0e0;
 
-/// What is sent, and whether it is shown.
+/// The picture that is sent, and if it is shown.
 pub(super) struct SelfView {
     pub(super) side: OwnSide,
     is_shown: bool,

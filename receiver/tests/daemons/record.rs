@@ -15,7 +15,7 @@ use crate::support::{Daemon, Pair, has, pattern_numbers, read_y4m, until, until_
 
 const FRAMES: u64 = 12;
 
-/// What is in a recording.
+/// Contents of a recording.
 struct Read {
     params: StreamParams,
     frames: Vec<FileFrame>,

@@ -70,7 +70,7 @@ pub trait Link {
     fn is_for_one_stream(&self) -> bool;
     /// Returns the time to call [`Link::handle_timeout`].
     fn poll_timeout(&self) -> Option<Timestamp>;
-    /// What the loop must do. Called after everything else, until it gives `None`.
+    /// Returns the next task of the loop. Called after everything else, until it gives `None`.
     fn poll_action(&mut self, now: Timestamp) -> Option<Action>;
 }
 

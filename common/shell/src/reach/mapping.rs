@@ -37,7 +37,7 @@ const ASKING: Duration = Duration::from_secs(20);
 /// Time for the ports to be closed at the end.
 const LEAVING: Duration = Duration::from_millis(300);
 
-/// What a router has answered.
+/// Answer of a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Answer {
     /// Nothing yet.

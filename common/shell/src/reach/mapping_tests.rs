@@ -298,7 +298,7 @@ fn upnp_routers_that_lie_are_slow_or_flood_open_nothing() {
     }
 }
 
-/// What a router answers to a question.
+/// Answer of a router to a question.
 type Answering = fn(&[u8]) -> Vec<u8>;
 
 /// Questions that came.

@@ -37,7 +37,7 @@ pub(super) struct Numbers {
     is_broken: bool,
 }
 
-/// What is known of a frame before it has a number.
+/// A frame that has no number yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unnumbered {
     pub(super) stream: u64,

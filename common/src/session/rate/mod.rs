@@ -129,7 +129,7 @@ enum Mode {
     },
 }
 
-/// What made a cut necessary.
+/// Reason of a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     Delay,
@@ -177,14 +177,14 @@ pub(super) struct RateControl {
     silences: u32,
     updated: Timestamp,
     used: Used,
-    /// What the owner has not taken.
+    /// Events that the owner has not taken.
     reasons: Vec<Reason>,
     growth: Growth,
     /// When probing was told last.
     probed: Option<Timestamp>,
 }
 
-/// What is told of growth: when it begins and when it ends.
+/// Begin and end of growth, as they are told.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     from_bps: f64,

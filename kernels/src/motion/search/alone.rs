@@ -19,7 +19,7 @@ const NEIGHBOUR_STRIDE: i32 = 2;
 const THEREABOUTS: [[i32; 2]; 3] = [[0, 0], [1, 0], [0, 1]];
 const AROUND: [[i32; 2]; 9] = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
 
-/// What a unit begins with.
+/// State in which a unit begins.
 #[derive(Clone, Copy)]
 enum Begin<'a> {
     /// The vectors of the last frame, and a search over the picture.

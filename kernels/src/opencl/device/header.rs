@@ -1,4 +1,4 @@
-//! What Rust and OpenCL C share: the text before a program's own.
+//! The header of a program: text before its own, with all that Rust and OpenCL C share.
 
 use std::fmt::{Display, Write};
 

@@ -89,7 +89,7 @@ pub(crate) fn step_table(dropped: usize) -> Vec<StepValues> {
 }
 
 layout! {
-    /// What a step means for coefficients.
+    /// Meaning of a step for coefficients.
     StepValues {
         /// 1 / step.
         float inverse;

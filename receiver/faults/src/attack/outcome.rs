@@ -1,4 +1,4 @@
-//! What an attack has cost, and which bars it broke.
+//! Cost of an attack, and the bars that it broke.
 
 /// Cost of an attack. A figure that an attack does not measure is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! What is done to the computers of both daemons: their processors, clocks, network interfaces and OpenCL devices.
+//! Faults of the computers of both daemons: of processors, clocks, network interfaces and OpenCL devices.
 
 pub(crate) mod confine;
 pub(crate) mod device;

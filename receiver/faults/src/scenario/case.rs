@@ -1,4 +1,4 @@
-//! What a scenario is: conditions of the network and faults of the daemons.
+//! Scenarios: conditions of the network and faults of the daemons.
 
 use std::time::Duration;
 

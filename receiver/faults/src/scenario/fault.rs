@@ -1,4 +1,4 @@
-//! What happens to a daemon or its surroundings during a scenario.
+//! Faults of a daemon or its surroundings during a scenario.
 
 use std::time::Duration;
 
