@@ -51,8 +51,17 @@ test: ## everything that continuous integration checks
 	cargo build --locked --workspace --bins --example stun
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
-	cargo test --locked --workspace --lib --bins --tests --examples
+	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --lib --bins --tests --examples
 	@.ci/skipped end
+
+# `make test` draws the same input each time, so that it fails for a change and for nothing else.
+.PHONY: properties
+properties: ## the tests of properties, each time with other input (RUNS=20)
+	for run in $$(seq $(or $(RUNS),20)); do \
+		seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "PROPTEST_RNG_SEED=$$seed"; \
+		PROPTEST_RNG_SEED=$$seed cargo test --release --locked -q -p duet-common -p duet-picture -p duet-shell \
+			-p duet-kernels -p duet-sender --lib --test wire --test bytes --test geometry --test budget --test loss || exit; \
+	done
 
 .PHONY: seeds
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken

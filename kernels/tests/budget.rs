@@ -1,4 +1,4 @@
-//! The byte budget of a frame: never exceeded, nearly used up.
+//! The byte budget of a frame: never exceeded, used up to the block.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod pictures;
@@ -7,7 +7,7 @@ use kernels::{BackendChoice, EncodeError, Target, open_encoder};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::CodecParams;
-use picture::run::coded_size;
+use picture::run::{coded_size, directory_bytes};
 use pictures::{params, picture};
 use proptest::prelude::*;
 
@@ -20,17 +20,26 @@ proptest! {
         frames in prop::collection::vec((0..40_u32, 0.02..4.0_f64), 1..6),
     ) {
         let params = params((width, height), Chroma::C420, CodecParams::default());
-        let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+        let open = || open_encoder(&params, BackendChoice::Cpu, None).unwrap();
+        let (mut encoder, mut finer) = (open(), open());
         for (seed, bits) in frames {
             let picture = picture(PixelFormat::I420, params.size, seed);
             let budget = (bits * params.size.pixels() as f64 / 8.0) as usize;
             let frame = encoder.encode(picture.as_ref(), Target::Bytes(budget)).unwrap();
             let used = coded_size(&frame);
-            let exhausted = frame.header.step == StepIndex::MIN && frame.header.fine_blocks as usize == frame.block_count();
             prop_assert!(used <= budget, "{used} bytes for a budget of {budget}");
-            // Steps change from block to block, so that what stays unused can be as much as one block gains by a step.
-            let unused = budget - used;
-            prop_assert!(exhausted || unused * 100 <= budget * 3 || unused < 100, "{used} bytes of {budget}");
+            // Steps change from block to block: the budget is used up when the next block one step finer exceeds it.
+            let next = frame.header.fine_blocks as usize;
+            if next == frame.block_count() {
+                prop_assert_eq!(frame.header.step, StepIndex::MIN, "{} bytes of {}", used, budget);
+                continue;
+            }
+            let fine = finer.encode(picture.as_ref(), Target::Step(frame.header.step)).unwrap();
+            let [bytes, fine_bytes] = [&frame, &fine].map(|frame| {
+                let bytes = frame.block(next).len();
+                bytes + directory_bytes(bytes)
+            });
+            prop_assert!(used - bytes + fine_bytes > budget, "block {next} still fits: {used} bytes of {budget}");
         }
     }
 }
