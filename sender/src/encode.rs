@@ -106,7 +106,7 @@ impl Encode {
         let mut stall = Stall::new(self.info.frame_rate.interval());
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
-            let picture = match self.pictures.take_timeout(WAIT) {
+            let picture = match self.next_picture()? {
                 Taken::Item(picture) => picture,
                 Taken::Timeout if self.coded.is_closed() => return Ok(()),
                 Taken::Timeout => {
@@ -148,6 +148,27 @@ impl Encode {
             self.waker.wake();
         }
         Ok(())
+    }
+
+    /// Waits at most [`WAIT`] for a picture. What has been told of the receiver meanwhile is computed at once, frame by
+    /// frame, so that the picture need not wait for it.
+    fn next_picture(&mut self) -> Result<Taken<SourceFrame>, Failure> {
+        let until = clock::now() + WAIT;
+        loop {
+            let now = clock::now();
+            let mut wait = until.since(now);
+            let is_over = wait.is_zero();
+            if let StreamEncoder::Predicting(predicting) = &mut self.coder {
+                self.gate.take_told().into_iter().for_each(|told| predicting.on_told(told));
+                if predicting.prepare(now).map_err(|error| Failure::codec(&error))? {
+                    wait = Duration::ZERO;
+                }
+            }
+            match self.pictures.take_timeout(wait) {
+                Taken::Timeout if !is_over => {}
+                taken => return Ok(taken),
+            }
+        }
     }
 
     /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.

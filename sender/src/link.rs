@@ -165,7 +165,10 @@ impl SenderLink {
                 self.parts.gate.tell(Told::Restart);
                 self.parts.gate.set_open(true);
             }
-            SenderEvent::States(report) => self.parts.gate.tell(Told::Report(report, now)),
+            SenderEvent::States(report) => {
+                self.parts.gate.tell(Told::Report(report, now));
+                self.parts.pictures.wake();
+            }
             SenderEvent::Finished => self.action = Some(Action::End),
             SenderEvent::PeerFinished if self.parts.one_stream => self.action = Some(Action::End),
             SenderEvent::PeerFinished => {

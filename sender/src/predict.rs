@@ -7,7 +7,9 @@ use common::prediction::{PredictionCounters, References, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
-use kernels::{BackendChoice, BackendInfo, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target};
+use kernels::{
+    BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
+};
 use picture::coded::PredictedFrame;
 use picture::frame::FrameRate;
 use picture::params::StreamParams;
@@ -113,6 +115,15 @@ impl Predicting {
         }
     }
 
+    /// Decodes one frame as the receiver has, so that the next one to be coded need not wait for that; false if there is
+    /// none to decode.
+    pub fn prepare(&mut self, now: Timestamp) -> Result<bool, DecodeError> {
+        if !self.tries {
+            return Ok(false);
+        }
+        self.references.prepare(now, self.encoder.decoder())
+    }
+
     /// Codes a picture at `now`; its number and its frame.
     pub fn code(
         &mut self,
@@ -120,19 +131,24 @@ impl Predicting {
         target: Target,
         now: Timestamp,
     ) -> Result<(FrameId, PredictedFrame), PredictError> {
-        let mismatches = self.references.counters().mismatches;
-        let reference = self.references.next(now, self.encoder.decoder())?;
-        if self.references.counters().mismatches > mismatches {
-            limited!(
-                warn,
-                "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
-            );
-        }
         self.tries = self.pace.effort.is_some() && !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
-        let reference = reference.as_ref().map(|(age, state)| (*age, &**state)).filter(|_| self.tries);
-        let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
+        let (frame, state) = if self.tries {
+            let mismatches = self.references.counters().mismatches;
+            let reference = self.references.next(now, self.encoder.decoder())?;
+            if self.references.counters().mismatches > mismatches {
+                limited!(
+                    warn,
+                    "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
+                );
+            }
+            let reference = reference.as_ref().map(|(age, state)| (*age, &**state));
+            let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
+            (frame, Some(Arc::new(state)))
+        } else {
+            (self.encoder.encode_alone(picture, target)?, None)
+        };
         let id = self.references.next_frame();
-        self.references.on_coded(frame.reference, frame.clone(), Arc::new(state), now);
+        self.references.on_coded(frame.reference, frame.clone(), state, now);
         Ok((id, frame))
     }
 
@@ -273,6 +289,7 @@ mod tests {
                 sender.on_told(Told::Report(report, now));
             }
             let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            while chance(2) == 0 && sender.prepare(now).unwrap() {}
             let (id, frame) = sender.code(picture, Target::Bytes(900), now).unwrap();
             if chance(10) == 0 {
                 continue;
@@ -304,6 +321,41 @@ mod tests {
         let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
         let (_, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(3_000_000)).unwrap();
         assert_eq!((frame.reference, sender.counters().mismatches), (0, 1));
+    }
+
+    /// What a frame of many bits decodes to is not computed before a frame may refer to it.
+    #[test]
+    fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
+        let params = params();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        sender.predict_few_bits(params.size.pixels());
+        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
+        let mut held: Held<Picture> = Held::new(15);
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        let mut references = Vec::new();
+        for step in 0..20_u64 {
+            let now = Timestamp::from_us(33_333 * step);
+            pattern.draw(step as u32, 0, &mut data);
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            let bytes = if step < 10 { 2_000 } else { 280 };
+            while sender.prepare(now).unwrap() {}
+            assert!(step > 10 || sender.counters().replays == 0, "frame {step}");
+            let (id, frame) = sender.code(picture, Target::Bytes(bytes), now).unwrap();
+            let mut received = ReceivedFrame::from(&frame.frame);
+            let gaps = Gaps::of(&mut received);
+            let mut out = Picture::for_stream(params.chroma, params.size);
+            decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
+            let hash = out.hash();
+            held.on_used(id, gaps, out, Some(hash));
+            sender.on_told(Told::Report(held.report().unwrap(), now));
+            references.push(frame.reference);
+        }
+        let counters = sender.counters();
+        assert!(
+            references[..10].iter().all(|&age| age == 0) && references[10..].iter().all(|&age| age == 1),
+            "{references:?}"
+        );
+        assert!(counters.replays == 1 && counters.matches > 5 && counters.mismatches == 0, "{counters:?}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ struct State<T> {
     items: VecDeque<T>,
     depth: usize,
     closed: bool,
+    /// True if who waits for an item is to stop waiting.
+    woken: bool,
     dropped: u64,
 }
 
@@ -78,7 +80,7 @@ impl<T> Slot<T> {
     /// over a pause of its reader without loss.
     pub fn with_depth(depth: usize) -> Self {
         let depth = depth.max(1);
-        let state = State { items: VecDeque::with_capacity(depth), depth, closed: false, dropped: 0 };
+        let state = State { items: VecDeque::with_capacity(depth), depth, closed: false, woken: false, dropped: 0 };
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
@@ -143,7 +145,13 @@ impl<T> Slot<T> {
         item
     }
 
-    /// Waits at most `timeout` for an item. A closed slot still gives the item left in it.
+    /// Ends a wait for an item, the one under way or the next one, before its time.
+    pub fn wake(&self) {
+        self.lock().woken = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits at most `timeout`, or until it is [woken](Self::wake), for an item. A closed slot still gives the item left in it.
     pub fn take_timeout(&self, timeout: Duration) -> Taken<T> {
         let deadline = Instant::now().checked_add(timeout);
         let mut state = self.lock();
@@ -156,7 +164,7 @@ impl<T> Slot<T> {
                 return Taken::Closed;
             }
             let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
+            if left.is_zero() || std::mem::take(&mut state.woken) {
                 return Taken::Timeout;
             }
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -216,6 +224,21 @@ mod tests {
         assert_eq!((slot.put_wait(2), slot.replace(3)), (Err(2), Some(3)));
         assert_eq!(slot.put_timeout(2, SOON), Put::Closed(2));
         assert_eq!((slot.take_timeout(SOON), slot.take_timeout(SOON)), (Taken::Item(1), Taken::Closed));
+    }
+
+    #[test]
+    fn a_wait_ends_early_once_for_each_time_it_is_woken() {
+        let slot = Slot::<u8>::new();
+        slot.wake();
+        assert_eq!((slot.take_timeout(SOON), slot.take_timeout(Duration::ZERO)), (Taken::Timeout, Taken::Timeout));
+        let other = slot.clone();
+        let thread = std::thread::spawn(move || other.take_timeout(SOON));
+        slot.wake();
+        assert_eq!(thread.join().unwrap(), Taken::Timeout);
+        // An item goes before.
+        slot.wake();
+        slot.replace(1);
+        assert_eq!(slot.take_timeout(SOON), Taken::Item(1));
     }
 
     #[test]

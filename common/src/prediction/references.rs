@@ -53,7 +53,8 @@ pub struct PredictionCounters {
     pub frames: u64,
     /// Frames coded with a reference.
     pub predicted: u64,
-    /// Frames decoded again because a report told of gaps.
+    /// Frames decoded for their states: again because a report told of gaps, or because a frame could refer to one that
+    /// was coded alone.
     pub replays: u64,
     /// Hashes of states that matched.
     pub matches: u64,
@@ -221,20 +222,10 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     /// Returns the reference of the next frame: how many frames before it and its state at the receiver; none: it is to
     /// be coded alone. Frames are decoded again where a report has told of gaps.
     pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
+        self.expire();
         let next = self.next_frame();
-        while self.entries.front().is_some_and(|oldest| next.ahead_of(oldest.id) > self.window.into()) {
-            if self.entries[0].fate.is_none() {
-                self.lose(0);
-            } else {
-                self.entries.pop_front();
-            }
-        }
-        let newest = self.entries.len().checked_sub(1);
-        let reported = self.entries.iter().rposition(|entry| entry.fate.is_some());
-        let is_broken = (self.broken & ((1 << FATES) - 1)).count_ones() > BROKEN_MAX;
-        let first = if is_broken || self.is_overdue(now) { reported } else { newest };
         let mut chosen = None;
-        for candidate in [first, reported].into_iter().flatten() {
+        for candidate in self.candidates(now) {
             if self.settle(candidate, decoder)? {
                 chosen = Some(candidate);
                 break;
@@ -253,13 +244,47 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }))
     }
 
-    /// Takes the next coded frame, with a reference `age` frames before it (0: none), which decodes to `state`.
-    pub fn on_coded(&mut self, age: u8, frame: F, state: S, now: Timestamp) {
+    /// Decodes one of the frames again that [`Self::next`] would decode at `now`: for the time in which there is nothing
+    /// else to do. Returns false if there is none.
+    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<bool, R::Error> {
+        let stale = self.candidates(now).next().and_then(|at| self.stale(at));
+        match stale.as_ref().and_then(|stale| stale.last()) {
+            Some(&oldest) => self.decode_again(oldest, decoder).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Forgets what is too old for the next frame to refer to.
+    fn expire(&mut self) {
+        let next = self.next_frame();
+        while self.entries.front().is_some_and(|oldest| next.ahead_of(oldest.id) > self.window.into()) {
+            if self.entries[0].fate.is_none() {
+                self.lose(0);
+            } else {
+                self.entries.pop_front();
+            }
+        }
+    }
+
+    /// Takes the next coded frame, with a reference `age` frames before it (0: none), which decodes to `state`; `None` if
+    /// that has yet to be computed.
+    pub fn on_coded(&mut self, age: u8, frame: F, state: Option<S>, now: Timestamp) {
+        self.expire();
         let id = self.next_frame();
-        self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state: State::Known(state) });
+        let state = state.map_or(State::Stale, State::Known);
+        self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
         self.last = Some(id);
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
+    }
+
+    /// Returns the places of the entries that the next frame would refer to, the best first.
+    fn candidates(&self, now: Timestamp) -> impl Iterator<Item = usize> + use<F, S> {
+        let newest = self.entries.len().checked_sub(1);
+        let reported = self.entries.iter().rposition(|entry| entry.fate.is_some());
+        let is_broken = (self.broken & ((1 << FATES) - 1)).count_ones() > BROKEN_MAX;
+        let first = if is_broken || self.is_overdue(now) { reported } else { newest };
+        [first, reported].into_iter().flatten()
     }
 
     fn index(&self, id: FrameId) -> Option<usize> {
@@ -303,39 +328,49 @@ impl<F: SentFrame, S: Clone> References<F, S> {
 
     /// Decodes the frames again from which the state at `at` is made; true if it is known then.
     fn settle<R: Replay<F, S>>(&mut self, at: usize, decoder: &mut R) -> Result<bool, R::Error> {
+        let Some(stale) = self.stale(at) else { return Ok(false) };
+        for at in stale.into_iter().rev() {
+            self.decode_again(at, decoder)?;
+        }
+        Ok(matches!(self.entries[at].state, State::Known(_)))
+    }
+
+    /// Returns the places of the stale states from which the one at `at` is made, itself first; `None` if they are too
+    /// many frames to decode.
+    fn stale(&self, at: usize) -> Option<Vec<usize>> {
         let (mut stale, mut decodes, mut next) = (Vec::new(), 0, Some(at));
         while let Some(at) = next.filter(|&at| self.entries[at].is_stale()) {
             decodes += usize::from(self.entries[at].is_decoded());
             stale.push(at);
             next = self.parent(at).flatten();
         }
-        if decodes > REPLAYS_MAX {
-            return Ok(false);
-        }
-        for at in stale.into_iter().rev() {
-            let entry = &self.entries[at];
-            let reference = match self.parent(at) {
-                None => Some(None),
-                Some(parent) => match parent.map(|parent| &self.entries[parent].state) {
-                    Some(State::Known(state)) => Some(Some(state)),
-                    _ => None,
-                },
-            };
-            let whole = Gaps::default();
-            let state = match (reference, &entry.fate) {
-                (None, _) => State::Unknown,
-                (Some(state), Some(Fate::NotUsed | Fate::LacksReference)) => {
-                    state.cloned().map_or(State::Unknown, State::Known)
-                }
-                (Some(reference), fate) => {
-                    let gaps = if let Some(Fate::Used(gaps)) = fate { gaps } else { &whole };
-                    self.counters.replays += 1;
-                    State::Known(decoder.replay(&entry.frame, gaps, reference)?)
-                }
-            };
-            self.entries[at].state = state;
-        }
-        Ok(matches!(self.entries[at].state, State::Known(_)))
+        (decodes <= REPLAYS_MAX).then_some(stale)
+    }
+
+    /// Decodes the stale frame at `at` again, from a state that is not stale.
+    fn decode_again<R: Replay<F, S>>(&mut self, at: usize, decoder: &mut R) -> Result<(), R::Error> {
+        let entry = &self.entries[at];
+        let reference = match self.parent(at) {
+            None => Some(None),
+            Some(parent) => match parent.map(|parent| &self.entries[parent].state) {
+                Some(State::Known(state)) => Some(Some(state)),
+                _ => None,
+            },
+        };
+        let whole = Gaps::default();
+        let state = match (reference, &entry.fate) {
+            (None, _) => State::Unknown,
+            (Some(state), Some(Fate::NotUsed | Fate::LacksReference)) => {
+                state.cloned().map_or(State::Unknown, State::Known)
+            }
+            (Some(reference), fate) => {
+                let gaps = if let Some(Fate::Used(gaps)) = fate { gaps } else { &whole };
+                self.counters.replays += 1;
+                State::Known(decoder.replay(&entry.frame, gaps, reference)?)
+            }
+        };
+        self.entries[at].state = state;
+        Ok(())
     }
 
     /// Returns true if a frame has not been reported for longer than reports take.

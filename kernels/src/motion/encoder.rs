@@ -11,7 +11,7 @@ use super::cost::Costs;
 use super::decoder::{StateDecoder, States, inner, on_the_processor, state_decoder};
 use super::field::Field;
 use super::predictor::{ResidualEncoder, planes};
-use super::search::Search;
+use super::search::{Effort, Search};
 use super::slice;
 use crate::cpu::colour;
 use crate::cpu::motion::planes::Bordered;
@@ -30,18 +30,6 @@ pub enum PredictError {
     /// Its code cannot be decoded to a state.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-}
-
-/// How much an encoder does to find vectors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effort {
-    /// Units alone and joined.
-    Low,
-    /// Their overlap once, and cells.
-    #[default]
-    Medium,
-    /// Their overlap twice, and a search over the picture in every frame.
-    High,
 }
 
 /// How frames are predicted.
@@ -152,7 +140,6 @@ impl PredictedEncoder {
             Some((age, reference)) => self.predict((picture, &own), target, age, reference)?,
             None => None,
         };
-        let target = less(target, REFERENCE_BYTES);
         let predicted = match predicted {
             Some(predicted) => {
                 let step = predicted.frame.frame.header.step;
@@ -163,26 +150,35 @@ impl PredictedEncoder {
             }
             None => None,
         };
+        let before = self.times;
         let (frame, state) = match predicted {
             Some(predicted) => {
                 self.last = Some(predicted.field);
                 (predicted.frame, predicted.state)
             }
             None => {
-                let frame = self.alone.encode(picture, target)?;
-                self.times.transform += self.alone.times().transform;
-                let decoding = Instant::now();
+                let frame = self.encode_alone(picture, target)?;
+                let (stages, decoding) = (self.times, Instant::now());
                 let mut state = self.empty_picture();
-                self.decoder.decode(&ReceivedFrame::from(&frame), None, &mut state)?;
+                self.decoder.decode(&ReceivedFrame::from(&frame.frame), None, &mut state)?;
+                self.times = EncodeTimes { transform: before.transform + stages.transform, ..before };
                 self.times.compensate += decoding.elapsed();
-                self.last = None;
-                (PredictedFrame::new(0, &[], &frame), state)
+                (frame, state)
             }
         };
         self.step = frame.frame.header.step;
         let EncodeTimes { motion, compensate, transform, .. } = self.times;
         self.times.code = start.elapsed().saturating_sub(motion + compensate + transform);
         Ok((frame, state))
+    }
+
+    /// Codes a picture without a reference, and does not compute its state: the decoder can when a frame refers to it.
+    pub fn encode_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
+        let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
+        self.times = self.alone.times();
+        self.last = None;
+        self.step = frame.header.step;
+        Ok(PredictedFrame::new(0, &[], &frame))
     }
 
     /// Returns the duration of each stage of the last frame.

@@ -140,7 +140,7 @@ impl Call {
             PredictError::Encode(error) => explain(error),
             PredictError::Decode(error) => error.into(),
         })?;
-        self.references.on_coded(frame.reference, frame.clone(), Arc::new(state), now);
+        self.references.on_coded(frame.reference, frame.clone(), Some(Arc::new(state)), now);
         self.sent.frames += 1;
         self.sent.alone += u64::from(frame.reference == 0);
         let arrived = self.send(&frame, budget);

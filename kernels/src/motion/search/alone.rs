@@ -5,9 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::coarse::Coarse;
-use super::{PARTS, Search, add, neighbour, start};
+use super::{Effort, PARTS, Search, add, neighbour, start};
 use crate::cpu::motion::square::{difference_16, difference_32};
-use crate::motion::encoder::Effort;
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
 use crate::motion::overlap::one;
 

@@ -17,7 +17,6 @@ mod sums;
 use picture::frame::{Chroma, FrameSize};
 
 use super::cost::Costs;
-use super::encoder::Effort;
 use super::field::{Field, Motion, UNIT, WINDOW};
 use super::overlap::{mean, one};
 use super::predictor::{Rect, plane_size};
@@ -33,6 +32,18 @@ const STEPS: usize = 24;
 const QUIET_BITS: u64 = 4;
 
 const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
+
+/// How much an encoder does to find vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    /// Units alone and joined.
+    Low,
+    /// Their overlap once, and cells.
+    #[default]
+    Medium,
+    /// Their overlap twice, and a search over the picture in every frame.
+    High,
+}
 
 /// A search for the motion of a picture, and its settings.
 pub(crate) struct Search<'a> {

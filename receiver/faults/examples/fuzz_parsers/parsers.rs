@@ -118,7 +118,7 @@ fn states(input: &[u8]) {
     let now = Timestamp::default();
     for _ in 0..20 {
         let age = u8::from(matches!(references.next(now, &mut Nothing), Ok(Some(_))));
-        references.on_coded(age, Whole, (), now);
+        references.on_coded(age, Whole, Some(()), now);
     }
     if let Ok(report) = StatesReport::parse(input) {
         assert_eq!(report.to_bytes(), input);
