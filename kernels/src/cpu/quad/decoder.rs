@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::decode_block::{self, Job, LANES, Scratch};
 use super::open_planes;
+use super::per_thread::PerThread;
 use super::plane::Plane;
 use super::tile::{TILE, TilePlace};
 use crate::cpu::backend;
@@ -41,6 +42,7 @@ pub(crate) struct CpuDecoder {
     is_zero: Vec<bool>,
     /// Planes of what is added to predictions.
     residuals: Vec<Vec<f32>>,
+    scratches: PerThread<Scratch>,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -53,8 +55,8 @@ impl CpuDecoder {
         let (planes, places) = open_planes(&layout, params);
         let is_zero = vec![true; places.len()];
         let (residuals, times) = (vec![Vec::new(); planes.len()], DecodeTimes::default());
-        let backend = backend(reason);
-        Self { params: *params, layout, planes, places, is_zero, residuals, damaged: 0, times, backend }
+        let (scratches, backend) = (PerThread::new(Scratch::boxed), backend(reason));
+        Self { params: *params, layout, planes, places, is_zero, residuals, scratches, damaged: 0, times, backend }
     }
 
     /// Decodes all blocks into the bands; returns how many were damaged. Of those missing or damaged the first `coarse`
@@ -79,7 +81,7 @@ impl CpuDecoder {
         coded.sort_unstable_by_key(|Coded { job, .. }| (job.shape.width, job.shape.height, job.bytes.len()));
         let planes: Vec<_> = self.planes.iter_mut().map(Mutex::new).collect();
         let groups = coded.par_chunks_mut(LANES).with_min_len(GROUPS_PER_TASK);
-        groups.map_init(Scratch::boxed, |scratch, group| decode_group(scratch, group, &planes)).sum()
+        groups.map(|group| self.scratches.with(|scratch| decode_group(scratch, group, &planes))).sum()
     }
 
     /// Decodes a frame of this stream into a picture of it.

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::encode_block::{self, Scratch};
 use super::open_planes;
+use super::per_thread::PerThread;
 use super::plane::Plane;
 use super::tile::TilePlace;
 use crate::cpu::backend;
@@ -43,7 +44,7 @@ impl CpuEncoder {
         Self {
             params: *params,
             rate: RateControl::new(places.len(), CHUNK),
-            blocks: Blocks { planes, places, codes },
+            blocks: Blocks { planes, places, codes, scratches: PerThread::new(Scratch::two) },
             times: EncodeTimes::default(),
             backend: backend(reason),
         }
@@ -125,6 +126,7 @@ struct Blocks {
     planes: Vec<Plane>,
     places: Vec<TilePlace>,
     codes: Vec<Vec<u8>>,
+    scratches: PerThread<[Scratch; 2]>,
 }
 
 impl BlockCoder for Blocks {
@@ -133,31 +135,42 @@ impl BlockCoder for Blocks {
     }
 
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
-        let planes = &self.planes;
+        let (planes, scratches) = (&self.planes, &self.scratches);
         let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
         let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);
-        pairs.for_each_init(Scratch::two, |scratches, ((codes, places), lengths)| {
-            let mut prepared = [false; 2];
-            for (((code, place), scratch), prepared) in
-                codes.iter_mut().zip(places).zip(scratches.iter_mut()).zip(&mut prepared)
-            {
-                let plane = &planes[place.channel];
-                place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
-                code.clear();
-                let quantiser = Quantiser::new(step.coarser_by(place.coarser));
-                *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
-            }
-            let [first, second] = &mut **scratches;
-            match (prepared, &mut *codes) {
-                ([true, true], [code, second_code]) => encode_block::finish_two(first, code, second, second_code),
-                ([true, false], [code, ..]) => encode_block::finish_one(first, code),
-                ([false, true], [_, code]) => encode_block::finish_one(second, code),
-                _ => {}
-            }
+        pairs.for_each(|((codes, places), lengths)| {
+            scratches.with(|scratches| code_pair(scratches, planes, places, step, codes));
             for (length, code) in lengths.iter_mut().zip(codes) {
                 *length = code.len() as u32;
             }
         });
         Ok(())
+    }
+}
+
+/// Codes up to two blocks at `step`.
+fn code_pair(
+    scratches: &mut [Scratch; 2],
+    planes: &[Plane],
+    places: &[TilePlace],
+    step: StepIndex,
+    codes: &mut [Vec<u8>],
+) {
+    let mut prepared = [false; 2];
+    for (((code, place), scratch), prepared) in
+        codes.iter_mut().zip(places).zip(scratches.iter_mut()).zip(&mut prepared)
+    {
+        let plane = &planes[place.channel];
+        place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
+        code.clear();
+        let quantiser = Quantiser::new(step.coarser_by(place.coarser));
+        *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
+    }
+    let [first, second] = scratches;
+    match (prepared, codes) {
+        ([true, true], [code, second_code]) => encode_block::finish_two(first, code, second, second_code),
+        ([true, false], [code, ..]) => encode_block::finish_one(first, code),
+        ([false, true], [_, code]) => encode_block::finish_one(second, code),
+        _ => {}
     }
 }

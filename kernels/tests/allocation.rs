@@ -1,0 +1,101 @@
+//! Memory that a running stream allocates: a few lists a frame, and the coded frame itself. All that has the size of a
+//! picture is allocated when an encoder or a decoder is opened, or with its first frames.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod pictures;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+use picture::coded::{CodedFrame, ReceivedFrame};
+use picture::frame::{Chroma, PixelFormat};
+use picture::params::CodecParams;
+use pictures::{params, picture};
+
+/// The system's allocator, which counts.
+struct Counting;
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is left to the system's allocator, with the caller's own arguments.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Returns what `work` returns, the number of its allocations and their bytes.
+fn counted<R>(work: impl FnOnce() -> R) -> (R, [usize; 2]) {
+    let counts = || [&CALLS, &BYTES].map(|count| count.load(Ordering::Relaxed));
+    let before = counts();
+    let result = work();
+    let after = counts();
+    (result, [after[0] - before[0], after[1] - before[1]])
+}
+
+/// Frames before those that count, and these.
+const FIRST: u32 = 20;
+const COUNTED: u32 = 100;
+
+/// Allocations that a frame may take on average, and bytes for each of its blocks, the coded frame's own apart.
+const CALLS_MOST: usize = 100;
+const BYTES_A_BLOCK_MOST: usize = 150;
+
+fn check(backend: BackendChoice) {
+    let params = params((640, 480), Chroma::C420, CodecParams::default());
+    let mut encoder = open_encoder(&params, backend, None).unwrap();
+    let mut decoder = open_decoder(&params, backend, None).unwrap();
+    let mut out = Picture::decoded_from(&params);
+    let pictures: Vec<_> = (0..4).map(|seed| picture(PixelFormat::I420, params.size, seed)).collect();
+    let (mut encoding, mut decoding, mut coded) = ([0; 2], [0; 2], 0);
+    let mut blocks = 0;
+    for number in 0..FIRST + COUNTED {
+        // Budgets change, as rates do.
+        let target = Target::Bytes(10_000 + 500 * (number as usize % 7));
+        let source = pictures[number as usize % pictures.len()].as_ref();
+        let (frame, encode) = counted(|| encoder.encode(source, target).unwrap());
+        let received = ReceivedFrame::from(&frame);
+        let ((), decode) = counted(|| decoder.decode(&received, &mut out).unwrap());
+        if number >= FIRST {
+            for at in 0..2 {
+                encoding[at] += encode[at];
+                decoding[at] += decode[at];
+            }
+            let CodedFrame { ends, data, .. } = frame;
+            coded += data.capacity() + 4 * ends.capacity();
+            blocks = ends.len();
+        }
+    }
+    let frames = COUNTED as usize;
+    let [encode, decode] = [encoding, decoding].map(|[calls, bytes]| [calls / frames, bytes / frames]);
+    let coded = coded / frames;
+    println!(
+        "{backend:?}: {blocks} blocks, coded {coded} bytes; calls and bytes, encode {encode:?}, decode {decode:?}"
+    );
+    assert!(
+        encode[0] <= CALLS_MOST && encode[1] <= coded + BYTES_A_BLOCK_MOST * blocks,
+        "{backend:?}: encode {encode:?}"
+    );
+    assert!(decode[0] <= CALLS_MOST && decode[1] <= BYTES_A_BLOCK_MOST * blocks, "{backend:?}: decode {decode:?}");
+}
+
+// One test: the counts are of the whole process.
+#[test]
+fn a_running_stream_allocates_no_picture() {
+    check(BackendChoice::Cpu);
+    #[cfg(feature = "opencl")]
+    check(BackendChoice::Opencl);
+}
