@@ -7,8 +7,8 @@
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use picture::pyramid::TooManyLevels;
 
+use crate::backend::Backend;
 use crate::bank::BankError;
-use crate::codec::Backend;
 use crate::pcwt::error::PcwtError;
 use crate::wavelet::{Element, Scheme};
 

@@ -34,6 +34,7 @@
 #![cfg_attr(not(feature = "opencl"), allow(dead_code, reason = "some of it serves the OpenCL back end alone"))]
 
 pub mod address;
+pub mod backend;
 pub mod bank;
 pub mod codec;
 mod cpu;
@@ -61,10 +62,8 @@ pub mod transform;
 pub mod tune;
 pub mod wavelet;
 
-pub use codec::{
-    BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DecodeTimes, Decoder, DeviceInfo, DeviceKind,
-    EncodeTimes, Encoder, Target, WITHOUT_OPENCL,
-};
+pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
+pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
 pub use cpu::{Coefficients, Converter, Scaler};
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,

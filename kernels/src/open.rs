@@ -4,7 +4,7 @@ use picture::frame::BitDepth;
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
-use crate::codec::WITHOUT_OPENCL;
+use crate::backend::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::reference::ReferenceTransform;

@@ -10,6 +10,7 @@ use super::jitter::Jitter;
 use super::overtaking::Overtaking;
 use super::pacer::BURST_INTERVAL;
 use super::reason::{Reason, Reasons};
+// A circle of two: the session owns this part of itself, whose options and counters are the session's own.
 use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};

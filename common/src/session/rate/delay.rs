@@ -15,8 +15,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::super::sent::Arrival;
-use super::WAIT_NONE_US;
 
+/// Queueing delay below which it is jitter and no queue, microseconds.
+pub(super) const WAIT_NONE_US: i64 = 8_000;
 /// Time for which a shortest delay is remembered, microseconds; twice as long at most. Two clocks drift apart by less
 /// than 2 ms in that time, and every queue that we alone have filled has been emptied several times.
 const BASE_MEMORY_US: i64 = 10_000_000;

@@ -53,7 +53,7 @@ use std::time::Duration;
 
 use self::capacity::Capacity;
 use self::cubic::Cubic;
-use self::delay::QueueDelay;
+use self::delay::{QueueDelay, WAIT_NONE_US};
 use self::excess::ExcessLoss;
 use super::reason::{Change, Queue, Reason};
 use super::sent::Arrival;
@@ -61,8 +61,6 @@ use crate::units::{Bitrate, Timestamp};
 
 /// Longest standing queueing delay, microseconds.
 const WAIT_MAX_US: i64 = 12_000;
-/// Queueing delay below which it is jitter and no queue, microseconds.
-const WAIT_NONE_US: i64 = 8_000;
 /// Slope and wait that only a line much slower than the burst causes.
 const COLLAPSE_SLOPE: f64 = 0.35;
 const COLLAPSE_WAIT_US: i64 = 12_000;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::cubic::Cubic;
+use super::delay::WAIT_NONE_US;
 use super::{
     BLIND_GROWTH_S, COLLAPSE_SLOPE, Ceiling, Crowd, Doubt, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S,
-    STANDING_WINDOW_US, Sign, TEST_INTERVAL, Told, WAIT_NONE_US, bitrate, time,
+    STANDING_WINDOW_US, Sign, TEST_INTERVAL, Told, bitrate, time,
 };
 use crate::session::reason::Reason;
 use crate::units::Timestamp;
