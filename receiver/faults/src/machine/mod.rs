@@ -3,5 +3,6 @@
 pub(crate) mod confine;
 pub(crate) mod device;
 pub(crate) mod namespaces;
+pub(crate) mod priority;
 pub(crate) mod stalls;
 pub(crate) mod starve;
