@@ -42,6 +42,11 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             let shared = &resolved.config.shared;
             reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
         }
+        Command::Pair { words, name } => {
+            shell::log::init();
+            let shared = &resolved.config.shared;
+            reach::pair(shared, &PeersFile::of(&cli.common, shared)?, &words, name.as_deref())
+        }
         Command::Devices { json } => {
             doctor::print_devices(json);
             Ok(())

@@ -46,6 +46,11 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             let shared = &config.shared;
             reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
         }
+        Command::Pair { words, name } => {
+            shell::log::init();
+            let shared = &config.shared;
+            reach::pair(shared, &PeersFile::of(&cli.common, shared)?, &words, name.as_deref())
+        }
         Command::Devices { json } => {
             devices::print_devices(json);
             Ok(())

@@ -88,12 +88,20 @@ pub enum Command {
         /// Name for the other machine here
         name: Option<String>,
     },
+    /// Get to know another machine by four words: without WORDS show them, with WORDS find the machine that does
+    Pair {
+        /// The words that `pair` shows there
+        words: Vec<String>,
+        /// Name for the other machine here
+        #[arg(long)]
+        name: Option<String>,
+    },
 }
 
 impl Command {
     /// Returns true if it makes two machines known to each other; how they find each other later is no matter then.
     pub fn introduces(&self) -> bool {
-        matches!(self, Self::Invite { .. } | Self::Join { .. })
+        matches!(self, Self::Invite { .. } | Self::Join { .. } | Self::Pair { .. })
     }
 }
 

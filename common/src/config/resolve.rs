@@ -129,6 +129,7 @@ fn shared(
         stun: stun(reach)?,
         open_port: open_port(reach),
         turn: turn(reach)?,
+        mailbox: mailbox(reach)?,
         identity_file: path(&identity.file),
         file: None,
         peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
@@ -280,6 +281,19 @@ fn stun(reach: &raw::Reach) -> Result<Vec<String>, ConfigError> {
 fn is_server(text: &str) -> bool {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     matches!(port, Some(Ok(1..))) && !text.contains(char::is_whitespace)
+}
+
+fn mailbox(reach: &raw::Reach) -> Result<Option<String>, ConfigError> {
+    let Some(text) = reach.mailbox.clone().filter(|text| !text.is_empty()) else { return Ok(None) };
+    let server = text.strip_prefix("ws://").map(|rest| rest.split('/').next().unwrap_or_default());
+    if server.is_some_and(|server| is_server(server) || !server.is_empty() && !server.contains([':', ' '])) {
+        return Ok(Some(text));
+    }
+    let message = format!(
+        "`{text}` is no mailbox server: write ws://HOST:PORT/PATH, such as ws://meet.example:4000/v1 (what it carries is \
+         sealed by the words, so that it needs no wss)"
+    );
+    Err(value("reach.mailbox", message))
 }
 
 fn open_port(reach: &raw::Reach) -> bool {

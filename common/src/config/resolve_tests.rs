@@ -166,6 +166,16 @@ fn a_peer_that_was_introduced_is_met() {
         let file = parse_sender(&format!("[reach]\nstun = [\"{wrong}\"]")).unwrap();
         assert!(resolve_sender(&file).unwrap_err().to_string().contains("HOST:PORT"), "{wrong}");
     }
+    for wrong in ["meet.example:4000", "wss://meet.example/v1", "ws://", "ws:///v1", "ws://meet.example:0/v1"] {
+        let file = parse_sender(&format!("[reach]\nmailbox = \"{wrong}\"")).unwrap();
+        check_refused(resolve_sender(&file), "reach.mailbox", "ws://HOST:PORT/PATH");
+    }
+    for right in ["ws://meet.example:4000/v1", "ws://meet.example/v1", "ws://[2001:db8::1]:4000/v1"] {
+        let file = parse_sender(&format!("[reach]\nmailbox = \"{right}\"")).unwrap();
+        assert_eq!(resolve_sender(&file).unwrap().shared.mailbox.as_deref(), Some(right));
+    }
+    let file = parse_sender("[reach]\nmailbox = \"\"").unwrap();
+    assert_eq!(resolve_sender(&file).unwrap().shared.mailbox, None);
     let file = parse_sender("[reach]\nstun = []").unwrap();
     assert!(resolve_sender(&file).unwrap().shared.stun.is_empty());
 }

@@ -108,6 +108,8 @@ pub struct SharedConfig {
     pub open_port: bool,
     /// Relays.
     pub turn: Turn,
+    /// Mailbox server, `ws://HOST:PORT/PATH`.
+    pub mailbox: Option<String>,
     /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
     /// The file that this is from, where the caller says so.

@@ -14,6 +14,7 @@ pub mod daemons;
 mod flood;
 mod hostile;
 mod machine;
+pub mod mailbox;
 mod pictures;
 mod quality;
 pub mod relay;

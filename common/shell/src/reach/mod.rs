@@ -1,4 +1,5 @@
-//! Finding the other machine: what this one's addresses are, knocks, introductions by ticket, and calls by name.
+//! Finding the other machine: what this one's addresses are, knocks, introductions by ticket or by words, and calls by
+//! name.
 //!
 //! The decisions are those of [`common::reach`]; here they meet sockets, a clock and files.
 
@@ -11,16 +12,18 @@ mod relaying;
 mod search;
 mod stun;
 mod turn;
+mod words;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
 
-pub use self::introduce::{invite, join, outside};
+pub use self::introduce::{invite, join, outside, pair};
 pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub(crate) use self::search::{Asks, Found, Search};
 pub use self::stun::stun_answer;
+pub use self::words::{PairError, Words, WordsError};
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
 pub(crate) fn open(options: &EndpointOptions, port: u16, listens: bool) -> Result<(Endpoint, Beside), QuicError> {

@@ -1,7 +1,7 @@
 //! The side that invites. It takes any key on an endpoint that carries no media, and remembers it only after a proof of
 //! the ticket's secret; once, and until the ticket expires.
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use common::config::{PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Kind, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::exit::Failure;
@@ -24,6 +24,7 @@ use crate::quic::{CloseCode, Introducing, QuicError};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
+use crate::reach::words::{Side, Words};
 
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;
@@ -34,7 +35,23 @@ const WAITS: &str = "nobody has come in ten minutes, and the ticket has expired:
 pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
-    on_the_network(Inviting::run(config, file, name, &identity))
+    on_the_network(async { Inviting::run(config, file, name, &identity, Post::person()).await })
+}
+
+/// Shows four words and waits for a machine at which they are typed: the command `pair` without words.
+pub(super) fn show_words(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
+    let name = name(wanted)?;
+    let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
+    let words = Words::new(u64::from_le_bytes(random()?));
+    on_the_network(async {
+        let post = Post::mailbox(config, Side::Shows, identity.public_key(), words.clone())?;
+        eprintln!(
+            "Say these four words to the other musician, who types `sender pair` or `receiver pair` and the words:\n"
+        );
+        println!("{words}");
+        eprintln!("\nThey work once, for ten minutes, while this program runs.");
+        Inviting::run(config, file, name, &identity, post).await
+    })
 }
 
 /// The side that invites.
@@ -46,7 +63,13 @@ struct Inviting {
 }
 
 impl Inviting {
-    async fn run(config: &SharedConfig, file: &PeersFile, name: &str, identity: &Identity) -> Result<(), Failure> {
+    async fn run(
+        config: &SharedConfig,
+        file: &PeersFile,
+        name: &str,
+        identity: &Identity,
+        mut post: Post,
+    ) -> Result<(), Failure> {
         let secret = random()?;
         let expires = unix_s() + TICKET_LIFE_S;
         let end = tokio::time::Instant::now() + Duration::from_secs(TICKET_LIFE_S);
@@ -55,7 +78,6 @@ impl Inviting {
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
         let knocks = inviting.secret.knocks(Role::Waits);
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
-        let mut answers = lines();
         let mut guests = JoinSet::new();
         let mut gate = Gate::default();
         loop {
@@ -64,7 +86,7 @@ impl Inviting {
                     let candidates = search.addresses();
                     let own = inviting.own;
                     let ticket = Ticket { purpose: Purpose::Invitation, key: own, proof: secret, expires, candidates };
-                    show_invitation(&ticket, config);
+                    post.give(&ticket, |ticket| show_invitation(ticket, config));
                 },
                 Some(incoming) = endpoint.incoming() => {
                     let (address, proved) = (incoming.address(), incoming.address_is_validated());
@@ -104,18 +126,28 @@ impl Inviting {
                             };
                             guest.close(code, word).await;
                             endpoint.close().await;
+                            post.end().await;
                             show_result(&stored?, file);
                             return Ok(());
                         }
                         Err(error) => limited!(warn, "{address} was not introduced: {error}"),
                     }
                 }
-                Some(line) = answers.recv() => match inviting.read_answer(&line) {
-                    Ok(candidates) => {
-                        eprintln!("the answer is right; now both sides knock at each other's routers");
-                        search.add(&candidates);
+                mail = post.next() => match mail {
+                    // What the mailbox was for is done.
+                    Err(error) if lock(&inviting.guest).is_some() => eprintln!("{error}; looking on"),
+                    Err(error) => return Err(error),
+                    Ok(Mail::Met(key)) => {
+                        eprintln!("the other side has the words; looking for it");
+                        *lock(&inviting.guest) = Some(key);
                     }
-                    Err(message) => eprintln!("{message}"),
+                    Ok(Mail::Line(line)) => match inviting.read_answer(&line) {
+                        Ok(candidates) => {
+                            eprintln!("the answer is right; now both sides knock at each other's routers");
+                            search.add(&candidates);
+                        }
+                        Err(message) => eprintln!("{message}"),
+                    },
                 },
                 () = tokio::time::sleep_until(end) => return Err(Failure::network(WAITS)),
             }
@@ -171,21 +203,6 @@ impl Inviting {
         }
         Ok(answer.candidates)
     }
-}
-
-/// Lines from standard input, without an end of the program for the end of the input.
-fn lines() -> mpsc::Receiver<String> {
-    let (give, lines) = mpsc::channel(4);
-    // Without such a thread there are no answers.
-    let _ = std::thread::Builder::new().name("input".to_owned()).spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
-            if !line.trim().is_empty() && give.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
 }
 
 fn show_invitation(ticket: &Ticket, config: &SharedConfig) {

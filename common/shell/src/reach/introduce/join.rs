@@ -6,6 +6,7 @@ use common::config::{Peer, PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
+use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::exit::Failure;
 use crate::identity::Identity;
@@ -15,6 +16,7 @@ use crate::quic::{CloseCode, Introducing, QuicError};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
+use crate::reach::words::{Side, Words};
 
 /// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);
@@ -31,7 +33,33 @@ pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Optio
     if ticket.key == identity.public_key() {
         return Err(Failure::usage("this machine made the ticket: type `join` on the other one"));
     }
-    on_the_network(join_by(config, file, &ticket, name, &identity))
+    on_the_network(async { join_by(config, file, &ticket, name, &identity, Post::person()).await })
+}
+
+/// Finds the machine that shows these words: the command `pair` with words.
+pub(super) fn type_words(
+    config: &SharedConfig,
+    file: &PeersFile,
+    words: &Words,
+    wanted: Option<&str>,
+) -> Result<(), Failure> {
+    let name = name(wanted)?;
+    let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
+    on_the_network(async {
+        let mut post = Post::mailbox(config, Side::Types, identity.public_key(), words.clone())?;
+        let mut met = None;
+        let ticket: Ticket = loop {
+            match post.next().await? {
+                Mail::Met(key) => met = Some(key),
+                Mail::Line(line) => break line.parse().map_err(Failure::network)?,
+            }
+        };
+        ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::network)?;
+        if met != Some(ticket.key) {
+            return Err(Failure::network("the ticket that came is another machine's than the one that has the words"));
+        }
+        join_by(config, file, &ticket, name, &identity, post).await
+    })
 }
 
 async fn join_by(
@@ -40,6 +68,7 @@ async fn join_by(
     ticket: &Ticket,
     name: &str,
     identity: &Identity,
+    post: Post,
 ) -> Result<(), Failure> {
     let end =
         tokio::time::Instant::now() + Duration::from_secs(ticket.expires.saturating_sub(unix_s()).min(TICKET_LIFE_S));
@@ -76,6 +105,7 @@ async fn join_by(
                                 }
                             };
                             endpoint.close().await;
+                            post.end().await;
                             show_result(&result?, file);
                             return Ok(());
                         }
@@ -100,7 +130,7 @@ async fn join_by(
                 let expires = ticket.expires;
                 let mut answer = Ticket { purpose: Purpose::Answer, key: own, proof: [0; 16], expires, candidates };
                 answer.proof = secret.seal(&answer);
-                show_answer(&answer);
+                post.give(&answer, show_answer);
             }
             () = tokio::time::sleep_until(end) => return Err(Failure::network(NOT_REACHED)),
         }

@@ -1,7 +1,8 @@
-//! `invite` and `join`: two machines that have never met remember each other's keys and addresses.
+//! `invite` and `join`, and `pair` with words: two machines that have never met remember each other's keys and addresses.
 
 mod invite;
 mod join;
+mod post;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,9 @@ use common::reach::{Candidate, Kind, Outside, Role, Route, merge};
 use common::units::Bitrate;
 
 pub use self::invite::invite;
+use self::invite::show_words;
 pub use self::join::join;
+use self::join::type_words;
 use super::peers::PeersFile;
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
@@ -42,6 +45,15 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
+}
+
+/// The command `pair`: shows four words, or finds the machine that shows `words`. `wanted`: the name for it.
+pub fn pair(config: &SharedConfig, file: &PeersFile, words: &[String], wanted: Option<&str>) -> Result<(), Failure> {
+    if words.is_empty() {
+        return show_words(config, file, wanted);
+    }
+    let words = words.join(" ").parse().map_err(Failure::usage)?;
+    type_words(config, file, &words, wanted)
 }
 
 fn asks(config: &SharedConfig) -> Asks<'_> {

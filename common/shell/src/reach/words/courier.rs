@@ -1,0 +1,203 @@
+//! A pairing at work: the [`Client`] on a WebSocket, which is made again when it breaks.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use super::mailbox::{Client, Event, PairError};
+use crate::exit::Failure;
+use crate::reach::proof::random;
+
+/// Longest message of a server.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// Longest wait for a server, and between two tries.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_secs(1);
+/// Time without a server after which it is given up.
+const GONE: Duration = Duration::from_secs(30);
+/// Longest wait of the side that types for the other, which has spoken before.
+const NOBODY: Duration = Duration::from_secs(15);
+/// Lines on their way in either direction.
+const LINES: usize = 8;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// Carries lines to the other side and back, until it is dropped.
+pub(crate) struct Courier {
+    give: mpsc::Sender<String>,
+    news: mpsc::Receiver<Result<Event, PairError>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Courier {
+    /// Starts to meet the other side at `server`; `is_expected` if that must have spoken already. Must be called on a
+    /// tokio runtime.
+    pub(crate) fn start(server: String, client: Client, is_expected: bool) -> Self {
+        let ((give, lines), (tell, news)) = (mpsc::channel(LINES), mpsc::channel(LINES));
+        let mut at_work = AtWork { server, client, lines, tell, heard_until: None };
+        let task = tokio::spawn(async move {
+            at_work.heard_until = is_expected.then(|| Instant::now() + NOBODY);
+            if let Err(Stop::Failed(error)) = at_work.run().await {
+                let _ = at_work.tell.send(Err(error)).await;
+            }
+        });
+        Self { give, news, task }
+    }
+
+    /// Sends a line, once the other side is there.
+    pub(crate) fn give(&self, line: String) {
+        // Of more than a few there is no use.
+        let _ = self.give.try_send(line);
+    }
+
+    /// Waits for news. Nothing is lost if it is dropped.
+    pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
+        match self.news.recv().await {
+            Some(news) => news.map_err(Failure::network),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Leaves the mailbox.
+    pub(crate) async fn end(self) {
+        drop(self.give);
+        // What keeps it longer is the server's business.
+        let _ = timeout(2 * PAUSE, self.task).await;
+    }
+}
+
+/// Reasons to stop.
+enum Stop {
+    /// Nobody wants more.
+    Unwanted,
+    Failed(PairError),
+}
+
+impl From<PairError> for Stop {
+    fn from(error: PairError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+struct AtWork {
+    server: String,
+    client: Client,
+    lines: mpsc::Receiver<String>,
+    tell: mpsc::Sender<Result<Event, PairError>>,
+    /// Time by which the other side must have been heard.
+    heard_until: Option<Instant>,
+}
+
+impl AtWork {
+    async fn run(&mut self) -> Result<(), Stop> {
+        let mut socket = self.connect().await?;
+        loop {
+            match self.talk(&mut socket).await {
+                Ok(Event::Again) => {
+                    self.part(&mut socket).await;
+                    let name = random().map_err(|error| PairError::Refused(error.to_string()))?;
+                    self.client.begin_again(name);
+                }
+                Ok(Event::Met(_) | Event::Line(_)) | Err(Talk::Lost) => {}
+                Err(Talk::Stop(stop)) => {
+                    self.part(&mut socket).await;
+                    return Err(stop);
+                }
+            }
+            socket = self.connect_again().await?;
+        }
+    }
+
+    async fn connect(&mut self) -> Result<Socket, PairError> {
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(MESSAGE_BYTES_MAX));
+        let connecting = connect_async_with_config(self.server.as_str(), Some(config), true);
+        let unreachable = |reason: String| PairError::Unreachable { server: self.server.clone(), reason };
+        match timeout(CONNECT_MAX, connecting).await {
+            Ok(Ok((socket, _))) => {
+                self.client.on_connected();
+                Ok(socket)
+            }
+            Ok(Err(Error::Http(answer))) => Err(PairError::NoMailbox(format!("HTTP {}", answer.status()))),
+            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Err(_) => Err(unreachable(format!("it has not answered for {} s", CONNECT_MAX.as_secs()))),
+        }
+    }
+
+    async fn connect_again(&mut self) -> Result<Socket, PairError> {
+        let until = Instant::now() + GONE;
+        loop {
+            sleep(PAUSE).await;
+            match self.connect().await {
+                Ok(socket) => return Ok(socket),
+                Err(error) => tracing::debug!("{error}"),
+            }
+            if Instant::now() >= until {
+                return Err(PairError::Gone(self.server.clone()));
+            }
+        }
+    }
+
+    /// Talks until there has to be another connection.
+    async fn talk(&mut self, socket: &mut Socket) -> Result<Event, Talk> {
+        loop {
+            for message in self.client.take_out() {
+                socket.send(Message::text(message)).await.map_err(|_| Talk::Lost)?;
+            }
+            let heard_until = self.heard_until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            tokio::select! {
+                heard = timeout_at(heard_until, socket.next()) => match heard {
+                    Err(_) if self.heard_until.is_some() => return Err(Talk::Stop(PairError::Nobody.into())),
+                    Ok(Some(Ok(Message::Text(text)))) => self.client.on_text(&text).map_err(Stop::from)?,
+                    Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(Talk::Lost),
+                    Err(_) | Ok(Some(Ok(_))) => {}
+                },
+                line = self.lines.recv() => match line {
+                    Some(line) => self.client.give(line),
+                    None => return Err(Talk::Stop(Stop::Unwanted)),
+                },
+            }
+            while let Some(event) = self.client.poll_event() {
+                if event == Event::Again {
+                    return Ok(event);
+                }
+                self.heard_until = None;
+                self.tell.send(Ok(event)).await.map_err(|_| Stop::Unwanted)?;
+            }
+        }
+    }
+
+    /// Says what is still to be said, and leaves the mailbox.
+    async fn part(&mut self, socket: &mut Socket) {
+        let parting = async {
+            for message in self.client.farewell() {
+                socket.send(Message::text(message)).await?;
+            }
+            // So that the server has read it all before the connection ends.
+            socket.close(None).await?;
+            while socket.next().await.is_some_and(|heard| heard.is_ok()) {}
+            Ok::<(), Error>(())
+        };
+        // Whoever is gone needs no farewell.
+        let _ = timeout(PAUSE, parting).await;
+    }
+}
+
+/// Ends of a talk besides wrong words.
+enum Talk {
+    Lost,
+    Stop(Stop),
+}
+
+impl From<Stop> for Talk {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
