@@ -74,8 +74,9 @@ reach: ## two homes behind routers of all kinds meet and call each other; a tabl
 	REPEATS=$(or $(REPEATS),1) LATE=$(or $(LATE),1) receiver/faults/reach $(TARGET)/release $(REACH)
 
 .PHONY: reach-seeds
-reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000)
+reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000); calls change their ways
 	SEEDS=$(or $(SEEDS),0..20000) cargo test --release --locked -p duet-common --test reach -- --nocapture
+	SEEDS=$(or $(SEEDS),0..2000) cargo test --release --locked -p duet-common --test steering -- --nocapture
 
 .PHONY: hostile-hours
 hostile-hours: ## 24 hours of hostile peers of all kinds in turn before both sessions, in virtual time (HOURS=24, SEED=1)

@@ -309,7 +309,7 @@ impl Meeting {
     }
 
     fn dials(&self) -> bool {
-        self.role == Role::Dials && self.dialling.is_none()
+        self.role == Role::Dials && self.dialling.is_none() && !self.quiet
     }
 
     /// Returns the best of the paths that work, once it is clear that no better one answers as soon.

@@ -3,16 +3,21 @@
 //!
 //! Both sides send small datagrams, knocks, to every address at which the other may be. A knock opens the way for
 //! answers through the router of whoever sends it, and one that arrives shows that the way is open in the other
-//! direction, too. One side dials where it has been heard; so there is one handshake, over a path that works.
+//! direction, too. One side dials where it has been heard; so there is one handshake, over a path that works. During the
+//! call its packets may change to a better way, and back.
 
 mod candidate;
 mod introduction;
 mod meeting;
 mod outside;
+mod probe;
+mod steering;
 mod ticket;
 
 pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
 pub use self::meeting::{Meeting, PLACES_MAX, Role, Route, Step};
 pub use self::outside::{Finding, Ipv6, Opened, Outside, Port, Router};
+pub use self::probe::{PROBE_BYTES_MAX, Probe};
+pub use self::steering::{Act, Steering};
 pub use self::ticket::{PROOF_BYTES, Purpose, TICKET_LIFE_S, Ticket, TicketError};

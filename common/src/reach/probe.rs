@@ -1,0 +1,95 @@
+//! Questions and answers of a call's ends, which show the ways between them.
+
+use super::candidate::{Candidate, take};
+
+/// Longest question with all its addresses, bytes, without what makes it long on purpose.
+pub const PROBE_BYTES_MAX: usize = 1 + 8 + 1 + super::candidate::ADDRESSES_MAX * 19;
+
+/// A question or an answer, as sealed for the call's other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Asks for an answer on the same way.
+    Question {
+        /// Number that the answer bears.
+        number: u64,
+        /// All addresses at which the one who asks may be; none: as told before.
+        candidates: Vec<Candidate>,
+    },
+    /// Answers the question of that number.
+    Answer(u64),
+}
+
+const QUESTION: u8 = 1;
+const ANSWER: u8 = 2;
+
+impl Probe {
+    /// Returns its bytes; a question is filled with zeros up to `length`.
+    pub fn encode(&self, length: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(length.max(PROBE_BYTES_MAX));
+        match self {
+            Self::Question { number, candidates } => {
+                bytes.push(QUESTION);
+                bytes.extend(number.to_be_bytes());
+                Candidate::encode_all(candidates, &mut bytes);
+                bytes.resize(bytes.len().max(length), 0);
+            }
+            Self::Answer(number) => {
+                bytes.push(ANSWER);
+                bytes.extend(number.to_be_bytes());
+            }
+        }
+        bytes
+    }
+
+    /// Returns the probe with these bytes; none if there is none.
+    pub fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let kind = take::<1>(&mut bytes)?[0];
+        let number = u64::from_be_bytes(take(&mut bytes)?);
+        match kind {
+            QUESTION => Candidate::decode_all(&mut bytes).map(|candidates| Self::Question { number, candidates }),
+            ANSWER if bytes.is_empty() => Some(Self::Answer(number)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use proptest::prelude::*;
+
+    use super::super::Kind;
+    use super::*;
+
+    #[test]
+    fn probes_survive_their_bytes_and_their_length() {
+        let candidates = ["[2001:db8::1]:4820", "203.0.113.5:1"].map(|text| text.parse().unwrap());
+        let candidates: Vec<_> =
+            candidates.into_iter().map(|address| Candidate::new(Kind::Seen, address).unwrap()).collect();
+        let question = Probe::Question { number: 7, candidates };
+        for length in [0, 1_400] {
+            let bytes = question.encode(length);
+            assert!(bytes.len() == length || length == 0 && bytes.len() <= PROBE_BYTES_MAX);
+            assert_eq!(Probe::decode(&bytes), Some(question.clone()));
+        }
+        let answer = Probe::Answer(u64::MAX).encode(1_400);
+        assert_eq!(
+            (answer.len(), Probe::decode(&answer)),
+            (9, Some(Probe::Answer(u64::MAX))),
+            "never longer than asked"
+        );
+        for end in 0..9 {
+            assert_eq!(Probe::decode(&answer[..end]), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_taken(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Some(probe) = Probe::decode(&bytes) {
+                prop_assert_eq!(Probe::decode(&probe.encode(0)), Some(probe));
+            }
+        }
+    }
+}

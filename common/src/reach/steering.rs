@@ -1,0 +1,601 @@
+//! Decisions which way the packets of a call take, of all on which its two ends reach each other.
+//!
+//! A call begins on the first way that works, often one through a relay. While it lasts, each end asks the other on every
+//! way that it knows; an answer that comes back on the same way shows that the way works in both directions.
+//!
+//! - **Better.** A way through fewer relays takes over once it has answered [`PROVED`] questions in a row, each as long as
+//!   the call's longest packet, and is not slower. Ways through equally many differ little: none is left for another.
+//! - **Dying.** The way in use is left when it has not answered [`LOST`] questions in a row and another has answered one that
+//!   was asked later than the first of these. So neither a stall of a program, nor silence on all ways, nor some loss
+//!   changes anything.
+//! - **Back and forth.** A way that was left is shunned for [`SHUN`], then for twice as long each time it dies soon after it
+//!   was taken, [`SHUN_MAX`] at most, unless there is no other.
+//!
+//! Each end decides alone on which way it sends; whatever an end has proved, the other hears on it. The connection is one all
+//! the time.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::candidate::{ADDRESSES_MAX, Candidate, Kind, usable};
+use super::meeting::Route;
+use crate::units::Timestamp;
+
+/// Answers in a row that prove a better way.
+const PROVED: u32 = 8;
+/// Questions in a row without an answer that make the way in use a dying one.
+const LOST: usize = 5;
+/// Time beyond the round trip after which a question without an answer is lost.
+const LATE: Duration = Duration::from_millis(20);
+/// Time beyond two round trips without an answer, after which all ways are asked faster.
+const DOUBT: Duration = Duration::from_millis(150);
+/// Longest round trip beyond that of the way in use, with which another is better.
+const SLOWER_MAX: Duration = Duration::from_millis(10);
+/// Time for which a way is shunned that has died, at first and at most.
+const SHUN: Duration = Duration::from_secs(4);
+const SHUN_MAX: Duration = Duration::from_secs(64);
+/// From one question to the next: on the way in use if there is another, and on one that is to be proved; in doubt; where
+/// nobody has answered yet but may soon; otherwise.
+const ASK: Duration = Duration::from_millis(100);
+const ASK_DOUBT: Duration = Duration::from_millis(50);
+const ASK_KEEN: Duration = Duration::from_millis(200);
+const ASK_LATER: Duration = Duration::from_secs(2);
+/// Shortest time from one question to the next, whatever is heard.
+const ASK_MIN: Duration = Duration::from_millis(20);
+/// Time for which new addresses may soon answer.
+const KEEN: Duration = Duration::from_secs(5);
+/// Time for which an answer shows that a way works.
+const ALIVE: Duration = Duration::from_secs(5);
+/// Questions that wait for an answer.
+const OPEN_MAX: usize = 64;
+/// Long questions that a better way gets before it is shunned, if they do not prove it.
+const TRIES_MAX: u32 = 60;
+/// Round trips of which the shortest counts.
+const ROUND_TRIPS: usize = 8;
+/// Ways that nobody has told.
+const LEARNED_MAX: usize = 4;
+
+/// Something to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Ask the other end on this way.
+    Ask {
+        /// The way to send it, and to get the answer.
+        route: Route,
+        /// Number of the question, higher than all before.
+        number: u64,
+        /// True if it must be as long as the longest packet of the call.
+        is_full: bool,
+    },
+    /// Send the call's packets on this way from now on.
+    Take(Route),
+}
+
+/// The ways of one call, for one of its ends. It knows no socket and no clock.
+#[derive(Clone, Debug)]
+pub struct Steering {
+    base: Route,
+    used: Route,
+    ways: Vec<Way>,
+    /// Own relay.
+    relay: Option<IpAddr>,
+    number: u64,
+    /// Highest number of the other end's questions.
+    heard: u64,
+    keen_until: Timestamp,
+}
+
+/// A question that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    number: u64,
+    at: Timestamp,
+    is_full: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Way {
+    route: Route,
+    kind: Kind,
+    /// Relays that packets pass.
+    relays: u8,
+    /// True if nobody has told it.
+    learned: bool,
+    asked: Option<Timestamp>,
+    /// Asked since the newest question that was answered, oldest first.
+    open: VecDeque<Question>,
+    /// Time of the last answer, and of its question.
+    answered: Option<(Timestamp, Timestamp)>,
+    /// Full questions in a row that were answered, and all that were asked since the way was shunned.
+    proved: u32,
+    tries: u32,
+    round_trips: VecDeque<Duration>,
+    taken: Timestamp,
+    shun: Duration,
+    shunned_until: Timestamp,
+}
+
+impl Way {
+    fn new(route: Route, kind: Kind, relays: u8, learned: bool) -> Self {
+        Self {
+            route,
+            kind,
+            relays,
+            learned,
+            asked: None,
+            open: VecDeque::new(),
+            answered: None,
+            proved: 0,
+            tries: 0,
+            round_trips: VecDeque::with_capacity(ROUND_TRIPS),
+            taken: Timestamp::default(),
+            shun: Duration::ZERO,
+            shunned_until: Timestamp::default(),
+        }
+    }
+
+    fn is_alive(&self, now: Timestamp) -> bool {
+        self.answered.is_some_and(|(at, _)| now.since(at) < ALIVE)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.round_trips.iter().min().copied()
+    }
+
+    /// Returns the time from which on answers are overdue; none: nothing was asked.
+    fn overdue_at(&self) -> Option<Timestamp> {
+        let first = self.open.front()?;
+        Some(first.at + DOUBT + 2 * self.round_trip().unwrap_or(DOUBT))
+    }
+
+    /// Returns true if so many questions in a row are lost that it works no more.
+    fn has_died(&self, now: Timestamp) -> bool {
+        let answered_by = self.round_trip().unwrap_or(DOUBT) + LATE;
+        let is_overdue = self.overdue_at().is_some_and(|at| at <= now);
+        is_overdue && self.open.get(LOST - 1).is_some_and(|last| last.at + answered_by <= now)
+    }
+
+    /// Leaves the way alone for longer than the last time.
+    fn shun(&mut self, now: Timestamp) {
+        self.shun = (2 * self.shun).clamp(SHUN, SHUN_MAX);
+        self.shunned_until = now + self.shun;
+        (self.proved, self.tries) = (0, 0);
+    }
+
+    /// Order of preference among ways that work.
+    fn rank(&self, now: Timestamp) -> (bool, u8, Kind, Option<Duration>) {
+        (now < self.shunned_until, self.relays, self.kind, self.round_trip())
+    }
+}
+
+impl Steering {
+    /// Begins with a call on the way `base`, which is of that kind.
+    pub fn new(base: Route, kind: Kind, now: Timestamp) -> Self {
+        let mut way = Way::new(base, kind, relays(base, kind), false);
+        way.taken = now;
+        let mut steering =
+            Self { base, used: base, ways: vec![way], relay: None, number: 0, heard: 0, keen_until: now + KEEN };
+        if base.relayed {
+            // Where the relay sends to, packets may get without it.
+            steering.insert(Route::from(base.to), if kind == Kind::Relayed { Kind::Learned } else { kind });
+        }
+        steering
+    }
+
+    /// Returns the way in use.
+    pub fn used(&self) -> Route {
+        self.used
+    }
+
+    /// Returns the kind of a way; none if it is not known.
+    pub fn kind_of(&self, route: Route) -> Option<Kind> {
+        self.ways.iter().find(|way| way.route == route).map(|way| way.kind)
+    }
+
+    /// Returns how many ways are remembered.
+    pub fn len(&self) -> usize {
+        self.ways.len()
+    }
+
+    /// Returns true if no way is known; there is always one.
+    pub fn is_empty(&self) -> bool {
+        self.ways.is_empty()
+    }
+
+    /// Takes all addresses at which the other end may be: those told before that are not among them are forgotten, unless
+    /// they work.
+    pub fn set_told(&mut self, candidates: &[Candidate], now: Timestamp) {
+        let candidates = &candidates[..candidates.len().min(2 * ADDRESSES_MAX)];
+        let (base, used, relay) = (self.base, self.used, self.relay);
+        self.ways.retain(|way| {
+            let is_told = candidates.iter().any(|candidate| candidate.address == way.route.to);
+            is_told || way.learned || way.is_alive(now) || [base, used, base.to.into()].contains(&way.route)
+        });
+        let before = self.ways.len();
+        for candidate in candidates {
+            self.insert(candidate.address.into(), candidate.kind);
+        }
+        if let Some(relay) = relay {
+            self.insert_relayed(relay);
+        }
+        if self.ways.len() > before {
+            self.keen_until = now + KEEN;
+        }
+    }
+
+    /// Sets the address from which this end's relay passes packets on; none: there is no relay.
+    pub fn set_relay(&mut self, relay: Option<IpAddr>) {
+        self.relay = relay;
+        let (base, used) = (self.base, self.used);
+        match relay {
+            Some(relay) => self.insert_relayed(relay),
+            None => self.ways.retain(|way| !way.route.relayed || [base, used].contains(&way.route)),
+        }
+    }
+
+    /// Adds a way that was told, or notes what it is.
+    fn insert(&mut self, route: Route, kind: Kind) {
+        let relays = relays(route, kind).max(u8::from(self.relay == Some(route.to.ip())));
+        let kind = if relays > 0 { Kind::Relayed } else { kind };
+        let has_room = self.ways.len() < WAYS_MAX;
+        match self.ways.iter_mut().find(|way| way.route == route) {
+            Some(way) => {
+                (way.kind, way.relays) = (if relays > 0 { kind } else { way.kind.min(kind) }, way.relays.max(relays))
+            }
+            None if has_room => self.ways.push(Way::new(route, kind, relays, false)),
+            None => {}
+        }
+    }
+
+    /// Adds what was told once more, through this end's relay, unless it means something in the other's house only.
+    fn insert_relayed(&mut self, relay: IpAddr) {
+        for at in 0..self.ways.len() {
+            let Way { route, kind, relays, learned, .. } = self.ways[at];
+            let is_there = !route.relayed && !learned && kind != Kind::Local && route.to.is_ipv4() == relay.is_ipv4();
+            let twin = Route { to: route.to, relayed: true };
+            if is_there && self.ways.iter().all(|way| way.route != twin) && self.ways.len() < WAYS_MAX {
+                self.ways.push(Way::new(twin, Kind::Relayed, relays + 1, false));
+            }
+        }
+    }
+
+    /// Takes a question of the other end that came that way; it is to be answered there.
+    pub fn on_question(&mut self, from: Route, number: u64, now: Timestamp) {
+        // One that was heard before may have been sent again by somebody else.
+        let is_new = number > self.heard;
+        self.heard = self.heard.max(number);
+        if let Some(way) = self.ways.iter_mut().find(|way| way.route == from) {
+            // The way to there may be open for the first time.
+            if !way.is_alive(now) {
+                way.asked = way.asked.filter(|asked| now.since(*asked) < ASK_MIN);
+            }
+        } else if is_new && usable(from.to) {
+            let learned = self.ways.iter().filter(|way| way.learned && way.route != self.used);
+            let oldest = learned.clone().min_by_key(|way| way.answered).map(|way| way.route);
+            if learned.count() >= LEARNED_MAX {
+                self.ways.retain(|way| Some(way.route) != oldest);
+            }
+            let relays = u8::from(from.relayed) + u8::from(self.relay == Some(from.to.ip()));
+            let kind = if relays > 0 { Kind::Relayed } else { Kind::Learned };
+            self.ways.push(Way::new(from, kind, relays, true));
+        }
+    }
+
+    /// Takes the answer to a question, which came that way; true if the way is proved to reach the other end.
+    pub fn on_answer(&mut self, from: Route, number: u64, now: Timestamp) -> bool {
+        let Some(way) = self.ways.iter_mut().find(|way| way.route == from) else { return false };
+        let Some(at) = way.open.iter().position(|question| question.number == number) else { return false };
+        // Those asked before are lost, or have been overtaken.
+        let question = way.open.drain(..=at).next_back();
+        let Some(question) = question else { return false };
+        way.proved = match (question.is_full, at) {
+            (true, 0) => way.proved + 1,
+            (true, _) => 1,
+            (false, _) => 0,
+        };
+        way.answered = Some((now, question.at));
+        way.round_trips.truncate(ROUND_TRIPS - 1);
+        way.round_trips.push_front(now.since(question.at));
+        true
+    }
+
+    /// Returns the next thing to do now; call it until there is none.
+    pub fn poll(&mut self, now: Timestamp) -> Option<Act> {
+        if let Some(route) = self.to_take(now) {
+            self.take(route, now);
+            return Some(Act::Take(route));
+        }
+        let at = self.ways.iter().position(|way| self.due(way, now) <= now)?;
+        self.number += 1;
+        let number = self.number;
+        // Nothing long is sent to where nobody has answered, nor again where it did not get through.
+        let is_full = self.is_to_be_proved(&self.ways[at], now);
+        let way = &mut self.ways[at];
+        way.tries += u32::from(is_full);
+        if way.tries > TRIES_MAX {
+            way.shun(now);
+        }
+        way.asked = Some(now);
+        if way.open.len() >= OPEN_MAX {
+            way.open.pop_front();
+        }
+        way.open.push_back(Question { number, at: now, is_full });
+        Some(Act::Ask { route: way.route, number, is_full })
+    }
+
+    /// Returns the time to call [`Steering::poll`] again.
+    pub fn poll_timeout(&self, now: Timestamp) -> Option<Timestamp> {
+        let due = self.ways.iter().map(|way| self.due(way, now)).min();
+        let doubt = self.way_in_use().and_then(Way::overdue_at).filter(|at| *at > now);
+        let shun = self.ways.iter().map(|way| way.shunned_until).filter(|until| *until > now).min();
+        [due, doubt, shun].into_iter().flatten().min()
+    }
+
+    fn way_in_use(&self) -> Option<&Way> {
+        self.ways.iter().find(|way| way.route == self.used)
+    }
+
+    /// Returns true if answers on the way in use are overdue.
+    fn is_in_doubt(&self, now: Timestamp) -> bool {
+        self.way_in_use().and_then(Way::overdue_at).is_some_and(|at| at <= now)
+    }
+
+    /// Returns the time of the next question on a way.
+    fn due(&self, way: &Way, now: Timestamp) -> Timestamp {
+        let Some(asked) = way.asked else { return now };
+        let has_other = || self.ways.iter().any(|other| other.route != way.route && other.is_alive(now));
+        let is_used = way.route == self.used;
+        let is_in_doubt = self.is_in_doubt(now);
+        let pause = if is_in_doubt && (is_used || way.is_alive(now)) {
+            ASK_DOUBT
+        } else if is_in_doubt {
+            ASK_KEEN
+        } else if is_used && has_other() || way.proved < PROVED && self.is_to_be_proved(way, now) {
+            ASK
+        } else if now < self.keen_until && way.answered.is_none() {
+            ASK_KEEN
+        } else {
+            ASK_LATER
+        };
+        asked + pause
+    }
+
+    /// Returns true if a way may take over as soon as long questions have shown that it is a good one.
+    fn is_to_be_proved(&self, way: &Way, now: Timestamp) -> bool {
+        let answers = way.is_alive(now) && way.overdue_at().is_none_or(|at| at > now);
+        answers && self.is_better(way) && way.shunned_until <= now
+    }
+
+    /// Returns true if a way passes fewer relays than the one in use.
+    fn is_better(&self, way: &Way) -> bool {
+        self.way_in_use().is_none_or(|used| way.relays < used.relays)
+    }
+
+    /// Returns the way to change to.
+    fn to_take(&self, now: Timestamp) -> Option<Route> {
+        let used = self.way_in_use()?;
+        let first_lost = used.open.front().filter(|_| used.has_died(now));
+        let answers = |way: &&Way| way.route != self.used && way.overdue_at().is_none_or(|at| at > now);
+        let takes_over = |way: &&Way| {
+            let is_slower = match (way.round_trip(), used.round_trip()) {
+                (Some(other), Some(used)) => other > used + SLOWER_MAX,
+                _ => false,
+            };
+            let is_proved = self.is_better(way) && way.proved >= PROVED && way.is_alive(now);
+            let lives_on = |lost: &Question| way.answered.is_some_and(|(_, asked)| asked > lost.at);
+            is_proved && !is_slower && way.shunned_until <= now || first_lost.is_some_and(lives_on)
+        };
+        self.ways.iter().filter(answers).filter(takes_over).min_by_key(|way| way.rank(now)).map(|way| way.route)
+    }
+
+    fn take(&mut self, route: Route, now: Timestamp) {
+        let has_died = self.is_in_doubt(now);
+        for way in &mut self.ways {
+            if way.route == self.used && has_died {
+                if now.since(way.taken) > SHUN_MAX {
+                    way.shun = Duration::ZERO;
+                }
+                way.shun(now);
+            }
+            if way.route == route {
+                way.taken = now;
+            }
+        }
+        self.used = route;
+    }
+}
+
+/// Ways that are remembered at most, besides [`LEARNED_MAX`].
+const WAYS_MAX: usize = 4 * ADDRESSES_MAX;
+
+/// Returns the number of relays on a way to an address of that kind.
+fn relays(route: Route, kind: Kind) -> u8 {
+    // Of a way through this end's relay the kind says only that.
+    u8::from(route.relayed || kind == Kind::Relayed)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_us(1_000_000 + 1_000 * ms)
+    }
+
+    fn route(text: &str, relayed: bool) -> Route {
+        Route { to: text.parse().unwrap(), relayed }
+    }
+
+    fn candidate(kind: Kind, text: &str) -> Candidate {
+        Candidate::new(kind, text.parse().unwrap()).unwrap()
+    }
+
+    /// An end whose questions are answered after a round trip, on the ways that work then.
+    struct End {
+        steering: Steering,
+        answers: Vec<(u64, Route, u64)>,
+        asked: Vec<(u64, Route, bool)>,
+        taken: Vec<(u64, Route)>,
+    }
+
+    impl End {
+        fn new(base: Route, kind: Kind) -> Self {
+            let steering = Steering::new(base, kind, at(0));
+            Self { steering, answers: Vec::new(), asked: Vec::new(), taken: Vec::new() }
+        }
+
+        /// Lives from one time to another; `works`: the round trip of ways, milliseconds.
+        fn live(&mut self, from: u64, end: u64, works: impl Fn(Route, bool) -> Option<u64>) {
+            for ms in from..end {
+                let (due, later) = self.answers.drain(..).partition(|(at, ..)| *at <= ms);
+                self.answers = later;
+                for (_, route, number) in due {
+                    let _ = self.steering.on_answer(route, number, at(ms));
+                }
+                while let Some(act) = self.steering.poll(at(ms)) {
+                    match act {
+                        Act::Take(route) => self.taken.push((ms, route)),
+                        Act::Ask { route, number, is_full } => {
+                            self.asked.push((ms, route, is_full));
+                            if let Some(round_trip) = works(route, is_full) {
+                                self.answers.push((ms + round_trip, route, number));
+                            }
+                        }
+                    }
+                }
+                assert!(self.steering.poll_timeout(at(ms)).is_some_and(|next| next > at(ms)));
+            }
+        }
+    }
+
+    const RELAY: &str = "198.51.100.9:49160";
+    const HOME: &str = "203.0.113.5:20000";
+
+    /// A call that began at the other's place at a relay and knows the other's home.
+    fn relayed() -> (End, Route, Route) {
+        let (relay, home) = (route(RELAY, false), route(HOME, false));
+        let mut end = End::new(relay, Kind::Relayed);
+        end.steering.set_told(&[candidate(Kind::Relayed, RELAY), candidate(Kind::Seen, HOME)], at(0));
+        (end, relay, home)
+    }
+
+    #[test]
+    fn a_better_way_takes_over_once_it_is_proved_with_long_packets() {
+        let (mut end, relay, home) = relayed();
+        end.live(0, 3_000, |way, _| (way == relay).then_some(40));
+        assert!(end.taken.is_empty());
+        assert!(end.asked.iter().all(|(_, way, is_full)| *way == relay || !is_full), "nothing long to nobody");
+        end.live(3_000, 6_000, |_, _| Some(20));
+        assert_eq!(end.taken.len(), 1);
+        let (taken, way) = end.taken[0];
+        assert_eq!(way, home);
+        assert!((3_700..4_500).contains(&taken), "{taken}");
+        assert_eq!(end.steering.used(), home);
+        // It carries no long packets: never taken.
+        let (mut end, ..) = relayed();
+        end.live(0, 60_000, |way, is_full| (way == relay || !is_full).then_some(20));
+        assert!(end.taken.is_empty());
+        // It loses every fourth.
+        let (mut end, ..) = relayed();
+        let lost = std::cell::Cell::new(0_u32);
+        end.live(0, 60_000, |way, _| {
+            lost.set(lost.get() + u32::from(way != relay));
+            (way == relay || !lost.get().is_multiple_of(4)).then_some(20)
+        });
+        assert!(end.taken.is_empty());
+    }
+
+    #[test]
+    fn a_slower_way_is_not_better_and_one_as_direct_neither() {
+        let (mut end, relay, _) = relayed();
+        end.live(0, 20_000, |way, _| Some(if way == relay { 20 } else { 60 }));
+        assert!(end.taken.is_empty());
+        let mut end = End::new(route(HOME, false), Kind::Seen);
+        end.steering.set_told(&[candidate(Kind::Seen, HOME), candidate(Kind::Local, "192.168.1.7:20000")], at(0));
+        end.live(0, 20_000, |_, _| Some(5));
+        assert!(end.taken.is_empty());
+    }
+
+    #[test]
+    fn a_way_that_dies_is_left_within_half_a_second_for_one_that_lives_and_shunned() {
+        let (mut end, relay, home) = relayed();
+        end.live(0, 5_000, |_, _| Some(20));
+        end.live(5_000, 10_000, |way, _| (way == relay).then_some(20));
+        let [(_, first), (left, second)] = end.taken[..] else { panic!("{:?}", end.taken) };
+        assert_eq!((first, second), (home, relay));
+        assert!((5_000..5_500).contains(&left), "{left}");
+        end.live(10_000, 20_000, |_, _| Some(20));
+        assert_eq!((end.taken.len(), end.steering.used()), (3, home), "when it works again");
+    }
+
+    #[test]
+    fn a_way_that_dies_soon_each_time_is_tried_less_and_less() {
+        let (mut end, relay, home) = relayed();
+        let mut ms = 0;
+        while ms < 600_000 {
+            // As long as it is not in use it works, and then it does not.
+            let is_used = end.steering.used() == home;
+            end.live(ms, ms + 50, |way, _| (way == relay || !is_used).then_some(20));
+            ms += 50;
+        }
+        assert!((10..40).contains(&end.taken.len()), "{:?}", end.taken);
+    }
+
+    #[test]
+    fn silence_on_all_ways_and_a_stall_change_nothing() {
+        let (mut end, _, home) = relayed();
+        end.live(0, 5_000, |_, _| Some(20));
+        end.live(5_000, 60_000, |_, _| None);
+        assert_eq!(end.taken.len(), 1, "{:?}", end.taken);
+        // Answers wait while this program stands still.
+        let (mut end, ..) = relayed();
+        end.live(0, 5_000, |_, _| Some(20));
+        end.answers.iter_mut().for_each(|answer| answer.0 += 3_000);
+        end.live(8_000, 20_000, |_, _| Some(20));
+        assert_eq!((end.taken.len(), end.steering.used()), (1, home));
+    }
+
+    #[test]
+    fn a_question_shows_a_way_and_opens_it_at_once() {
+        let (mut end, relay, home) = relayed();
+        end.live(0, 30_000, |way, _| (way == relay).then_some(20));
+        let before = end.asked.len();
+        end.steering.on_question(home, 1, at(30_000));
+        end.live(30_000, 30_001, |_, _| Some(20));
+        assert!(end.asked[before..].iter().any(|(_, way, _)| *way == home));
+        // From where nobody was told to be; once, not again when somebody repeats it.
+        let [new, replayed] = ["203.0.113.9:5", "203.0.113.66:5"].map(|text| route(text, false));
+        end.steering.on_question(new, 2, at(30_100));
+        end.steering.on_question(replayed, 2, at(30_200));
+        assert_eq!((end.steering.kind_of(new), end.steering.kind_of(replayed)), (Some(Kind::Learned), None));
+        for port in 1..1_000_u16 {
+            end.steering.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
+        }
+        let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
+        end.steering.set_told(&many, at(32_000));
+        end.steering.set_relay(Some("198.51.100.9".parse().unwrap()));
+        assert!(end.steering.len() <= WAYS_MAX + LEARNED_MAX, "{}", end.steering.len());
+        assert_eq!(end.steering.used(), relay);
+    }
+
+    #[test]
+    fn without_another_way_little_is_asked() {
+        let mut end = End::new(route(HOME, false), Kind::Seen);
+        end.live(0, 60_000, |_, _| Some(20));
+        assert!(end.asked.len() < 60, "{}", end.asked.len());
+    }
+
+    #[test]
+    fn where_the_relay_sends_to_is_tried_without_it() {
+        let base = route(HOME, true);
+        let mut end = End::new(base, Kind::Relayed);
+        end.live(0, 5_000, |way, _| Some(if way.relayed { 40 } else { 20 }));
+        assert_eq!(end.steering.used(), route(HOME, false));
+        // And the other way round, when that dies.
+        end.live(5_000, 10_000, |way, _| way.relayed.then_some(40));
+        assert_eq!(end.steering.used(), base);
+    }
+}
