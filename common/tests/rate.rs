@@ -44,6 +44,29 @@ fn the_start_is_quick() {
 }
 
 #[test]
+fn a_longer_way_is_no_queue_once_it_is_known_that_the_way_is_another() {
+    let line = |delay| way(delay).limited(mbit(50), ms(500));
+    let lowest = |is_told| {
+        let mut call = Call::new(mbit(20), Scenario::table(&[(s(0), line(10)), (s(5), line(45))]), way(10));
+        call.run(s(5));
+        if is_told {
+            call.sender.on_path_changed(call.now);
+        }
+        call.run(s(5));
+        print(&call);
+        call.between(s(5), s(10)).map(|seen| seen.target).min().unwrap()
+    };
+    assert_eq!(lowest(true), mbit(20));
+    assert!(lowest(false) < mbit(18), "else this test shows nothing");
+    // And a shorter one.
+    let mut call = Call::new(mbit(20), Scenario::table(&[(s(0), line(45)), (s(5), line(10))]), way(10));
+    call.run(s(5));
+    call.sender.on_path_changed(call.now);
+    call.run(s(5));
+    assert_eq!(call.between(s(5), s(10)).map(|seen| seen.target).min(), Some(mbit(20)));
+}
+
+#[test]
 fn a_frame_leaves_at_once_where_the_line_is_fast() {
     for max in [2, 20, 50] {
         let mut call = Call::new(mbit(max), way(1), way(1));

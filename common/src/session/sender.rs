@@ -323,6 +323,13 @@ impl SenderSession {
         Ok(FeedbackOutcome::Accepted)
     }
 
+    /// Takes notice that what leaves from now on takes another way, which may be longer: that is no queue.
+    pub fn on_path_changed(&mut self, now: Timestamp) {
+        if let Some(rate) = &mut self.rate {
+            rate.on_path_changed(now);
+        }
+    }
+
     /// Changes the highest video bit rate, also in the middle of a stream.
     pub fn set_rate_max(&mut self, rate_max: Bitrate) {
         self.rate_max = rate_max;

@@ -164,6 +164,8 @@ pub(super) struct RateControl {
     capacity: Capacity,
     loss: ExcessLoss,
     rtt_min: Duration,
+    /// Time since which what is sent takes the way of now.
+    way_since: Timestamp,
     /// Rate above which growth is slow.
     ceiling: Option<Ceiling>,
     /// The last time that bursts showed a faster line than there was.
@@ -258,6 +260,7 @@ impl RateControl {
             capacity: Capacity::new(SHOWN_MAX * max_bps),
             loss: ExcessLoss::default(),
             rtt_min: Duration::MAX,
+            way_since: now,
             ceiling: None,
             doubt: None,
             settled_at: now,
@@ -271,6 +274,13 @@ impl RateControl {
             growth: Growth::none(Self::start(max).as_bps() as f64, now),
             probed: None,
         }
+    }
+
+    /// Takes notice that what leaves from now on takes another way: its delays are others, and its loss.
+    pub(super) fn on_path_changed(&mut self, now: Timestamp) {
+        self.delay = QueueDelay::new(self.interval);
+        self.rtt_min = Duration::MAX;
+        (self.crowded, self.way_since) = (None, now);
     }
 
     /// Changes the most to send.
@@ -361,13 +371,15 @@ impl RateControl {
         }
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
         self.delay.set_crowded(matches!(self.mode, Mode::Competing { .. }));
-        for arrival in told.arrivals {
+        let mut is_of_way = false;
+        for arrival in told.arrivals.iter().filter(|arrival| arrival.sent >= self.way_since) {
+            is_of_way = true;
             let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
-        if !told.arrivals.is_empty() {
+        if is_of_way {
             self.update(told, persists, now);
         }
         self.updated = now;
