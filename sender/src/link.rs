@@ -272,6 +272,10 @@ impl Link for SenderLink {
         self.follow_target();
     }
 
+    fn on_path_changed(&mut self, now: Timestamp) {
+        self.parts.session.on_path_changed(now);
+    }
+
     fn on_wake(&mut self, _: Timestamp) {
         // A frame that is there is found when the loop polls for datagrams.
         self.parts.session.set_source_stands(self.parts.gate.source_stands.load(Ordering::Relaxed));

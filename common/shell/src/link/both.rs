@@ -114,6 +114,10 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         }
     }
 
+    fn on_path_changed(&mut self, now: Timestamp) {
+        self.each(|link| link.on_path_changed(now));
+    }
+
     fn on_wake(&mut self, now: Timestamp) {
         if self.hang_up.asked.swap(false, Ordering::Relaxed) {
             self.on_stop(now);

@@ -61,6 +61,11 @@ impl Patience {
 pub(super) trait Find: Send {
     /// Searches until there is a connection; none: the old one works again. An error is final.
     fn find(&mut self, old: Option<&End>) -> impl Future<Output = Result<Option<Connection>, QuicError>> + Send;
+
+    /// Does what there is to do during a call; for ever.
+    fn attend(&mut self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }
 
 /// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended. Ends with an
@@ -74,7 +79,10 @@ pub(super) async fn dial_for_ever(
     let mut redial = Redial::default();
     loop {
         if let Some(end) = &current {
-            redial.wait(end, &patience).await;
+            tokio::select! {
+                () = redial.wait(end, &patience) => {}
+                () = way.attend() => {}
+            }
         }
         match way.find(current.as_ref()).await {
             Ok(Some(connection)) => {

@@ -9,7 +9,7 @@ use common::config::LinkMode;
 use common::reach::{Kind, Role as Meets};
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
 use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
@@ -21,6 +21,7 @@ use crate::clock;
 use crate::exit::Failure;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
+use crate::reach::Learning;
 use crate::signals::Requests;
 
 /// Time that a goodbye may take.
@@ -74,6 +75,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     let mut learning = options.learning;
     let mut listener = None;
     let ways = Ways::of(&options.mode);
+    let (calls, call) = watch::channel(None);
     match options.mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
@@ -86,7 +88,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
         }
         LinkMode::Meet(meet) => {
-            let meeting = Meeting::open(&endpoint_options, &meet)?;
+            let meeting = Meeting::open(&endpoint_options, &meet, call)?;
             if meeting.role == Meets::Dials {
                 tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&patience)));
             } else {
@@ -106,6 +108,10 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     let result = loop {
         let mut blocked = false;
         if let Some(active) = &mut active {
+            if active.has_moved() {
+                link.on_path_changed(clock::now());
+                remember(learning.as_mut(), &active.connection, &ways);
+            }
             blocked = active.drain(link);
         }
         if let Some(action) = link.poll_action(clock::now()) {
@@ -125,6 +131,9 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             }
         }
         busy.store(active.is_some(), Ordering::Relaxed);
+        if active.is_none() {
+            calls.send_if_modified(|call| call.take().is_some());
+        }
         patience.set(link.silence_max());
         // What is due cannot leave while the buffer is full: waiting for it would not wait at all.
         let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
@@ -162,12 +171,8 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     tokio::spawn(old.replaced());
                     link.on_disconnected(now);
                 }
-                // A place at a relay lasts as long as the program there.
-                if let Some(learning) = &mut learning
-                    && ways.kind_of(connection.route()) != Kind::Relayed
-                {
-                    learning.found(connection.peer(), connection.address());
-                }
+                remember(learning.as_mut(), &connection, &ways);
+                calls.send_replace(Some(connection.in_call()));
                 link.on_connected(connection.peer(), connection.max_datagram(), now);
                 active = Some(Active::new(connection, ways.clone()));
             }
@@ -212,6 +217,15 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     result
 }
 
+/// Writes down where the peer is. A place at a relay lasts as long as the program there.
+fn remember(learning: Option<&mut Learning>, connection: &Connection, ways: &Ways) {
+    if let Some(learning) = learning
+        && ways.kind_of(connection.route()) != Kind::Relayed
+    {
+        learning.found(connection.peer(), connection.address());
+    }
+}
+
 /// A connection and what lies between it and the session.
 struct Active {
     connection: Connection,
@@ -219,11 +233,20 @@ struct Active {
     pending: Vec<u8>,
     heard: bool,
     ways: Ways,
+    /// How often packets have changed their way.
+    moves: u64,
 }
 
 impl Active {
     fn new(connection: Connection, ways: Ways) -> Self {
-        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, ways }
+        let moves = connection.moves();
+        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, ways, moves }
+    }
+
+    /// Returns true if packets take another way than when it was called last.
+    fn has_moved(&mut self) -> bool {
+        let moves = self.connection.moves();
+        std::mem::replace(&mut self.moves, moves) != moves
     }
 
     fn state(&self) -> LinkState {

@@ -1,7 +1,7 @@
 //! Connections to a machine that was introduced: both sides look for each other, and one of them dials.
 //!
 //! The side with the smaller key dials, so that there is one handshake. The other accepts, and answers knocks during a call
-//! as well: the path may have died on the way from there only.
+//! as well: the path may have died on the way from there only. Both look for a better way for the call while it lasts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use common::config::{Meet, PublicKey, candidate_of};
 use common::reach::{ADDRESSES_MAX, Candidate, Role};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::dial::{Find, Stalled, revived};
 use crate::exit::Failure;
 use crate::limited;
-use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
+use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, QuicError};
 use crate::reach::{Asks, Found, KnockKey, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
@@ -37,8 +37,12 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// Opens the socket that the other side knows.
-    pub(super) fn open(options: &EndpointOptions, meet: &Meet) -> Result<Self, QuicError> {
+    /// Opens the socket that the other side knows. `calls`: the call of now, as it changes.
+    pub(super) fn open(
+        options: &EndpointOptions,
+        meet: &Meet,
+        calls: watch::Receiver<Option<InCall>>,
+    ) -> Result<Self, QuicError> {
         let role = role(&options.own, &meet.peer.key);
         let (endpoint, beside) = open(options, meet.port, role == Role::Waits).map_err(|error| match error {
             QuicError::AddressInUse(_) => QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
@@ -46,7 +50,8 @@ impl Meeting {
         })?;
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
         let asks = Asks { stun: &[], turn: &meet.turn, open_port: meet.open_port };
-        let search = Search::new(beside, meet.port, knocks, role, &meet.candidates, asks);
+        let mut search = Search::new(beside, meet.port, knocks, role, &meet.candidates, asks);
+        search.follow(calls);
         tracing::info!("looking for {}", meet.peer.name);
         let (found, named) = mpsc::channel(1);
         if let Some(host) = meet.host.clone() {
@@ -90,6 +95,7 @@ impl Meeting {
 impl Find for Meeting {
     async fn find(&mut self, old: Option<&End>) -> Result<Option<Connection>, QuicError> {
         let old = old.map(|end| Stalled(end, end.packets()));
+        self.search.set_quiet(false);
         self.search.restart();
         let mut dials = JoinSet::new();
         let mut say = std::pin::pin!(tokio::time::sleep(SAY_AFTER));
@@ -129,6 +135,16 @@ impl Find for Meeting {
                     said = true;
                     not_found(&self.name);
                 }
+            }
+        }
+    }
+
+    async fn attend(&mut self) {
+        self.search.set_quiet(true);
+        loop {
+            if let Err(failure) = self.search.next().await {
+                tracing::error!("{failure}");
+                return std::future::pending().await;
             }
         }
     }

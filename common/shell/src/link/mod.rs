@@ -45,6 +45,10 @@ pub trait Link {
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
     }
+    /// What is sent takes another way from now on; the connection is the same.
+    fn on_path_changed(&mut self, now: Timestamp) {
+        let _ = now;
+    }
     /// Does what is due after [`Waker::wake`] was called on some thread.
     fn on_wake(&mut self, now: Timestamp);
     /// Called every [`TICK`], connected or not: for statistics and the watchdog.

@@ -9,11 +9,13 @@
 //! like another kind. Datagrams of none of these kinds are dropped before QUIC sees them.
 //!
 //! For QUIC, a peer that is reached through this machine's relay has an address of its own, which no packet from
-//! outside can have; here it is exchanged for the relay's. Packets of others through the relay are dropped.
+//! outside can have; here it is exchanged for the relay's. Packets of others through the relay are dropped. During a call
+//! its packets may take another way than QUIC knows ([`super::steered`]).
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
@@ -23,12 +25,19 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
 use super::relay::{Carrier, Relayed, Unwrapped};
+use super::steered::{MARK, Steered, mark};
 use crate::lock::lock;
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
 /// Bytes of a knock.
 pub(crate) const KNOCK_BYTES: usize = 25;
+
+/// First byte of a probe, a question or an answer of a call's other end: likewise.
+pub(crate) const PROBE: u8 = 0x0f;
+/// Bytes of the shortest and the longest probe.
+const PROBE_BYTES_MIN: usize = 38;
+const PROBE_BYTES_MAX: usize = 1500;
 
 /// Datagrams that wait for whoever looks for a way; more are dropped, as the network does.
 const WAITING_MAX: usize = 64;
@@ -117,6 +126,43 @@ impl Sending {
         if route.relayed { lock(&self.0.relayed).let_in(route.to) } else { route.to }
     }
 
+    /// Begins a call with whoever has the `address` for QUIC: from now on its packets may take another way. An earlier call
+    /// takes none any more.
+    pub(crate) fn steer(&self, address: SocketAddr) {
+        *lock(&self.0.steered) = Some(Steered::new(canonical(address)));
+    }
+
+    /// Ends the call.
+    pub(crate) fn end_call(&self) {
+        *lock(&self.0.steered) = None;
+    }
+
+    /// Sends the call's packets on another way from now on; none: as QUIC says.
+    pub(crate) fn take(&self, way: Option<Route>) {
+        if let Some(steered) = &mut *lock(&self.0.steered) {
+            steered.take(way);
+            self.0.moves.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the call's packets from there, too.
+    pub(crate) fn prove(&self, way: Route) {
+        if let Some(steered) = &mut *lock(&self.0.steered) {
+            steered.prove(way);
+        }
+    }
+
+    /// Returns how often packets have changed their way on this socket.
+    pub(crate) fn moves(&self) -> u64 {
+        self.0.moves.load(Ordering::Relaxed)
+    }
+
+    /// Returns the way that packets to QUIC's `address` take.
+    pub(crate) fn in_use(&self, address: SocketAddr) -> Route {
+        let way = lock(&self.0.steered).as_ref().and_then(|steered| steered.way_to(canonical(address)));
+        way.unwrap_or_else(|| self.route_of(address))
+    }
+
     /// Returns the way on which QUIC's `address` is.
     pub(crate) fn route_of(&self, address: SocketAddr) -> Route {
         let address = canonical(address);
@@ -132,6 +178,9 @@ struct Shared {
     servers: Mutex<Vec<SocketAddr>>,
     relay: Mutex<Option<Arc<dyn Carrier>>>,
     relayed: Mutex<Relayed>,
+    /// The call of now.
+    steered: Mutex<Option<Steered>>,
+    moves: AtomicU64,
 }
 
 impl Shared {
@@ -188,9 +237,15 @@ pub(super) struct Sorting {
 pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>, dials: bool) -> (Arc<Sorting>, Beside) {
     let (aside, incoming) = mpsc::channel(WAITING_MAX);
     let is_ipv6 = inner.local_addr().is_ok_and(|address| address.is_ipv6());
-    let shared =
-        Shared { inner, is_ipv6, servers: Mutex::default(), relay: Mutex::default(), relayed: Mutex::default() };
-    let shared = Arc::new(shared);
+    let shared = Arc::new(Shared {
+        inner,
+        is_ipv6,
+        servers: Mutex::default(),
+        relay: Mutex::default(),
+        relayed: Mutex::default(),
+        steered: Mutex::default(),
+        moves: AtomicU64::new(0),
+    });
     (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { sending: Sending(shared), incoming })
 }
 
@@ -198,6 +253,8 @@ pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>, dials: bool) -> (Arc<Sorting
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Quic,
+    /// QUIC's, on another way than QUIC knows.
+    Marked,
     Aside,
     Junk,
 }
@@ -207,6 +264,9 @@ fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
     match datagram.first() {
         Some(0..=3) if datagram.len() <= STUN_BYTES_MAX && expected() => Sort::Aside,
         Some(&KNOCK) if datagram.len() == KNOCK_BYTES => Sort::Aside,
+        Some(&PROBE) if (PROBE_BYTES_MIN..=PROBE_BYTES_MAX).contains(&datagram.len()) => Sort::Aside,
+        // No handshake changes its way.
+        Some(&MARK) if datagram.get(1).is_some_and(|first| (64..LONG_HEADER).contains(first)) => Sort::Marked,
         Some(64..) => Sort::Quic,
         _ => Sort::Junk,
     }
@@ -218,6 +278,7 @@ impl Sorting {
         let from = canonical(meta.addr);
         let relay = lock(&self.shared.relay).clone().filter(|relay| relay.server() == from);
         match relay {
+            None if buffer.first() == Some(&MARK) => self.take_marked(buffer, meta, from),
             None => self.take_direct(buffer, meta, from),
             Some(relay) => self.take_relayed(buffer, meta, &*relay),
         }
@@ -230,7 +291,7 @@ impl Sorting {
             match sort(datagram, || lock(&self.shared.servers).contains(&from)) {
                 Sort::Quic => has_quic = true,
                 Sort::Aside => self.lay_aside(from.into(), datagram),
-                Sort::Junk => {}
+                Sort::Marked | Sort::Junk => {}
             }
         }
         // Among packets of QUIC others may stay: QUIC drops what lacks its fixed bit.
@@ -239,12 +300,34 @@ impl Sorting {
         }
     }
 
+    /// Does the same where marked packets came directly: without their marks they stay, if they are of the call.
+    fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: SocketAddr) {
+        let base = lock(&self.shared.steered).as_ref().and_then(|steered| steered.base_of(from.into()));
+        let (len, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
+        let mut kept = 0;
+        for begin in (0..len).step_by(stride) {
+            let end = (begin + stride).min(len);
+            match sort(&buffer[begin..end], || false) {
+                Sort::Marked if base.is_some() => {
+                    buffer.copy_within(begin + 1..end, kept);
+                    kept += end - begin - 1;
+                }
+                Sort::Aside => self.lay_aside(from.into(), &buffer[begin..end]),
+                Sort::Marked | Sort::Quic | Sort::Junk => {}
+            }
+        }
+        (meta.len, meta.stride) = (kept, stride - 1);
+        if let Some(base) = base {
+            meta.addr = self.shared.written(base);
+        }
+    }
+
     /// Does the same for what the relay's server sends: the buffer keeps what the server has passed on to QUIC. Where
     /// packets of several peers lie in one buffer, those of the first stay.
     fn take_relayed(&self, buffer: &mut [u8], meta: &mut RecvMeta, relay: &dyn Carrier) {
         let (mut quic, mut source, mut stride) = (Vec::new(), None, 0);
         for packet in buffer[..meta.len.min(buffer.len())].chunks(meta.stride.max(1)) {
-            let (peer, datagram) = match relay.unwrap(packet) {
+            let (peer, mut datagram) = match relay.unwrap(packet) {
                 Unwrapped::From(peer, datagram) => (peer, datagram),
                 Unwrapped::Other
                     if sort(packet, || lock(&self.shared.servers).contains(&relay.server())) == Sort::Aside =>
@@ -254,9 +337,15 @@ impl Sorting {
                 }
                 Unwrapped::Handled | Unwrapped::Other => continue,
             };
+            let route = Route { to: peer, relayed: true };
             match sort(&datagram, || false) {
-                Sort::Quic => {
-                    let known = lock(&self.shared.relayed).address_of(peer);
+                kind @ (Sort::Quic | Sort::Marked) => {
+                    let known = if kind == Sort::Quic {
+                        lock(&self.shared.relayed).address_of(peer)
+                    } else {
+                        datagram.remove(0);
+                        lock(&self.shared.steered).as_ref().and_then(|steered| steered.base_of(route))
+                    };
                     let is_first = known.is_some() && source.is_none();
                     if is_first {
                         (source, stride) = (known, datagram.len());
@@ -267,7 +356,7 @@ impl Sorting {
                         quic.extend(datagram);
                     }
                 }
-                Sort::Aside => self.lay_aside(Route { to: peer, relayed: true }, &datagram),
+                Sort::Aside => self.lay_aside(route, &datagram),
                 Sort::Junk => {}
             }
         }
@@ -285,10 +374,33 @@ impl Sorting {
     }
 
     fn send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let peer = lock(&self.shared.relayed).of(canonical(transmit.destination));
+        let destination = canonical(transmit.destination);
+        let way = lock(&self.shared.steered).as_ref().and_then(|steered| steered.way_to(destination));
+        if let Some(way) = way {
+            return self.send_marked(way, transmit);
+        }
+        let peer = lock(&self.shared.relayed).of(destination);
         match peer {
             Some(peer) => self.shared.send_through(peer, transmit, true),
             None => self.shared.inner.try_send(transmit),
+        }
+    }
+
+    /// Sends on another way than QUIC knows.
+    fn send_marked(&self, way: Route, transmit: &Transmit<'_>) -> io::Result<()> {
+        let contents = mark(transmit.contents, transmit.segment_size.unwrap_or(transmit.contents.len()));
+        let segment_size = transmit.segment_size.map(|segment| segment + 1);
+        // The interface of the way that QUIC knows may be another one.
+        let marked =
+            Transmit { destination: way.to, ecn: transmit.ecn, contents: &contents, segment_size, src_ip: None };
+        let sent = match way.relayed {
+            true => self.shared.send_through(way.to, &marked, true),
+            false => self.shared.send(way.to, &marked),
+        };
+        match sent {
+            // A way that is gone loses packets; it does not end the connection.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Ok(()),
+            sent => sent,
         }
     }
 }
@@ -430,6 +542,53 @@ mod tests {
 
     fn peer(port: u8) -> SocketAddr {
         ([203, 0, 113, 5], u16::from(port)).into()
+    }
+
+    #[test]
+    fn a_calls_packets_take_another_way_marked_and_come_from_where_quic_has_the_peer() {
+        let sent = Arc::new(Sent::default());
+        let (socket, mut beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false);
+        beside.sending().set_relay(Some(Arc::new(Marks)));
+        let base = beside.sending().let_in(Route { to: peer(7), relayed: true });
+        let send = |destination| {
+            let contents = [64, 1, 64, 2];
+            let transmit =
+                Transmit { destination, ecn: None, contents: &contents, segment_size: Some(2), src_ip: None };
+            socket.try_send(&transmit).unwrap();
+            std::mem::take(&mut *sent.0.lock().unwrap())
+        };
+        beside.sending().steer(base);
+        assert_eq!(send(base), [vec![64, 7, 64, 1, 64, 7, 64, 2]], "as before");
+        beside.sending().take(Some(peer(7).into()));
+        assert_eq!((beside.sending().in_use(base), beside.sending().moves()), (peer(7).into(), 1));
+        assert_eq!(send(base), [vec![MARK, 64, 1, MARK, 64, 2]]);
+        assert_eq!(send(peer(7)), [vec![64, 1, 64, 2]], "a new connection over the same way");
+        beside.sending().take(Some(Route { to: peer(9), relayed: true }));
+        assert_eq!(send(base), [vec![64, 9, MARK, 64, 1, 64, 9, MARK, 64, 2]]);
+
+        let take = |packets: &[&[u8]], from: SocketAddr| {
+            let mut buffer = packets.concat();
+            let mut meta =
+                RecvMeta { addr: from, len: buffer.len(), stride: packets[0].len(), ecn: None, dst_ip: None };
+            socket.take(&mut buffer, &mut meta);
+            (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
+        };
+        let (first, last): (&[u8], &[u8]) = (&[MARK, 64, 1, 2], &[MARK, 65]);
+        assert!(take(&[first, last], peer(7)).0.is_empty(), "nothing has proved that the peer is there");
+        beside.sending().prove(peer(7).into());
+        assert_eq!(take(&[first, first, last], peer(7)), (vec![64, 1, 2, 64, 1, 2, 65], 3, base));
+        assert_eq!(take(&[&[64, 1, 2]], peer(7)).2, peer(7), "a new connection over the same way");
+        assert!(take(&[&[MARK, 0xc0, 1, 2]], peer(7)).0.is_empty(), "a handshake");
+        // Behind the last of several packets a probe may lie.
+        let (long, probe) = ([[MARK].as_slice(), &[64; PROBE_BYTES_MIN]].concat(), [PROBE; PROBE_BYTES_MIN]);
+        assert_eq!(take(&[&long, &probe], peer(7)).0, [64; PROBE_BYTES_MIN]);
+        assert_eq!(beside.incoming.try_recv().unwrap().bytes, probe);
+        let through = [&[64, 9], first].concat();
+        assert!(take(&[&through], Marks.server()).0.is_empty());
+        beside.sending().prove(Route { to: peer(9), relayed: true });
+        assert_eq!(take(&[&through], Marks.server()), (vec![64, 1, 2], 3, base));
+        beside.sending().end_call();
+        assert!(take(&[first], peer(7)).0.is_empty());
     }
 
     #[test]

@@ -62,9 +62,14 @@ impl Connection {
         self.route().to
     }
 
-    /// Returns the way on which the peer is now.
+    /// Returns the way that packets to the peer take now.
     pub(crate) fn route(&self) -> Route {
-        self.explain.route_of(self.inner.remote_address())
+        self.explain.in_use(self.inner.remote_address())
+    }
+
+    /// Returns how often packets have changed their way, on this connection and those before.
+    pub(crate) fn moves(&self) -> u64 {
+        self.explain.moves()
     }
 
     pub(crate) fn rtt(&self) -> Duration {
@@ -142,9 +147,55 @@ impl Connection {
         self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());
     }
 
+    /// Returns a handle for whoever looks for a better way.
+    pub(crate) fn in_call(&self) -> InCall {
+        InCall { inner: self.inner.clone(), peer: self.peer.name.clone() }
+    }
+
     /// Returns a handle that tells when the connection has ended.
     pub(crate) fn end(&self) -> End {
         End(self.inner.clone())
+    }
+}
+
+/// Bytes from which the keys of a call's seals are made: one for each direction.
+pub(crate) const SEAL_BYTES: usize = 64;
+
+/// A connection of a call, for whoever looks for a better way for it.
+#[derive(Clone, Debug)]
+pub(crate) struct InCall {
+    inner: quinn::Connection,
+    peer: String,
+}
+
+impl PartialEq for InCall {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.stable_id() == other.inner.stable_id()
+    }
+}
+
+impl InCall {
+    /// Returns the peer's name.
+    pub(crate) fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Returns the peer's address for QUIC, which changes if QUIC sees that it does.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.inner.remote_address()
+    }
+
+    /// Returns the length of the longest packets that are sent, bytes.
+    pub(crate) fn longest(&self) -> usize {
+        self.inner.stats().path.current_mtu.into()
+    }
+
+    /// Returns bytes that only the two ends of this connection know (RFC 5705).
+    pub(crate) fn shared(&self) -> Result<[u8; SEAL_BYTES], QuicError> {
+        let mut bytes = [0; SEAL_BYTES];
+        let exported = self.inner.export_keying_material(&mut bytes, b"duet probes", b"");
+        exported.map_err(|_| QuicError::Other("the connection has no keys to seal anything with".to_owned()))?;
+        Ok(bytes)
     }
 }
 

@@ -153,6 +153,16 @@ impl Endpoint {
         self.socket.route_of(address)
     }
 
+    /// Returns the way that packets to `address` take.
+    pub(super) fn in_use(&self, address: SocketAddr) -> Route {
+        self.socket.in_use(address)
+    }
+
+    /// Returns how often the call's packets have changed their way.
+    pub(super) fn moves(&self) -> u64 {
+        self.socket.moves()
+    }
+
     /// Says goodbye on every connection and waits a moment for the packets to leave.
     pub(crate) async fn close(&self) {
         self.inner.close(VarInt::from_u32(CloseCode::Done as u32), b"done");
@@ -278,9 +288,9 @@ impl ring::hkdf::KeyType for KeyBytes {
 }
 
 fn transport(options: &EndpointOptions) -> TransportConfig {
-    // Leaves room for a relay's header of four bytes in packets of 1500 bytes over IPv4.
+    // Leaves room in packets of 1500 bytes over IPv6 for a relay's header of four bytes and the mark of another way.
     let mut mtu = MtuDiscoveryConfig::default();
-    mtu.upper_bound(1452);
+    mtu.upper_bound(1447);
     let mut config = TransportConfig::default();
     config
         .initial_rtt(INITIAL_RTT)

@@ -13,9 +13,10 @@ mod introducing;
 mod probing;
 mod relay;
 mod socket;
+mod steered;
 
-pub(crate) use self::beside::{Aside, Beside, KNOCK, KNOCK_BYTES, Sending};
-pub(crate) use self::connection::{Connection, End, Input};
+pub(crate) use self::beside::{Aside, Beside, KNOCK, KNOCK_BYTES, PROBE, Sending};
+pub(crate) use self::connection::{Connection, End, InCall, Input, SEAL_BYTES};
 pub(crate) use self::endpoint::{CloseCode, Endpoint, EndpointOptions, is_free};
 pub(crate) use self::error::QuicError;
 pub(crate) use self::incoming::Accepted;

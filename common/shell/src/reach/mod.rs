@@ -4,6 +4,7 @@
 //! The decisions are those of [`common::reach`]; here they meet sockets, a clock and files.
 
 mod addresses;
+mod course;
 mod introduce;
 mod mapping;
 mod peers;

@@ -1,12 +1,13 @@
-//! Proofs that a machine knows a secret of two: knocks, and the proofs of an introduction.
+//! Proofs that a machine knows a secret of two: knocks, the proofs of an introduction, and the seals of a call.
 
 use common::config::PublicKey;
 use common::reach::{MAC_BYTES, PROOF_BYTES, Role, Ticket};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::exit::Failure;
-use crate::quic::{KNOCK, KNOCK_BYTES, SHARED_BYTES};
+use crate::quic::{KNOCK, KNOCK_BYTES, PROBE, SEAL_BYTES, SHARED_BYTES};
 
 /// Bytes of a knock that make each one different.
 const NONCE_BYTES: usize = 8;
@@ -123,6 +124,48 @@ impl KnockKey {
     }
 }
 
+/// Seals and opens the probes of one call: only its two ends can read and make them, each its own.
+pub(crate) struct Seals {
+    own: LessSafeKey,
+    peer: LessSafeKey,
+}
+
+/// Bytes of a sealed probe beyond its own.
+pub(crate) const SEALED_BYTES: usize = 1 + NONCE_LEN + 16;
+
+impl Seals {
+    /// Makes the keys from what the connection's two ends know; none if the bytes are no keys.
+    pub(crate) fn new(shared: &[u8; SEAL_BYTES], own: Role) -> Option<Self> {
+        let (dials, waits) = shared.split_at(SEAL_BYTES / 2);
+        let key = |bytes| UnboundKey::new(&CHACHA20_POLY1305, bytes).ok().map(LessSafeKey::new);
+        let (own, peer) = match own {
+            Role::Dials => (key(dials)?, key(waits)?),
+            Role::Waits => (key(waits)?, key(dials)?),
+        };
+        Some(Self { own, peer })
+    }
+
+    /// Returns a sealed probe.
+    pub(crate) fn seal(&self, mut probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let nonce: [u8; NONCE_LEN] = random()?;
+        let sealed =
+            self.own.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([PROBE]), &mut probe);
+        sealed.map_err(|_| Failure::network("a probe cannot be sealed"))?;
+        Ok([&[PROBE], nonce.as_slice(), &probe].concat())
+    }
+
+    /// Returns a probe of the other end; none if this is none.
+    pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (_, rest) = sealed.split_first().filter(|(first, _)| **first == PROBE)?;
+        let (nonce, rest) = rest.split_at_checked(NONCE_LEN)?;
+        let mut probe = rest.to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let length = self.peer.open_in_place(nonce, Aad::from([PROBE]), &mut probe).ok()?.len();
+        probe.truncate(length);
+        Some(probe)
+    }
+}
+
 /// Returns the first bytes of a tag.
 fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
     let mut bytes = [0; PROOF_BYTES];
@@ -151,6 +194,23 @@ mod tests {
             assert!(!other.is_of_peer(&changed) && !other.is_of_peer(&knock[..at]));
         }
         assert_ne!(one.make().unwrap(), knock);
+    }
+
+    #[test]
+    fn a_seal_is_opened_by_the_other_end_of_the_call_only() {
+        let shared: [u8; SEAL_BYTES] = std::array::from_fn(|at| at as u8);
+        let (one, other) = (Seals::new(&shared, Role::Dials).unwrap(), Seals::new(&shared, Role::Waits).unwrap());
+        let sealed = one.seal(vec![1, 2, 3]).unwrap();
+        assert_eq!(sealed.len(), 3 + SEALED_BYTES);
+        assert_eq!(other.open(&sealed), Some(vec![1, 2, 3]));
+        assert_eq!(one.open(&sealed), None, "its own one came back");
+        assert_eq!(Seals::new(&[9; SEAL_BYTES], Role::Waits).unwrap().open(&sealed), None, "of another call");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(other.open(&changed).is_none() && other.open(&sealed[..at]).is_none());
+        }
+        assert_ne!(one.seal(vec![1, 2, 3]).unwrap(), sealed);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::Turn;
+use common::reach::Candidate;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -61,6 +62,11 @@ impl Relaying {
 
     pub(super) fn place(&self) -> Allocation {
         *self.place.borrow()
+    }
+
+    /// Returns the address at which the relay's server sees this machine, if it has a place there.
+    pub(super) fn seen(&self) -> Option<Candidate> {
+        lock(&self.current).as_ref().and_then(|relay| relay.seen())
     }
 
     /// Finds out now whether the place still is this machine's: the connection has stalled.

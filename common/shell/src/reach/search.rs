@@ -1,4 +1,5 @@
-//! A search for one machine at work: its decisions ([`Meeting`]), a socket, STUN servers and a clock.
+//! A search for one machine at work: its decisions ([`Meeting`]), a socket, STUN servers and a clock. During a call the
+//! same socket shows better ways for it ([`Course`]).
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -7,9 +8,10 @@ use std::time::Duration;
 use common::config::Turn;
 use common::reach::{Candidate, Kind, Meeting, Outside, Port, Role, Route, Step, merge};
 use common::units::Timestamp;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::addresses;
+use super::course::Course;
 use super::mapping::Mapping;
 use super::proof::{KnockKey, random};
 use super::relaying::{Allocation, Relaying};
@@ -17,7 +19,7 @@ use super::stun::Stun;
 
 use crate::clock;
 use crate::exit::Failure;
-use crate::quic::{Aside, Beside, KNOCK};
+use crate::quic::{Aside, Beside, InCall, KNOCK, PROBE};
 
 /// Servers that are asked, and addresses of each.
 const SERVERS_MAX: usize = 4;
@@ -64,6 +66,10 @@ pub(crate) struct Search {
     begun: Timestamp,
     /// Newest first.
     knocked: VecDeque<SocketAddr>,
+    role: Role,
+    /// The call of now, as it changes; none: nobody calls.
+    calls: Option<watch::Receiver<Option<InCall>>>,
+    course: Option<Course>,
 }
 
 impl Search {
@@ -109,7 +115,15 @@ impl Search {
             gather_until: now + if somebody { PATIENCE } else { Duration::ZERO },
             begun: now,
             knocked: VecDeque::with_capacity(KNOCKED_MAX),
+            role,
+            calls: None,
+            course: None,
         }
+    }
+
+    /// Looks for better ways for each of these calls from now on.
+    pub(crate) fn follow(&mut self, calls: watch::Receiver<Option<InCall>>) {
+        self.calls = Some(calls);
     }
 
     /// Returns true if a right knock has come from there, as it does before a friend dials.
@@ -124,7 +138,8 @@ impl Search {
             _ => None,
         };
         let mapped = self.mapping.as_ref().map(Mapping::candidates).unwrap_or_default();
-        merge(&[&self.local(), &mapped, &self.stun.seen(), relayed.as_slice()])
+        let seen = self.relaying.as_ref().and_then(Relaying::seen);
+        merge(&[&self.local(), &mapped, &self.stun.seen(), seen.as_slice(), relayed.as_slice()])
     }
 
     /// Returns what is known now of this machine's way outside.
@@ -178,6 +193,41 @@ impl Search {
         self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::Learned)
     }
 
+    /// Takes notice of the call of now.
+    fn on_call(&mut self, call: Option<InCall>) {
+        if let (Some(course), Some(call)) = (&self.course, &call)
+            && course.is_of(call)
+        {
+            return;
+        }
+        // The old one lets go of the socket first.
+        self.course = None;
+        let Some(call) = call else { return };
+        let kind = self.kind_of(call.address());
+        self.course = Course::new(call, self.role, kind, self.beside.sending(), clock::now());
+        self.tell_relay();
+    }
+
+    /// Tells the call's course of the relay.
+    fn tell_relay(&mut self) {
+        let relay = match self.place() {
+            Some(Allocation::At(at)) => Some(at.ip()),
+            _ => None,
+        };
+        if let Some(course) = &mut self.course {
+            course.set_relay(relay);
+        }
+    }
+
+    /// Does what is due for the call's packets; returns the time to do so again.
+    fn drive_course(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Failure> {
+        let Some(mut course) = self.course.take() else { return Ok(None) };
+        let driven = course.drive(|| self.addresses(), now);
+        let next = course.next(now);
+        self.course = Some(course);
+        driven.map(|()| next)
+    }
+
     fn route_of(&self, address: SocketAddr) -> Route {
         self.beside.sending().route_of(address)
     }
@@ -211,30 +261,43 @@ impl Search {
                     Step::Dial(route) => return Ok(Found::Path(self.beside.sending().let_in(route))),
                 }
             }
+            let course = self.drive_course(now)?;
             let gather = (!self.gathered).then_some(self.gather_until);
-            let next = [self.stun.poll_timeout(), self.meeting.poll_timeout(), gather].into_iter().flatten().min();
+            let next = [self.stun.poll_timeout(), self.meeting.poll_timeout(), gather, course];
+            let next = next.into_iter().flatten().min();
             // A deadline that has passed comes again with a moment's pause, so that nobody turns in a circle.
             let next = next.map(|next| next.max(now + Duration::from_millis(1)));
             tokio::select! {
-                aside = self.beside.receive() => self.on_aside(&aside),
+                aside = self.beside.receive() => self.on_aside(&aside)?,
                 Some(server) = self.servers.recv() => {
                     if self.beside.sending().reaches(server) {
                         self.beside.expect_from(server);
                         self.stun.add(server, clock::now());
                     }
                 }
-                () = changed(&mut self.relaying) => match self.place() {
-                    Some(Allocation::At(at)) => self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now()),
-                    _ => self.meeting.remove_relay(),
-                },
+                () = changed(&mut self.relaying) => {
+                    match self.place() {
+                        Some(Allocation::At(at)) => {
+                            self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now());
+                        }
+                        _ => self.meeting.remove_relay(),
+                    }
+                    self.tell_relay();
+                }
+                call = another_call(&mut self.calls) => self.on_call(call),
                 () = answered_by_router(&mut self.mapping) => {}
                 () = wait(next) => {}
             }
         }
     }
 
-    fn on_aside(&mut self, aside: &Aside) {
+    fn on_aside(&mut self, aside: &Aside) -> Result<(), Failure> {
         match aside.bytes.first() {
+            Some(&PROBE) => {
+                if let Some(course) = &mut self.course {
+                    course.on_probe(aside, clock::now())?;
+                }
+            }
             Some(&KNOCK) if self.knocks.is_of_peer(&aside.bytes) => {
                 self.beside.sending().let_in(aside.from);
                 if !self.has_knocked(aside.from.to) {
@@ -246,7 +309,17 @@ impl Search {
             Some(&KNOCK) => {}
             _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
+        Ok(())
     }
+}
+
+async fn another_call(calls: &mut Option<watch::Receiver<Option<InCall>>>) -> Option<InCall> {
+    if let Some(calls) = calls
+        && calls.changed().await.is_ok()
+    {
+        return calls.borrow_and_update().clone();
+    }
+    std::future::pending().await
 }
 
 async fn answered_by_router(mapping: &mut Option<Mapping>) {

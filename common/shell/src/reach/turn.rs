@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use common::config::Turn;
+use common::reach::Candidate;
 use common::units::Timestamp;
 use tokio::sync::Notify;
 use turn_client_proto::api::{DelayedMessageOrChannelSend, TurnConfig};
@@ -110,6 +111,11 @@ impl Relay {
     pub(super) fn check(&self, now: Timestamp) {
         lock(&self.state).alive.ask_again(now);
         self.woken.notify_one();
+    }
+
+    /// Returns the address at which the server sees this machine.
+    pub(super) fn seen(&self) -> Option<Candidate> {
+        lock(&self.state).alive.seen().first().copied()
     }
 
     /// Waits until more is due than was known.

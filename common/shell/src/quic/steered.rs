@@ -1,0 +1,99 @@
+//! The call whose packets may take another way than the one on which QUIC has the peer.
+//!
+//! QUIC keeps one address for the peer, that of the way on which the call began; the socket sends to another instead, and
+//! gives what comes from there the address that QUIC knows. QUIC's own migration is not used: only a client's address may
+//! change, the server forgets round trip, packet size and window then, and may send no more than three times what it has
+//! heard until the new address is proved. Here the proof comes first, on a way that carries nothing else ([`common::reach::Steering`]).
+//!
+//! Packets on another way begin with [`MARK`], so that those of a new connection over the same addresses are told apart.
+//! They are taken from where the peer has proved to be, with a seal that only the two ends of the call can make. QUIC
+//! opens them as always: a forged source gains nobody more than a place on the way, as it does at any router.
+
+use std::net::SocketAddr;
+
+use common::reach::Route;
+
+/// First byte of a packet that takes another way: in a range that RFC 7983 leaves to nobody.
+pub(super) const MARK: u8 = 0x0e;
+
+/// Ways from which packets are taken; the oldest makes room.
+const PROVED_MAX: usize = 16;
+
+/// A call, as its socket sees it.
+#[derive(Debug)]
+pub(super) struct Steered {
+    /// The peer's address for QUIC.
+    base: SocketAddr,
+    /// The way that its packets take; none: as QUIC says.
+    way: Option<Route>,
+    proved: Vec<Route>,
+}
+
+impl Steered {
+    pub(super) fn new(base: SocketAddr) -> Self {
+        Self { base, way: None, proved: Vec::with_capacity(PROVED_MAX) }
+    }
+
+    /// Sets the way that packets take; none: as QUIC says.
+    pub(super) fn take(&mut self, way: Option<Route>) {
+        self.way = way;
+    }
+
+    /// Takes packets on that way from now on.
+    pub(super) fn prove(&mut self, way: Route) {
+        if !self.proved.contains(&way) {
+            self.proved.truncate(PROVED_MAX - 1);
+            self.proved.insert(0, way);
+        }
+    }
+
+    /// Returns the way that packets to QUIC's `address` take instead.
+    pub(super) fn way_to(&self, address: SocketAddr) -> Option<Route> {
+        self.way.filter(|_| address == self.base)
+    }
+
+    /// Returns QUIC's address of whoever sends marked packets on that way.
+    pub(super) fn base_of(&self, way: Route) -> Option<SocketAddr> {
+        self.proved.contains(&way).then_some(self.base)
+    }
+}
+
+/// Marks packets that leave together, which are `segment` bytes long, but for a shorter last one.
+pub(super) fn mark(contents: &[u8], segment: usize) -> Vec<u8> {
+    let segment = segment.max(1);
+    let mut marked = Vec::with_capacity(contents.len() + contents.len().div_ceil(segment));
+    for packet in contents.chunks(segment) {
+        marked.push(MARK);
+        marked.extend(packet);
+    }
+    marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_calls_packets_take_another_way_and_only_proved_ways_are_heard() {
+        let address = |port: u16| SocketAddr::from(([203, 0, 113, 5], port));
+        let mut steered = Steered::new(address(1));
+        assert_eq!((steered.way_to(address(1)), steered.base_of(address(2).into())), (None, None));
+        steered.prove(address(2).into());
+        steered.take(Some(address(2).into()));
+        assert_eq!(steered.way_to(address(1)), Some(address(2).into()));
+        assert_eq!(steered.way_to(address(2)), None, "a new connection");
+        assert_eq!(steered.base_of(address(2).into()), Some(address(1)));
+        assert_eq!(steered.base_of(Route { to: address(2), relayed: true }), None);
+        for port in 3..100 {
+            steered.prove(address(port).into());
+        }
+        assert_eq!(steered.proved.len(), PROVED_MAX);
+        assert_eq!(steered.base_of(address(2).into()), None);
+    }
+
+    #[test]
+    fn each_packet_is_marked() {
+        assert_eq!(mark(&[1, 1, 1, 2, 2], 3), [MARK, 1, 1, 1, MARK, 2, 2]);
+        assert!(mark(&[], 0).is_empty());
+    }
+}
