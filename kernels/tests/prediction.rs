@@ -6,9 +6,12 @@ mod pictures;
 
 use std::path::{Path, PathBuf};
 
-use kernels::motion::{Effort, PredictError, PredictionSettings, open_predicted_decoder, open_predicted_encoder};
+use kernels::motion::{
+    Effort, PredictError, PredictionSettings, State, open_predicted_decoder, open_predicted_encoder, open_state_decoder,
+};
 use kernels::{
-    BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_encoder,
+    BACK_ENDS, BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, PictureRef, Target,
+    open_encoder,
 };
 use picture::coded::{FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, ContainerWriter};
@@ -18,7 +21,8 @@ use picture::run::coded_size;
 use picture::vectors::VectorLayout;
 use pictures::{params, picture};
 
-const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
+/// Those that code predicted frames; all decode them.
+const CODERS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 const STEP: Target = Target::Step(StepIndex::new(56).unwrap());
 
 fn stream(size: (u32, u32), chroma: Chroma, states: u8) -> StreamParams {
@@ -138,7 +142,7 @@ fn missing_parts_mean_the_same_on_every_back_end() {
     let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
     let slices = VectorLayout::new(params.size).slices();
     let mut decoders = BACK_ENDS.map(|choice| open_predicted_decoder(&params, choice, None).unwrap());
-    let mut outs = [Picture::decoded_from(&params), Picture::decoded_from(&params)];
+    let mut outs = BACK_ENDS.map(|_| Picture::decoded_from(&params));
     for (at, (frame, _)) in coded.iter().enumerate() {
         let mut received = ReceivedFrame::empty(frame.frame.header, frame.frame.block_count());
         for index in 0..frame.frame.block_count() {
@@ -152,19 +156,22 @@ fn missing_parts_mean_the_same_on_every_back_end() {
         for (decoder, out) in decoders.iter_mut().zip(&mut outs) {
             decoder.decode(frame.reference, &received, out).unwrap();
         }
-        assert!(outs[0] == outs[1], "frame {at}");
-        assert_eq!(decoders[0].damaged_blocks(), decoders[1].damaged_blocks());
+        for (decoder, out) in decoders.iter().zip(&outs) {
+            assert!(*out == outs[0], "frame {at} on {}", decoder.backend().kind);
+            assert_eq!(decoder.damaged_blocks(), decoders[0].damaged_blocks());
+        }
     }
     assert!(decoders[0].damaged_blocks() > 0);
     // Nothing of a frame: the one before again.
-    let before = outs[1].clone();
     let header = coded[1].0.frame.header;
     let count = coded[1].0.frame.block_count();
-    let [_, decoder] = &mut decoders;
-    decoder.decode(1, &ReceivedFrame::empty(header, count), &mut outs[1]).unwrap();
-    assert!(outs[1] == before);
-    let error = decoder.decode(1, &ReceivedFrame::empty(header, count - slices), &mut outs[1]).unwrap_err();
-    assert_eq!(error, DecodeError::BlockCount { wanted: count, given: count - slices });
+    for (decoder, out) in decoders.iter_mut().zip(&mut outs) {
+        let before = out.clone();
+        decoder.decode(1, &ReceivedFrame::empty(header, count), out).unwrap();
+        assert!(*out == before);
+        let error = decoder.decode(1, &ReceivedFrame::empty(header, count - slices), out).unwrap_err();
+        assert_eq!(error, DecodeError::BlockCount { wanted: count, given: count - slices });
+    }
 }
 
 #[test]
@@ -216,7 +223,7 @@ fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
     let source = std::fs::read(golden("colour_99x70.source")).unwrap();
     let source = PictureRef::new(PixelFormat::I420, params.size, &source).unwrap();
     let source = Picture::from_data(PixelFormat::I420, params.size, source.data().to_vec()).unwrap();
-    for choice in BACK_ENDS {
+    for choice in CODERS {
         let mut encoder = open_predicted_encoder(&params, settings(1), choice, None).unwrap();
         let (mut decoded, mut vectors) = (Vec::new(), 0);
         let mut writer = ContainerWriter::new(&params, Vec::new()).unwrap();
@@ -241,15 +248,17 @@ fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
         // The second is of an encoder that chose otherwise.
         for (file, pictures) in [(file, decoded), (read("predicted_99x70_v2.duet"), read("predicted_99x70_v2.decoded"))]
         {
-            let mut container = ContainerReader::new(&file[..]).unwrap();
-            let mut decoder = open_predicted_decoder(container.params(), choice, None).unwrap();
-            let mut out = Picture::decoded_from(&params);
-            for wanted in pictures.chunks(out.data().len()) {
-                let (reference, frame) = clip::next_frame(&mut container).unwrap();
-                decoder.decode(reference, &frame, &mut out).unwrap();
-                assert!(out.data() == wanted, "{choice:?}");
+            for choice in BACK_ENDS {
+                let mut container = ContainerReader::new(&file[..]).unwrap();
+                let mut decoder = open_predicted_decoder(container.params(), choice, None).unwrap();
+                let mut out = Picture::decoded_from(&params);
+                for wanted in pictures.chunks(out.data().len()) {
+                    let (reference, frame) = clip::next_frame(&mut container).unwrap();
+                    decoder.decode(reference, &frame, &mut out).unwrap();
+                    assert!(out.data() == wanted, "{choice:?}");
+                }
+                assert_eq!(decoder.damaged_blocks(), 0);
             }
-            assert_eq!(decoder.damaged_blocks(), 0);
         }
     }
 }
@@ -258,7 +267,7 @@ fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
 fn any_header_and_reference_is_decoded_or_refused() {
     let params = stream((70, 47), Chroma::C420, 4);
     let mut decoders = BACK_ENDS.map(|choice| open_predicted_decoder(&params, choice, None).unwrap());
-    let mut outs = [Picture::decoded_from(&params), Picture::decoded_from(&params)];
+    let mut outs = BACK_ENDS.map(|_| Picture::decoded_from(&params));
     let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
     let mut seed = 1_u64;
     let mut random = move |below: usize| {
@@ -283,13 +292,52 @@ fn any_header_and_reference_is_decoded_or_refused() {
             received.insert(index, &bytes);
         }
         let reference = random(6) as u8;
-        let mut results =
-            decoders.iter_mut().zip(&mut outs).map(|(decoder, out)| decoder.decode(reference, &received, out));
-        let (first, second) = (results.next().unwrap(), results.next().unwrap());
-        drop(results);
-        assert_eq!(first, second, "round {round}");
-        assert!(outs[0] == outs[1], "round {round}");
-        assert_eq!(decoders[0].damaged_blocks(), decoders[1].damaged_blocks());
-        assert_eq!(decoders[0].held_frames(), decoders[1].held_frames());
+        let both = decoders.iter_mut().zip(&mut outs);
+        let results: Vec<_> = both.map(|(decoder, out)| decoder.decode(reference, &received, out)).collect();
+        for ((decoder, out), result) in decoders.iter().zip(&outs).zip(&results) {
+            assert_eq!(*result, results[0], "round {round}");
+            assert!(*out == outs[0], "round {round} on {}", decoder.backend().kind);
+            assert_eq!(decoder.damaged_blocks(), decoders[0].damaged_blocks());
+            assert_eq!(decoder.held_frames(), decoders[0].held_frames());
+        }
+    }
+}
+
+/// A line that loses parts, references of any age, the frame before most often, and states that a device has forgotten.
+#[test]
+fn states_of_many_frames_are_the_same_on_every_back_end() {
+    let params = stream((97, 70), Chroma::C420, 3);
+    let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
+    let mut decoders = BACK_ENDS.map(|choice| open_state_decoder(&params, choice, None).unwrap());
+    let mut states: Vec<Vec<State>> = Vec::new();
+    let mut out = Picture::decoded_from(&params);
+    let mut seed = 3_u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    for round in 0..100 {
+        let frame = &coded[round % coded.len()].0;
+        let mut received = ReceivedFrame::empty(frame.frame.header, frame.frame.block_count());
+        for index in 0..frame.frame.block_count() {
+            if frame.reference == 0 || random(20) > 0 {
+                received.insert(index, frame.frame.block(index));
+            }
+        }
+        let age = if random(3) > 0 { 1 } else { 1 + random(6) };
+        let from = (frame.reference > 0).then(|| states.len().saturating_sub(age));
+        let mut of_round = Vec::new();
+        for (at, decoder) in decoders.iter_mut().enumerate() {
+            let state = decoder.decode_state(&received, from.map(|from| &states[from][at]), &mut out).unwrap();
+            assert!(*state.picture() == out);
+            of_round.push(state);
+        }
+        for (decoder, state) in decoders.iter().zip(&of_round) {
+            assert_eq!(state.picture().hash(), of_round[0].picture().hash(), "{round} on {}", decoder.backend().kind);
+        }
+        states.push(of_round);
+    }
+    for (decoder, choice) in decoders.iter().zip(BACK_ENDS) {
+        assert_eq!(decoder.backend().kind.name(), format!("{choice:?}").to_lowercase());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use picture::coded::{BlockState, PredictedFrame, ReceivedFrame};
@@ -11,20 +12,21 @@ use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
 
 use super::field::Field;
-use super::predictor::{Predictor, ResidualDecoder};
+use super::predictor::{DeviceDecoder, Predictor, ResidualDecoder};
 use super::slice;
 use crate::cpu::motion::compensate::CpuPredictor;
+use crate::open::{Resolved, resolve};
 use crate::reference::compensate::ReferencePredictor;
 use crate::reference::{ReferenceDecoder, check_target};
 use crate::{
-    Backend, BackendChoice, BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture, cpu, memory,
-    open_decoder,
+    BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, OpenError, Picture, cpu, memory,
+    open_decoder, opencl,
 };
 
 /// Decoder of a stream with prediction, of which every frame comes.
 pub struct PredictedDecoder {
     decoder: StateDecoder,
-    states: States,
+    states: States<State>,
     held: u64,
 }
 
@@ -35,32 +37,62 @@ pub struct StateDecoder {
     pub(super) alone: Box<dyn Decoder>,
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
+    /// What computes instead of these two, until it is lost.
+    device: Option<Box<dyn DeviceDecoder>>,
+    /// Damaged blocks that the device counted before it was lost.
+    damaged_before: u64,
     damaged_slices: u64,
     times: DecodeTimes,
+    backend: BackendInfo,
 }
 
-/// The last pictures, the newest one last.
-pub(super) struct States {
-    pub(super) pictures: VecDeque<Picture>,
+/// A picture that frames may refer to, with a number of its own, by which a device knows the states that it has already.
+#[derive(Clone, Debug)]
+pub struct State {
+    picture: Arc<Picture>,
+    number: u64,
+}
+
+impl State {
+    /// Creates the state of a picture of the stream, planar and of its size.
+    pub fn new(picture: Picture) -> Self {
+        Self { picture: Arc::new(picture), number: next_number() }
+    }
+
+    /// Returns its picture.
+    pub fn picture(&self) -> &Picture {
+        &self.picture
+    }
+}
+
+/// Returns a number that no state has.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The last states, the newest one last.
+pub(super) struct States<S> {
+    pub(super) kept: VecDeque<S>,
     most: usize,
 }
 
-impl States {
+impl<S> States<S> {
     pub(super) fn new(states: u8) -> Self {
-        Self { pictures: VecDeque::with_capacity(states.into()), most: states.into() }
+        Self { kept: VecDeque::with_capacity(states.into()), most: states.into() }
     }
 
     /// Keeps a state, and forgets the oldest one beyond those that may be referred to.
-    pub(super) fn keep(&mut self, picture: Picture) {
-        if self.pictures.len() == self.most {
-            self.pictures.pop_front();
+    pub(super) fn keep(&mut self, state: S) {
+        if self.kept.len() == self.most {
+            self.kept.pop_front();
         }
-        self.pictures.push_back(picture);
+        self.kept.push_back(state);
     }
 
     /// The state so many frames back.
-    pub(super) fn get(&self, age: u8) -> Option<&Picture> {
-        self.pictures.get(self.pictures.len().checked_sub(age.into())?)
+    pub(super) fn get(&self, age: u8) -> Option<&S> {
+        self.kept.get(self.kept.len().checked_sub(age.into())?)
     }
 }
 
@@ -75,41 +107,50 @@ pub(super) fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenErr
     }
 }
 
-/// Returns the back end, none of which is OpenCL.
-pub(super) fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
-    match (choice, device) {
-        (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
-            backend: Backend::Opencl,
-            what: "predicted frames".to_owned(),
-            instead: Backend::Cpu,
-        }),
-        (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
-        (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
-    }
-}
-
-/// Opens a decoder for a stream of [`Profile::Predicted`]. It runs on the processor; errors as
-/// [`open_predicted_encoder`](super::open_predicted_encoder), and [`OpenError::OutOfMemory`].
+/// Opens a decoder for a stream of [`Profile::Predicted`], as [`open_state_decoder`].
 pub fn open_predicted_decoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<PredictedDecoder, OpenError> {
-    let (inner, states) = inner(params)?;
-    let decoder = state_decoder(params, &inner, states, on_the_processor(choice, device)?)?;
+    let (decoder, states) = open(params, choice, device)?;
     Ok(PredictedDecoder { decoder, states: States::new(states), held: 0 })
 }
 
-/// Opens a decoder of frames of a stream of [`Profile::Predicted`] whose states its owner keeps; as [`open_predicted_decoder`].
+/// Opens a decoder of frames of a stream of [`Profile::Predicted`] whose states its owner keeps; `choice` and `device` as in
+/// [`open_decoder`]. If its device is lost later, the processor goes on with the same states, and [`StateDecoder::backend`] says so.
+///
+/// [`OpenError::WrongProfile`] for any other stream.
 pub fn open_state_decoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<StateDecoder, OpenError> {
-    let (inner, states) = inner(params)?;
-    state_decoder(params, &inner, states, on_the_processor(choice, device)?)
+    Ok(open(params, choice, device)?.0)
 }
 
+/// Opens the decoder, and returns the number of states that the stream keeps.
+fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<(StateDecoder, u8), OpenError> {
+    let (inner, states) = inner(params)?;
+    let (resolved, reason) = resolve(choice, device)?;
+    let decoder = match resolved {
+        Resolved::Cpu => {
+            let decoder = state_decoder(params, &inner, states, BackendChoice::Cpu)?;
+            StateDecoder { backend: BackendInfo { reason, ..decoder.backend }, ..decoder }
+        }
+        Resolved::Reference => state_decoder(params, &inner, states, BackendChoice::Reference)?,
+        Resolved::Opencl(device) => {
+            let alone = open_decoder(&inner, BackendChoice::Opencl, device.as_deref())?;
+            let predicted = opencl::open_predicted_decoder(&inner, states, device.as_deref(), reason)?;
+            let backend = predicted.backend().clone();
+            let processor = state_decoder(params, &inner, states, BackendChoice::Cpu)?;
+            StateDecoder { alone, device: Some(predicted), backend, ..processor }
+        }
+    };
+    Ok((decoder, states))
+}
+
+/// Opens a decoder of the processor or of the reference.
 pub(super) fn state_decoder(
     params: &StreamParams,
     inner: &StreamParams,
@@ -120,7 +161,8 @@ pub(super) fn state_decoder(
     // States, and a few planes of samples between samples and of coefficients.
     memory::check((u64::from(states) + 16) * chroma.picture_format().bytes(size) as u64)?;
     let alone = open_decoder(inner, choice, None)?;
-    let (layout, reason) = (BlockLayout::new(inner), alone.backend().reason.clone());
+    let (layout, backend) = (BlockLayout::new(inner), alone.backend().clone());
+    let reason = backend.reason.clone();
     let (residual, predictor): (Box<dyn ResidualDecoder>, Box<dyn Predictor>) = match choice {
         BackendChoice::Reference => {
             (Box::new(ReferenceDecoder::new(inner, layout, reason)), Box::new(ReferencePredictor::new(chroma, size)))
@@ -134,8 +176,11 @@ pub(super) fn state_decoder(
         alone,
         residual,
         predictor,
+        device: None,
+        damaged_before: 0,
         damaged_slices: 0,
         times: DecodeTimes::default(),
+        backend,
     })
 }
 
@@ -147,13 +192,13 @@ impl PredictedDecoder {
     pub fn decode(&mut self, reference: u8, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.decoder.params.size, &self.decoder.params)?;
         let from = self.states.get(reference).filter(|_| reference > 0);
-        if reference > 0 && from.is_none() {
+        let state = if reference > 0 && from.is_none() {
             self.held += 1;
-            self.show_again(out);
+            self.show_again(out)
         } else {
-            self.decoder.decode(frame, from, out)?;
-        }
-        self.states.keep(out.clone());
+            self.decoder.decode_state(frame, from, out)?
+        };
+        self.states.keep(state);
         Ok(())
     }
 
@@ -161,18 +206,21 @@ impl PredictedDecoder {
     /// none.
     pub fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.decoder.params.size, &self.decoder.params)?;
-        self.show_again(out);
-        if !self.states.pictures.is_empty() {
-            self.states.keep(out.clone());
+        let state = self.show_again(out);
+        if !self.states.kept.is_empty() {
+            self.states.keep(state);
         }
         Ok(())
     }
 
-    fn show_again(&self, out: &mut Picture) {
-        match self.states.pictures.back() {
-            Some(last) => out.data_mut().copy_from_slice(last.data()),
-            None => out.data_mut().fill(128),
+    /// Makes the picture of the frame before, or a grey one; returns its state.
+    fn show_again(&self, out: &mut Picture) -> State {
+        if let Some(last) = self.states.kept.back() {
+            out.data_mut().copy_from_slice(last.picture().data());
+            return last.clone();
         }
+        out.data_mut().fill(128);
+        State::new(out.clone())
     }
 
     /// Returns the number of frames since the decoder was opened whose reference was not there.
@@ -202,12 +250,40 @@ impl StateDecoder {
         reference: Option<&Picture>,
         out: &mut Picture,
     ) -> Result<(), DecodeError> {
+        let reference = reference.map(|picture| (next_number(), picture));
+        self.decode_as(next_number(), frame, reference, out)
+    }
+
+    /// Decodes as [`Self::decode`] and returns the frame's state. A device has the states of the last frames already.
+    pub fn decode_state(
+        &mut self,
+        frame: &ReceivedFrame,
+        reference: Option<&State>,
+        out: &mut Picture,
+    ) -> Result<State, DecodeError> {
+        let number = next_number();
+        self.decode_as(number, frame, reference.map(|state| (state.number, state.picture())), out)?;
+        Ok(State { picture: Arc::new(out.clone()), number })
+    }
+
+    fn decode_as(
+        &mut self,
+        number: u64,
+        frame: &ReceivedFrame,
+        reference: Option<(u64, &Picture)>,
+        out: &mut Picture,
+    ) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
         let Some(reference) = reference else {
             self.alone.decode(frame, out)?;
             self.times = self.alone.times();
+            // The device of predicted frames is the same one.
+            if self.device.is_some() && !self.alone.backend().is_device() {
+                self.give_up(self.alone.backend().reason.clone());
+            }
             return Ok(());
         };
+        check_target(reference.1, self.params.size, &self.params)?;
         let start = Instant::now();
         let mut field = Field::new(self.params.size);
         let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
@@ -222,11 +298,6 @@ impl StateDecoder {
                 self.damaged_slices += 1;
             }
         }
-        let vectors = start.elapsed();
-        let start = Instant::now();
-        self.predictor.refer(reference);
-        self.predictor.compensate(&field, out);
-        let compensate = start.elapsed();
         let mut received = ReceivedFrame::empty(frame.header, self.blocks);
         for index in 0..self.blocks {
             match frame.block(slices + index) {
@@ -235,10 +306,36 @@ impl StateDecoder {
                 BlockState::Coded(bytes) => _ = received.insert(index, bytes),
             }
         }
+        let vectors = start.elapsed();
+        if let Some(device) = &mut self.device {
+            match device.decode(&received, &field, reference, number, out) {
+                Err(error) if error.is_of_device() => {
+                    let reason = device.backend().given_up(&error);
+                    self.give_up(reason);
+                }
+                decoded => {
+                    let times = device.times();
+                    self.times = DecodeTimes { decode: vectors + times.decode, ..times };
+                    return decoded;
+                }
+            }
+        }
+        let start = Instant::now();
+        self.predictor.refer(reference.1);
+        self.predictor.compensate(&field, out);
+        let compensate = start.elapsed();
         self.residual.add_residual(&received, out)?;
         let times = self.residual.times();
         self.times = DecodeTimes { decode: vectors + times.decode, compensate, ..times };
         Ok(())
+    }
+
+    /// Goes on without the device, if there is one.
+    fn give_up(&mut self, reason: String) {
+        if let Some(device) = self.device.take() {
+            self.damaged_before = device.damaged_blocks();
+            self.backend = BackendInfo { reason, ..self.residual.backend().clone() };
+        }
     }
 
     /// Returns the duration of each stage of the last frame.
@@ -248,12 +345,13 @@ impl StateDecoder {
 
     /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
     pub fn damaged_blocks(&self) -> u64 {
-        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_blocks()
+        let device = self.device.as_ref().map_or(self.damaged_before, |device| device.damaged_blocks());
+        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_blocks() + device
     }
 
     /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
-        self.alone.backend()
+        &self.backend
     }
 }
 

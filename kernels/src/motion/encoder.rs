@@ -8,7 +8,7 @@ use picture::params::StreamParams;
 use picture::run::{coded_size, directory_bytes, map_bytes};
 
 use super::cost::Costs;
-use super::decoder::{StateDecoder, States, inner, on_the_processor, state_decoder};
+use super::decoder::{StateDecoder, States, inner, state_decoder};
 use super::field::Field;
 use super::predictor::{ResidualEncoder, planes};
 use super::search::{Effort, Search};
@@ -18,7 +18,8 @@ use crate::cpu::motion::planes::Bordered;
 use crate::cpu::motion::square::differences_from_means;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target, cpu,
+    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
+    cpu,
 };
 
 /// Why a picture cannot be predicted and coded.
@@ -62,13 +63,26 @@ pub struct PredictedEncoder {
     alone: Box<dyn ResidualEncoder>,
     residual: Box<dyn ResidualEncoder>,
     decoder: StateDecoder,
-    states: States,
+    states: States<Picture>,
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
     /// The luma of a picture that is searched.
     source: Bordered,
     times: EncodeTimes,
+}
+
+/// Returns the back end that codes, none of which is OpenCL.
+fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
+    match (choice, device) {
+        (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
+            backend: Backend::Opencl,
+            what: "the coding of predicted frames".to_owned(),
+            instead: Backend::Cpu,
+        }),
+        (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
+        (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
+    }
 }
 
 /// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]. It runs on the processor.
@@ -198,7 +212,7 @@ impl PredictedEncoder {
 
     /// Returns the picture that the last frame decodes to; `None` before the first one.
     pub fn state(&self) -> Option<&Picture> {
-        self.states.pictures.back()
+        self.states.kept.back()
     }
 
     /// Returns the back end and the device that compute.

@@ -12,11 +12,13 @@ pub(crate) mod predictor;
 mod search;
 mod slice;
 
-pub use decoder::{PredictedDecoder, StateDecoder, open_predicted_decoder, open_state_decoder};
+pub use decoder::{PredictedDecoder, State, StateDecoder, open_predicted_decoder, open_state_decoder};
 pub use encoder::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
 pub use overlap::{WEIGHT, rising, rising_cell};
 pub use search::Effort;
+#[cfg(test)]
+pub(crate) use slice::tests::any_field;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use picture::frame::{Chroma, FrameSize};
 use super::field::Motion;
 use super::field::{Field, UNIT};
 use crate::cpu::motion::planes::Luma;
-use crate::{DecodeError, Decoder, EncodeError, Encoder, Picture, PictureRef, Target};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, Encoder, Picture, PictureRef, Target};
 
 /// A rectangle of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,29 @@ pub(crate) trait ResidualEncoder: Encoder {
 pub(crate) trait ResidualDecoder: Decoder {
     /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
+}
+
+/// Decodes predicted frames on a device, which has the states, too.
+pub(crate) trait DeviceDecoder: Send {
+    /// Decodes the blocks of a frame, and its vectors, which are `field`, into `out`. `from` is the state that it is predicted from, with
+    /// its number; its own is `number`. States of the same number are equal.
+    fn decode(
+        &mut self,
+        frame: &ReceivedFrame,
+        field: &Field,
+        from: (u64, &Picture),
+        number: u64,
+        out: &mut Picture,
+    ) -> Result<(), DecodeError>;
+
+    /// Returns the duration of each stage of the last frame.
+    fn times(&self) -> DecodeTimes;
+
+    /// Returns the device.
+    fn backend(&self) -> &BackendInfo;
+
+    /// Returns the number of damaged blocks since it was opened.
+    fn damaged_blocks(&self) -> u64;
 }
 
 /// Returns the size of the plane of a channel and the side of its units.

@@ -8,6 +8,7 @@
 pub(crate) mod device;
 pub(crate) mod lab;
 pub(crate) mod lossless;
+pub(crate) mod motion;
 pub(crate) mod pcwt;
 pub(crate) mod quad;
 pub(crate) mod transform;
@@ -27,6 +28,7 @@ pub use self::lab::trial::PassTimes;
 pub(crate) use self::lab::trial::{Trial, TrialDevice};
 use self::lossless::decoder::OpenClLosslessDecoder;
 use self::lossless::encoder::OpenClLosslessEncoder;
+use self::motion::decoder::OpenClPredictedDecoder;
 use self::pcwt::decoder::OpenClPcwtDecoder;
 use self::pcwt::encoder::OpenClPcwtEncoder;
 pub use self::quad::decoder::OpenClDecoder;
@@ -36,6 +38,7 @@ pub(crate) use self::transform::programs::transform_texts;
 use self::transform::whole;
 pub use self::transform::whole::OpenClTransform;
 use crate::measure::{Measure, Scene};
+use crate::motion::predictor::DeviceDecoder;
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
 use crate::{Decoder, Encoder, OpenError, Transform, TransformParams};
@@ -63,6 +66,16 @@ pub(crate) fn open_decoder(
         Wavelet::Cdf97 => Box::new(OpenClDecoder::open_for(params, layout, device, reason)?),
         Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::open(params, layout, device, reason)?),
     })
+}
+
+/// Opens the decoder for the predicted frames of a stream, of which these are the parameters without prediction.
+pub(crate) fn open_predicted_decoder(
+    params: &StreamParams,
+    states: u8,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn DeviceDecoder>, OpenError> {
+    Ok(Box::new(OpenClPredictedDecoder::open(params, states, device, reason)?))
 }
 
 /// Opens the encoder of a stream of the profile `pcwt`; `joining` of a group's elements: `None` for what suits the

@@ -278,7 +278,7 @@ pub(crate) enum BenchKind {
     Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
-    /// Predicted frames by stage, for each effort; on the processor
+    /// Predicted frames by stage, for each effort; coded on the processor
     Prediction,
     /// Whole pictures without loss, by both profiles
     Lossless,

@@ -5,12 +5,14 @@
 
 use std::fmt::Debug;
 
-use picture::coded::{ReceivedFrame, StepIndex};
+use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams, Wavelet};
+use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
 use super::fault::{Fault, inject};
+use crate::motion::any_field;
+use crate::motion::{Effort, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
 use crate::opencl::transform::whole::OpenClTransform;
 use crate::{
     Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, PictureRef, Target,
@@ -99,6 +101,63 @@ fn a_decoder_survives_every_failure() {
     }
 }
 
+/// Returns a stream with prediction, two states and the blocks and vectors of a frame between them.
+fn predicted_stream() -> (StreamParams, [Picture; 2], PredictedFrame) {
+    let codec = CodecParams { profile: Profile::Predicted(2), ..CodecParams::default() };
+    let params = StreamParams { codec, ..params() };
+    let data = picture(&params);
+    let later = [&data[40..], &data[..40]].concat();
+    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
+    let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+    let mut code = |data: &[u8]| {
+        let picture = PictureRef::new(PixelFormat::I420, params.size, data).unwrap();
+        let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap())).unwrap();
+        (frame, encoder.state().unwrap().clone())
+    };
+    let ((_, first), (frame, second)) = (code(&data), code(&later));
+    assert_eq!(frame.reference, 1);
+    (params, [first, second], frame)
+}
+
+#[test]
+fn a_decoder_of_predicted_frames_survives_every_failure() {
+    let (params, [from, _], _) = predicted_stream();
+    let inner = StreamParams { codec: CodecParams::default(), ..params };
+    let data = picture(&params);
+    let frame = encoder(&inner).encode(
+        PictureRef::new(PixelFormat::I420, params.size, &data).unwrap(),
+        Target::Step(StepIndex::new(40).unwrap()),
+    );
+    let (frame, field) = (ReceivedFrame::from(&frame.unwrap()), any_field(params.size, 2, 5, 3));
+    let mut decoder = crate::opencl::open_predicted_decoder(&inner, 2, None, String::new()).unwrap();
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    fail_everywhere(|| decoder.decode(&frame, &field, (1, &from), 2, &mut out).map(|()| out.data().to_vec()));
+}
+
+#[test]
+fn predicted_frames_go_on_with_the_processor_when_the_device_is_lost() {
+    let (params, [from, to], frame) = predicted_stream();
+    let frame = ReceivedFrame::from(&frame.frame);
+    for lost_at in [9, 0] {
+        let mut decoder = open_state_decoder(&params, BackendChoice::Opencl, None).unwrap();
+        let (mut out, state) = (Picture::for_stream(params.chroma, params.size), State::new(from.clone()));
+        let first = decoder.decode_state(&frame, Some(&state), &mut out).unwrap();
+        assert!(*first.picture() == to && out == to);
+        assert_eq!(decoder.backend().kind, Backend::Opencl);
+        let wanted = decoder.decode_state(&frame, Some(&first), &mut out).unwrap();
+        // The second time the processor computes already, and no call of the device is left to fail.
+        for _ in 0..2 {
+            inject(Fault::From(lost_at));
+            out.data_mut().fill(0);
+            let again = decoder.decode_state(&frame, Some(&first), &mut out);
+            inject(Fault::Never);
+            assert!(again.unwrap().picture() == wanted.picture() && out == *wanted.picture());
+            assert_eq!(decoder.backend().kind, Backend::Cpu);
+            assert!(decoder.backend().reason.contains("injected by a test"), "{}", decoder.backend().reason);
+        }
+    }
+}
+
 #[test]
 fn a_transform_survives_every_failure() {
     let params = params();
@@ -119,6 +178,7 @@ fn opening_fails_with_an_error_at_every_call() {
         fail_everywhere(|| crate::opencl::open_encoder(&params, None, String::new()).map(|_| ()));
         fail_everywhere(|| crate::opencl::open_decoder(&params, layout(), None, String::new()).map(|_| ()));
     }
+    fail_everywhere(|| crate::opencl::open_predicted_decoder(&params(), 2, None, String::new()).map(|_| ()));
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(crate) mod tests {
     use crate::opencl::lossless::channel::Plan;
     use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
     use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
+    use crate::opencl::motion::decoder::OpenClPredictedDecoder;
     use crate::opencl::quad::decoder::OpenClDecoder;
     use crate::opencl::quad::encoder::OpenClEncoder;
     use crate::opencl::transform::whole::OpenClTransform;
@@ -142,6 +143,9 @@ pub(crate) mod tests {
                 take_allocated(),
                 "{params:?}"
             );
+            let _predicted = OpenClPredictedDecoder::open(&params, 3, None, String::new()).unwrap();
+            let planned = OpenClPredictedDecoder::memory(&device, &params, &BlockLayout::new(&params), 3).unwrap();
+            assert_eq!(planned.bytes(), take_allocated(), "{params:?}");
             lossless_plans_what_it_allocates(&device, params);
             let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
             assert_eq!(OpenClTransform::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");

@@ -14,6 +14,8 @@ pub enum DeviceStage {
     Transform,
     /// Block encoder or decoder.
     Code,
+    /// Prediction from a state.
+    Compensate,
     /// Device to host.
     Download,
 }
@@ -54,7 +56,7 @@ impl Timeline {
 
     /// Nanoseconds during which at least one kernel ran: everything but transfers.
     pub fn computing_ns(&self) -> u64 {
-        self.busy_with(|of| matches!(of, DeviceStage::Transform | DeviceStage::Code))
+        self.busy_with(|of| matches!(of, DeviceStage::Transform | DeviceStage::Code | DeviceStage::Compensate))
     }
 
     fn busy_with(&self, counts: impl Fn(DeviceStage) -> bool) -> u64 {

@@ -52,10 +52,15 @@ impl ChannelBlocks {
 
     /// Returns the blocks of `channel`, whose `queue` this is.
     pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self> {
+        Self::keeping(queue, channel, layout, layout.coarse_blocks())
+    }
+
+    /// Returns the same, of which the first `kept` of a frame stay as they were when they are missing, and others become zero.
+    pub(crate) fn keeping(queue: &Queue, channel: Channel, layout: &BlockLayout, kept: usize) -> Result<Self> {
         let of_channel = |(_, block): &(usize, &Block)| block.channel == channel;
         let (indices, descriptions): (Vec<usize>, Vec<BlockInfo>) = (layout.blocks().iter().enumerate())
             .filter(of_channel)
-            .map(|(index, block)| (index, describe(index, block, layout)))
+            .map(|(index, block)| (index, describe(index, block, index < kept)))
             .unzip();
         let descriptions = queue.constant(&descriptions)?;
         Ok(Self { indices, descriptions })
@@ -63,7 +68,7 @@ impl ChannelBlocks {
 }
 
 /// Returns the description of a block. All numbers are bounded by the largest square and the blocks in it.
-fn describe(index: usize, block: &Block, layout: &BlockLayout) -> BlockInfo {
+fn describe(index: usize, block: &Block, is_coarse: bool) -> BlockInfo {
     let rect = block.rect;
     BlockInfo {
         x: rect.x as i32,
@@ -73,7 +78,7 @@ fn describe(index: usize, block: &Block, layout: &BlockLayout) -> BlockInfo {
         class: Shape::from(block).class as i32,
         diagonal: (block.orientation == Orientation::HH).into(),
         index: index as i32,
-        coarse: (index < layout.coarse_blocks()).into(),
+        coarse: is_coarse.into(),
         coarser: block.coarser.into(),
     }
 }

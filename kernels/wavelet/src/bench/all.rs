@@ -64,11 +64,8 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
         part("dwt-hd", BenchKind::Dwt, "hd", transform.clone()),
         part("dwt-square", BenchKind::Dwt, "square", transform.clone()),
         part("codec", BenchKind::Codec, "hd", TransformArgs::default()),
+        part("prediction", BenchKind::Prediction, "hd", TransformArgs::default()),
     ];
-    // Predicted frames are coded on the processor.
-    if !matches!(compute.backend, BackendName::Opencl) {
-        parts.push(part("prediction", BenchKind::Prediction, "hd", TransformArgs::default()));
-    }
     if args.sizes.is_empty() {
         parts.push(("dwt-few-levels", Box::new(|| few_levels(args, transform, compute))));
     }

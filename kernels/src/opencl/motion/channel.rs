@@ -1,0 +1,101 @@
+//! Prediction of one channel on the device.
+
+use picture::frame::{Chroma, FrameSize};
+
+use super::params::{BORDER, Cell, eighths};
+use crate::motion::predictor::plane_size;
+use crate::opencl::device::Result;
+use crate::opencl::device::kernel::{Kernel, kernel};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+
+/// Kernels that predict one channel, and what they make of a state.
+pub(crate) struct ChannelPrediction {
+    /// Of luma only.
+    halves: Option<Halves>,
+    compensate: Kernel,
+    groups: [usize; 2],
+}
+
+/// Planes of whole and half samples of a state.
+struct Halves {
+    planes: Buffer<u8>,
+    below: Kernel,
+    right: Kernel,
+    rows: usize,
+}
+
+/// Returns the samples of the planes of whole and half samples.
+fn halves_len(size: FrameSize) -> usize {
+    4 * (size.width() + 2 * BORDER) * (size.height() + 2 * BORDER)
+}
+
+impl ChannelPrediction {
+    /// Adds what [`Self::new`] allocates for the channels of a stream.
+    pub(crate) fn memory(size: FrameSize, memory: &mut Memory) {
+        memory.buffers::<u8>(&[halves_len(size)]);
+    }
+
+    /// Creates the kernels for a channel of pictures of `size`, of `units` columns and rows; `cells` are their motion, and
+    /// `residual`, with its pitch, is what was coded besides. `state` is any plane: those meant are set for each frame.
+    pub(crate) fn new(
+        queue: &Queue,
+        (chroma, size, channel): (Chroma, FrameSize, usize),
+        units: [usize; 2],
+        cells: &Buffer<Cell>,
+        (residual, pitch): (&Buffer<f32>, usize),
+        state: &Buffer<u8>,
+    ) -> Result<Self> {
+        let (plane, side) = plane_size(chroma, size, channel);
+        let program = queue.device().compensate_program(side, eighths(channel, side))?;
+        let sizes = [("width", plane.width().into()), ("height", plane.height().into())];
+        let halves = (channel == 0).then(|| Halves::new(queue, plane, state)).transpose()?;
+        let from = halves.as_ref().map_or(state, |halves| &halves.planes);
+        let compensate = kernel(
+            &program,
+            "compensate",
+            &[
+                ("from", from.arg()),
+                ("cells", cells.arg()),
+                ("columns", units[0].into()),
+                ("rows", units[1].into()),
+                ("channel", channel.into()),
+                ("residual", residual.arg()),
+                ("residual_pitch", pitch.into()),
+                ("out", state.arg()),
+                sizes[0],
+                sizes[1],
+            ],
+        )?;
+        Ok(Self { halves, compensate, groups: units.map(|units| units + 1) })
+    }
+
+    /// Starts to make the plane `out` from `state`, another one of the same size; returns the events of the kernels, if the queue
+    /// notes them.
+    pub(crate) fn run(&self, queue: &Queue, state: &Buffer<u8>, out: &Buffer<u8>) -> Result<Vec<Event>> {
+        let group_size = [queue.device().tuning.group_size, 1];
+        let mut events = Vec::new();
+        if let Some(halves) = &self.halves {
+            halves.below.set("from", state.arg())?;
+            events.extend(queue.launch_marked(&halves.below, [1, halves.rows], group_size)?);
+            events.extend(queue.launch_marked(&halves.right, [1, 2 * halves.rows], group_size)?);
+        } else {
+            self.compensate.set("from", state.arg())?;
+        }
+        self.compensate.set("out", out.arg())?;
+        events.extend(queue.launch_marked(&self.compensate, self.groups, group_size)?);
+        Ok(events)
+    }
+}
+
+impl Halves {
+    fn new(queue: &Queue, size: FrameSize, state: &Buffer<u8>) -> Result<Self> {
+        let program = queue.device().halves_program()?;
+        let planes = queue.buffer(halves_len(size))?;
+        let sizes = [("width", size.width().into()), ("height", size.height().into())];
+        let below = [&[("from", state.arg())], &sizes[..], &[("halves", planes.arg())]].concat();
+        let right = [&[("halves", planes.arg())], &sizes[..]].concat();
+        let (below, right) = (kernel(&program, "halves_below", &below)?, kernel(&program, "halves_right", &right)?);
+        Ok(Self { planes, below, right, rows: size.height() + 2 * BORDER })
+    }
+}

@@ -1,0 +1,100 @@
+//! Headers of the kernels for prediction: their constants and tables, and the motion of a frame as they read it.
+
+use picture::params::Boundary;
+
+use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, UNIT_CELLS, Unit};
+use crate::motion::overlap::{WEIGHT, rising, rising_cell};
+use crate::opencl::device::Device;
+use crate::opencl::device::Result;
+use crate::opencl::device::header::layout;
+use crate::opencl::device::kernel::Program;
+use crate::opencl::transform::params;
+use crate::reference::compensate::HALF_TAPS;
+
+/// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.
+pub(crate) const BORDER: usize = HALF_TAPS.len();
+/// Cells of a unit.
+const CELLS: usize = UNIT_CELLS * UNIT_CELLS;
+
+const HALVES: [&str; 2] =
+    [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate_halves.cl")];
+const COMPENSATE: [&str; 2] =
+    [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate.cl")];
+
+layout! {
+    /// The motion of a cell.
+    Cell {
+        /// Quarters of a sample to the right, in the lower half, and below, in the upper one; or the flat samples of the channels,
+        /// a byte each from the lowest on.
+        uint motion;
+        /// 1 if it is flat.
+        uint is_flat;
+    }
+}
+
+impl From<Motion> for Cell {
+    fn from(motion: Motion) -> Self {
+        match motion {
+            Motion::Vector { x, y } => {
+                Self { motion: u32::from(x.cast_unsigned()) | u32::from(y.cast_unsigned()) << 16, is_flat: 0 }
+            }
+            Motion::Flat([y, cb, cr]) => Self { motion: u32::from_le_bytes([y, cb, cr, 0]), is_flat: 1 },
+        }
+    }
+}
+
+/// Returns the number of cells of a picture with these columns and rows of units.
+pub(crate) fn cell_count([columns, rows]: [usize; 2]) -> usize {
+    CELLS * columns * rows
+}
+
+/// Writes the cells of all units that lie in the picture, unit by unit: those of one that is not quartered are all the same.
+pub(crate) fn write_cells(field: &Field, cells: &mut [Cell]) {
+    let [columns, _] = field.units();
+    for (at, unit) in cells.as_chunks_mut::<CELLS>().0.iter_mut().enumerate() {
+        *unit = match field.unit(at % columns, at / columns) {
+            Unit::One(motion) => [motion.into(); CELLS],
+            Unit::Four(motions) => motions.map(Cell::from),
+        };
+    }
+}
+
+/// Returns the declaration of a table of these numbers.
+fn table(name: &str, kind: &str, values: impl IntoIterator<Item = i32>) -> String {
+    let values: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
+    format!("__constant {kind} {name}[{}] = {{{}}};", values.len(), values.join(", "))
+}
+
+impl Device {
+    /// Returns the kernels for samples at halves, built on first use.
+    pub(crate) fn halves_program(&self) -> Result<Program> {
+        // The boundary means nothing to these kernels and to those below.
+        let header = params::header(&self.tuning, Boundary::Symmetric).define("BORDER", BORDER);
+        self.build(&header.line(&table("HALF_TAPS", "int", HALF_TAPS)), &HALVES)
+    }
+
+    /// Returns the kernel for predictions in a plane whose units have `side` samples, likewise; `eighths` of a sample are a
+    /// quarter of one of luma, none in luma itself.
+    pub(crate) fn compensate_program(&self, side: usize, eighths: usize) -> Result<Program> {
+        let header = params::header(&self.tuning, Boundary::Symmetric)
+            .define("BORDER", BORDER)
+            .define("UNIT_SIDE", side)
+            .define("EIGHTHS", eighths)
+            .define("CELLS", CELLS)
+            .define("WEIGHT", WEIGHT)
+            .define("CELL_WEIGHT", CELL_WEIGHT)
+            .line(&table("RISING", "uint", (0..side).map(|at| rising(at, side).into())))
+            .line(&table("RISING_CELL", "uint", (0..side / 2).map(|at| rising_cell(at, side).into())))
+            .layout::<Cell>();
+        self.build(&header, &COMPENSATE)
+    }
+}
+
+/// Returns how many eighths of a sample are a quarter of one of luma, in chroma whose units have `side` samples.
+pub(crate) fn eighths(channel: usize, side: usize) -> usize {
+    match (channel, side) {
+        (0, _) => 0,
+        (_, UNIT) => 2,
+        _ => 1,
+    }
+}

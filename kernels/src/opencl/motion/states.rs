@@ -1,0 +1,71 @@
+//! Planes of states in device memory.
+
+use picture::pyramid::BlockLayout;
+
+use crate::opencl::device::Result;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::Buffer;
+use crate::opencl::transform::channel::ChannelPipeline;
+
+/// The states that frames may refer to, and room for one more.
+pub(crate) struct States(Vec<Slot>);
+
+struct Slot {
+    /// Number of the state; none before there is one.
+    number: Option<u64>,
+    planes: Vec<Buffer<u8>>,
+}
+
+/// Place of a state among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+impl States {
+    /// Adds what [`Self::new`] allocates.
+    pub(crate) fn memory(layout: &BlockLayout, states: u8, memory: &mut Memory) {
+        for _ in 0..=states {
+            layout.pyramids().iter().for_each(|pyramid| memory.buffers::<u8>(&[pyramid.plane().pixels()]));
+        }
+    }
+
+    /// Creates room for `states` states of a stream and one more.
+    pub(crate) fn new(pipelines: &[ChannelPipeline], states: u8) -> Result<Self> {
+        let plane = |pipeline: &ChannelPipeline| pipeline.queue.buffer(pipeline.width * pipeline.height);
+        let slot = |_| Ok(Slot { number: None, planes: pipelines.iter().map(plane).collect::<Result<_>>()? });
+        (0..=states).map(slot).collect::<Result<_>>().map(Self)
+    }
+
+    /// Returns a place, whatever is there.
+    pub(crate) fn first(&self) -> Place {
+        Place(0)
+    }
+
+    /// Returns the place of a state that is here.
+    pub(crate) fn find(&self, number: u64) -> Option<Place> {
+        self.0.iter().position(|slot| slot.number == Some(number)).map(Place)
+    }
+
+    /// Returns the place of the oldest state, which is forgotten, apart from the one that is `in_use`.
+    pub(crate) fn oldest(&mut self, in_use: Option<Place>) -> Place {
+        let others = (0..self.0.len()).filter(|&at| in_use != Some(Place(at)));
+        // There are at least two.
+        let at = others.min_by_key(|&at| self.0[at].number).unwrap_or(0);
+        self.0[at].number = None;
+        Place(at)
+    }
+
+    /// Notes that a state is there.
+    pub(crate) fn keep(&mut self, place: Place, number: u64) {
+        self.0[place.0].number = Some(number);
+    }
+
+    /// Forgets all states: nobody knows what their planes hold.
+    pub(crate) fn forget(&mut self) {
+        self.0.iter_mut().for_each(|slot| slot.number = None);
+    }
+
+    /// Returns the plane of a channel.
+    pub(crate) fn plane(&self, place: Place, channel: usize) -> &Buffer<u8> {
+        &self.0[place.0].planes[channel]
+    }
+}

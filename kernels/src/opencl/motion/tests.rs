@@ -1,0 +1,111 @@
+//! Prediction on the device against the reference, with the settings of all kinds of device. On any device: results do not
+//! depend on settings.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use picture::frame::{Chroma, FrameSize};
+
+use super::channel::ChannelPrediction;
+use super::params::{Cell, cell_count, write_cells};
+use crate::Picture;
+use crate::motion::any_field;
+use crate::motion::field::{Field, Motion};
+use crate::motion::predictor::plane_size;
+use crate::opencl::device::queue::Queue;
+use crate::opencl::device::{self, Device};
+use crate::reference::compensate::compensate;
+use crate::tune::Tuning;
+
+/// Items of a row of residuals beyond the plane's own.
+const GAP: usize = 3;
+
+fn devices() -> [Arc<Device>; 2] {
+    let device = device::find(None).unwrap();
+    [1, 32].map(|group_size| Arc::new(device.with_tuning(Tuning { group_size, ..Tuning::CPU })))
+}
+
+/// Returns a picture of noise and slopes.
+fn picture(chroma: Chroma, size: FrameSize) -> Picture {
+    let mut picture = Picture::for_stream(chroma, size);
+    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
+        *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
+    }
+    picture
+}
+
+/// Returns residuals of every size and sign, with halves, which are rounded up, and those near them.
+fn residuals(count: usize) -> Vec<f32> {
+    let value = |at: usize| match at % 5 {
+        0 => 0.0,
+        1 => (at * 7 % 41) as f32 - 20.5,
+        2 => (at * 13 % 700) as f32 / 3.0 - 110.0,
+        3 => 0.499_999_97,
+        _ => (at * 31 % 9) as f32 * 1e5 - 4e5,
+    };
+    (0..count).map(value).collect()
+}
+
+/// Returns the planes that the device makes of a state, vectors and residuals.
+fn on_device(device: &Arc<Device>, (chroma, state): (Chroma, &Picture), field: &Field, residuals: &[f32]) -> Vec<u8> {
+    let (mut found, mut rest) = (Vec::new(), state.data());
+    for channel in 0..chroma.channels().len() {
+        let (size, _) = plane_size(chroma, state.size(), channel);
+        let queue = Queue::with(device, true).unwrap();
+        let mut cells = vec![Cell::default(); cell_count(field.units())];
+        write_cells(field, &mut cells);
+        let cells = queue.constant(&cells).unwrap();
+        let rows = residuals[found.len()..].chunks(size.width()).take(size.height());
+        let residual: Vec<_> = rows.flat_map(|row| [row, &[f32::NAN; GAP]].concat()).collect();
+        let residual = queue.constant(&residual).unwrap();
+        let from = queue.constant(rest.split_off(..size.pixels()).unwrap()).unwrap();
+        let to = queue.constant(&vec![77; size.pixels()]).unwrap();
+        let plane = (chroma, state.size(), channel);
+        let residual = (&residual, size.width() + GAP);
+        let prediction = ChannelPrediction::new(&queue, plane, field.units(), &cells, residual, &to).unwrap();
+        prediction.run(&queue, &from, &to).unwrap();
+        let mut there = queue.pinned(size.pixels()).unwrap();
+        queue.download(&to, &mut there, size.pixels()).unwrap();
+        queue.finish().unwrap();
+        found.extend_from_slice(there.values());
+    }
+    found
+}
+
+#[test]
+fn predictions_are_those_of_the_reference_at_ugly_sizes() {
+    let chromas = [Chroma::C420, Chroma::C444, Chroma::Grey, Chroma::C420];
+    let sizes = [(1, 1), (1, 40), (65, 1), (47, 33), (9, 8), (16, 32), (100, 7), (130, 71)];
+    let devices = devices();
+    for (at, (width, height)) in sizes.into_iter().enumerate() {
+        let (chroma, size) = (chromas[at % 4], FrameSize::new(width, height).unwrap());
+        let state = picture(chroma, size);
+        let residuals = residuals(state.data().len());
+        for wild in 0..4 {
+            let field = any_field(size, wild, 11 + u64::from(wild), chroma.channels().len());
+            let prediction = compensate(&state, chroma, &field);
+            let sum = |(&p, r): (&u8, f32)| (r + f32::from(p) + 0.5).floor().clamp(0.0, 255.0) as u8;
+            let whole: Vec<_> = prediction.iter().zip(residuals.iter().copied()).map(sum).collect();
+            for device in &devices {
+                let none = on_device(device, (chroma, &state), &field, &vec![0.0; state.data().len()]);
+                assert!(none == prediction, "{size} {chroma:?} {wild}");
+                let found = on_device(device, (chroma, &state), &field, &residuals);
+                assert!(found == whole, "{size} {chroma:?} {wild}, with residuals");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_vector_is_that_of_the_reference() {
+    let (chroma, size) = (Chroma::C420, FrameSize::new(45, 38).unwrap());
+    let [device, _] = devices();
+    let state = picture(chroma, size);
+    let none = vec![0.0; state.data().len()];
+    for (x, y) in [(1, -2), (-3, 3), (-2047, 2047), (2047, -2047), (-221, 223), (175, 148), (-17, -15), (2, 1)] {
+        let mut field = Field::new(size);
+        field.fill(0, 0, 8, Motion::vector(x, y));
+        assert!(on_device(&device, (chroma, &state), &field, &none) == compensate(&state, chroma, &field), "{x} {y}");
+    }
+}
