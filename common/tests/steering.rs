@@ -86,8 +86,9 @@ impl World {
             let route = self.lines[line].route_of(end);
             match message {
                 Message::Question(number) => {
-                    self.ends[end].on_question(route, number, at(ms));
-                    self.send(line, end, Message::Answer(number), ms);
+                    if self.ends[end].on_question(route, number, at(ms)) {
+                        self.send(line, end, Message::Answer(number), ms);
+                    }
                 }
                 Message::Answer(number) => {
                     let _ = self.ends[end].on_answer(route, number, at(ms));

@@ -81,9 +81,32 @@ pub struct Steering {
     /// Own relay.
     relay: Option<IpAddr>,
     number: u64,
-    /// Highest number of the other end's questions.
-    heard: u64,
+    heard: Heard,
     keen_until: Timestamp,
+}
+
+/// The newest of the other end's questions: its number, and a bit for each of those up to it, the newest lowest (as in
+/// RFC 4303, appendix A2). Questions overtake each other on ways of different length.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    newest: u64,
+    bits: u64,
+}
+
+impl Heard {
+    /// Returns true for a question that is new: somebody else may have sent an old one again. Too old ones are not new.
+    fn is_new(&mut self, number: u64) -> bool {
+        if number > self.newest {
+            let by = u32::try_from(number - self.newest).unwrap_or(u32::MAX);
+            self.bits = self.bits.checked_shl(by).unwrap_or(0) | 1;
+            self.newest = number;
+            return true;
+        }
+        let bit = u32::try_from(self.newest - number).ok().and_then(|back| 1_u64.checked_shl(back));
+        let Some(bit) = bit.filter(|bit| self.bits & bit == 0) else { return false };
+        self.bits |= bit;
+        number > 0
+    }
 }
 
 /// A question that waits for its answer.
@@ -174,13 +197,27 @@ impl Steering {
     pub fn new(base: Route, kind: Kind, now: Timestamp) -> Self {
         let mut way = Way::new(base, kind, relays(base, kind), false);
         way.taken = now;
-        let mut steering =
-            Self { base, used: base, ways: vec![way], relay: None, number: 0, heard: 0, keen_until: now + KEEN };
+        let mut steering = Self {
+            base,
+            used: base,
+            ways: vec![way],
+            relay: None,
+            number: 0,
+            heard: Heard::default(),
+            keen_until: now + KEEN,
+        };
         if base.relayed {
             // Where the relay sends to, packets may get without it.
             steering.insert(Route::from(base.to), if kind == Kind::Relayed { Kind::Learned } else { kind });
         }
         steering
+    }
+
+    /// Begins anew with the same call on the way `base`. Numbers go on, so that questions stay new to the other end.
+    pub fn restart(&mut self, base: Route, kind: Kind, now: Timestamp) {
+        let Self { relay, number, heard, .. } = *self;
+        *self = Self { number, heard, ..Self::new(base, kind, now) };
+        self.set_relay(relay);
     }
 
     /// Returns the way in use.
@@ -260,17 +297,18 @@ impl Steering {
         }
     }
 
-    /// Takes a question of the other end that came that way; it is to be answered there.
-    pub fn on_question(&mut self, from: Route, number: u64, now: Timestamp) {
-        // One that was heard before may have been sent again by somebody else.
-        let is_new = number > self.heard;
-        self.heard = self.heard.max(number);
+    /// Takes a question of the other end that came that way; true if it is to be answered there. One that was heard before may
+    /// have been sent again by somebody else, from elsewhere, and shows nothing.
+    pub fn on_question(&mut self, from: Route, number: u64, now: Timestamp) -> bool {
+        if !self.heard.is_new(number) {
+            return false;
+        }
         if let Some(way) = self.ways.iter_mut().find(|way| way.route == from) {
             // The way to there may be open for the first time.
             if !way.is_alive(now) {
                 way.asked = way.asked.filter(|asked| now.since(*asked) < ASK_MIN);
             }
-        } else if is_new && usable(from.to) {
+        } else if usable(from.to) {
             let learned = self.ways.iter().filter(|way| way.learned && way.route != self.used);
             let oldest = learned.clone().min_by_key(|way| way.answered).map(|way| way.route);
             if learned.count() >= LEARNED_MAX {
@@ -280,6 +318,7 @@ impl Steering {
             let kind = if relays > 0 { Kind::Relayed } else { Kind::Learned };
             self.ways.push(Way::new(from, kind, relays, true));
         }
+        true
     }
 
     /// Takes the answer to a question, which came that way; true if the way is proved to reach the other end.
@@ -563,22 +602,58 @@ mod tests {
         let (mut end, relay, home) = relayed();
         end.live(0, 30_000, |way, _| (way == relay).then_some(20));
         let before = end.asked.len();
-        end.steering.on_question(home, 1, at(30_000));
+        assert!(end.steering.on_question(home, 1, at(30_000)));
         end.live(30_000, 30_001, |_, _| Some(20));
         assert!(end.asked[before..].iter().any(|(_, way, _)| *way == home));
         // From where nobody was told to be; once, not again when somebody repeats it.
         let [new, replayed] = ["203.0.113.9:5", "203.0.113.66:5"].map(|text| route(text, false));
-        end.steering.on_question(new, 2, at(30_100));
-        end.steering.on_question(replayed, 2, at(30_200));
+        assert!(end.steering.on_question(new, 2, at(30_100)));
+        assert!(!end.steering.on_question(replayed, 2, at(30_200)), "not to be answered");
         assert_eq!((end.steering.kind_of(new), end.steering.kind_of(replayed)), (Some(Kind::Learned), None));
         for port in 1..1_000_u16 {
-            end.steering.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
+            let _ =
+                end.steering.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
         }
         let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
         end.steering.set_told(&many, at(32_000));
         end.steering.set_relay(Some("198.51.100.9".parse().unwrap()));
         assert!(end.steering.len() <= WAYS_MAX + LEARNED_MAX, "{}", end.steering.len());
         assert_eq!(end.steering.used(), relay);
+    }
+
+    #[test]
+    fn a_call_that_goes_on_elsewhere_is_still_heard_by_the_other_end() {
+        let (mut end, relay, home) = relayed();
+        let mut other = Steering::new(home, Kind::Seen, at(0));
+        let mut hear = |end: &mut End, ms: u64| {
+            while let Some(act) = end.steering.poll(at(ms)) {
+                let Act::Ask { route, number, .. } = act else { continue };
+                assert!(other.on_question(route, number, at(ms)), "question {number}");
+            }
+        };
+        hear(&mut end, 0);
+        end.steering.set_relay(Some("198.51.100.9".parse().unwrap()));
+        end.steering.restart(home, Kind::Learned, at(100));
+        assert_eq!((end.steering.used(), end.steering.kind_of(relay)), (home, None));
+        hear(&mut end, 100);
+        hear(&mut end, 3_000);
+        assert_eq!(
+            end.steering.kind_of(Route { relayed: true, ..home }),
+            Some(Kind::Relayed),
+            "the relay is still there"
+        );
+    }
+
+    #[test]
+    fn a_question_is_new_once_whatever_has_overtaken_it() {
+        let mut heard = Heard::default();
+        let mut is_new = |number| heard.is_new(number);
+        assert_eq!([1, 3, 2, 3, 2, 1, 0].map(&mut is_new), [true, true, true, false, false, false, false]);
+        assert_eq!([66, 3, 4, 4, 65, 2].map(&mut is_new), [true, false, true, false, true, false]);
+        assert_eq!(
+            [500, 499, 436, 437, 66, u64::MAX, u64::MAX].map(&mut is_new),
+            [true, true, false, true, false, true, false]
+        );
     }
 
     #[test]

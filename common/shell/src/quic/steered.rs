@@ -16,7 +16,7 @@ use common::reach::Route;
 /// First byte of a packet that takes another way: in a range that RFC 7983 leaves to nobody.
 pub(super) const MARK: u8 = 0x0e;
 
-/// Ways from which packets are taken; the oldest makes room.
+/// Ways from which packets are taken; the one whose last proof is the oldest makes room.
 const PROVED_MAX: usize = 16;
 
 /// A call, as its socket sees it.
@@ -39,12 +39,11 @@ impl Steered {
         self.way = way;
     }
 
-    /// Takes packets on that way from now on.
+    /// Takes packets on that way from now on. Ways that go on proving themselves are not those that make room.
     pub(super) fn prove(&mut self, way: Route) {
-        if !self.proved.contains(&way) {
-            self.proved.truncate(PROVED_MAX - 1);
-            self.proved.insert(0, way);
-        }
+        self.proved.retain(|known| *known != way);
+        self.proved.truncate(PROVED_MAX - 1);
+        self.proved.insert(0, way);
     }
 
     /// Returns the way that packets to QUIC's `address` take instead.
@@ -86,8 +85,10 @@ mod tests {
         assert_eq!(steered.base_of(Route { to: address(2), relayed: true }), None);
         for port in 3..100 {
             steered.prove(address(port).into());
+            steered.prove(address(3).into());
         }
         assert_eq!(steered.proved.len(), PROVED_MAX);
+        assert_eq!(steered.base_of(address(3).into()), Some(address(1)), "it goes on proving itself");
         assert_eq!(steered.base_of(address(2).into()), None);
     }
 

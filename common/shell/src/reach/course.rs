@@ -22,7 +22,6 @@ pub(crate) struct Course {
     base: SocketAddr,
     steering: Steering,
     sending: Sending,
-    relay: Option<IpAddr>,
     tell_at: Timestamp,
 }
 
@@ -33,7 +32,7 @@ impl Course {
         let (base, sending) = (call.address(), sending.clone());
         sending.steer(base);
         let steering = Steering::new(sending.route_of(base), kind, now);
-        Some(Self { call, seals, base, steering, sending, relay: None, tell_at: now })
+        Some(Self { call, seals, base, steering, sending, tell_at: now })
     }
 
     /// Returns true if it is the way of that call.
@@ -43,26 +42,24 @@ impl Course {
 
     /// Sets the address from which this machine's relay passes packets on; none: there is no relay.
     pub(crate) fn set_relay(&mut self, relay: Option<IpAddr>) {
-        self.relay = relay;
         self.steering.set_relay(relay);
     }
 
-    /// Takes a probe. Those of strangers are dropped.
+    /// Takes a probe. Those of strangers are dropped, and those that somebody has sent again.
     pub(crate) fn on_probe(&mut self, aside: &Aside, now: Timestamp) -> Result<(), Failure> {
         let probe = self.seals.open(&aside.bytes).and_then(|bytes| Probe::decode(&bytes));
         match probe {
-            Some(Probe::Question { number, candidates }) => {
+            Some(Probe::Question { number, candidates }) if self.steering.on_question(aside.from, number, now) => {
                 self.sending.prove(aside.from);
                 if !candidates.is_empty() {
                     self.steering.set_told(&candidates, now);
                 }
-                self.steering.on_question(aside.from, number, now);
                 self.sending.send(aside.from, &self.seals.seal(Probe::Answer(number).encode(0))?);
             }
             Some(Probe::Answer(number)) if self.steering.on_answer(aside.from, number, now) => {
                 self.sending.prove(aside.from);
             }
-            Some(Probe::Answer(_)) | None => {}
+            Some(_) | None => {}
         }
         Ok(())
     }
@@ -75,8 +72,7 @@ impl Course {
             self.base = base;
             self.sending.steer(base);
             self.sending.take(None);
-            self.steering = Steering::new(self.sending.route_of(base), Kind::Learned, now);
-            self.steering.set_relay(self.relay);
+            self.steering.restart(self.sending.route_of(base), Kind::Learned, now);
         }
         while let Some(act) = self.steering.poll(now) {
             match act {
