@@ -10,8 +10,8 @@ use common::config::PublicKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::list::Words;
 use super::seal::{Exchange, PROOF_BYTES, Seal, Side, bytes, text};
-use super::{GUESSES, Words};
 use crate::quoted::Quoted;
 
 /// Name of these programs at a mailbox server, so that they meet nobody else there.
@@ -20,6 +20,8 @@ const APP: &str = "duet/pair";
 const FIRST: &str = "pake";
 /// Name of the message that says that the words were wrong.
 const REFUSED: &str = "refused";
+/// Wrong guesses after which the words are dead.
+pub(super) const GUESSES: u32 = 3;
 /// Lines that either side may send.
 const LINES_MAX: u32 = 16;
 
@@ -110,14 +112,14 @@ pub(crate) struct Client {
     events: VecDeque<Event>,
 }
 
-/// What is known of the other side until wrong words make all begin anew.
+/// Knowledge of the other side until wrong words make all begin anew.
 struct Round {
     mailbox: Option<String>,
     released: bool,
     exchange: Option<Exchange>,
     seal: Option<Seal>,
     met: bool,
-    /// What was said, to be said again on a new connection: its name and its body.
+    /// Messages so far, to be said again on a new connection: names and bodies.
     said: Vec<(String, String)>,
     /// Lines that wait for the seal.
     waiting: Vec<String>,

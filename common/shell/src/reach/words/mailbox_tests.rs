@@ -302,7 +302,7 @@ fn what_is_no_mailbox_server_is_named() {
 }
 
 proptest::proptest! {
-    /// Whatever a server says, a client neither ends the program nor believes it.
+    /// A client neither ends the program for anything that a server says, nor believes it.
     #[test]
     fn hostile_messages_are_outcomes(
         messages in proptest::collection::vec(

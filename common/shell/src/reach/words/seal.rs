@@ -7,7 +7,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 
-use super::Words;
+use super::list::Words;
 
 /// Side of a pairing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Exchange {
     }
 }
 
-/// What both sides have if they had the same words, and nobody else.
+/// A secret that both sides have if they had the same words, and nobody else.
 pub(super) struct Seal {
     side: Side,
     other: PublicKey,
