@@ -2,6 +2,9 @@
 
 use rayon::Scope;
 
+use super::Result;
+use super::queue::{Event, wait};
+
 /// Bytes that are worth a task of their own.
 const PIECE: usize = 1 << 18;
 
@@ -9,6 +12,20 @@ const PIECE: usize = 1 << 18;
 /// and copy the rest.
 pub(crate) fn copy_in<'a>(scope: &Scope<'a>, from: &'a [u8], to: &'a mut [u8]) {
     divide(scope, from, to, |from, to| to.copy_from_slice(from));
+}
+
+/// Copies planes that a device brings to pinned memory to `out`, one after the other, each when its event says that it is there.
+pub(crate) fn copy_planes<'a>(planes: impl Iterator<Item = (&'a [u8], &'a Event)>, out: &'a mut [u8]) -> Result<()> {
+    rayon::in_place_scope(|scope| {
+        let mut rest = out;
+        for (samples, there) in planes {
+            wait(std::slice::from_ref(there))?;
+            let (plane, later) = std::mem::take(&mut rest).split_at_mut(samples.len());
+            copy_in(scope, samples, plane);
+            rest = later;
+        }
+        Ok(())
+    })
 }
 
 /// Copies `from` to pinned memory, which is as long, for a device that reads it `over_bus` or not. If so, the bytes

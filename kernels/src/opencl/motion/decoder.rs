@@ -2,7 +2,7 @@
 //! memory and what the blocks add to it, which is the next state there, and its picture on the host.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use picture::coded::ReceivedFrame;
 use picture::frame::Channel;
@@ -15,13 +15,14 @@ use super::states::{Place, States};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
 use crate::opencl::device::Result;
-use crate::opencl::device::copy::copy_in;
+use crate::opencl::device::copy::copy_planes;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
+use crate::opencl::quad::decoder::times;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::reference::check_decode;
 use crate::{BackendInfo, DecodeError, DecodeTimes, DeviceError, OpenError, Picture};
@@ -211,17 +212,8 @@ impl OpenClPredictedDecoder {
         }
         let bring = (0..self.pipelines.len()).map(|index| self.bring(index, [from, to], &cells));
         let running = bring.collect::<Result<Vec<_>>>()?;
-        rayon::in_place_scope(|scope| {
-            let mut rest = out.data_mut();
-            for (staging, [there, _]) in self.staging.iter().zip(&running) {
-                wait(std::slice::from_ref(there))?;
-                let samples = staging.values();
-                let (plane, later) = std::mem::take(&mut rest).split_at_mut(samples.len());
-                copy_in(scope, samples, plane);
-                rest = later;
-            }
-            Ok::<(), DeviceError>(())
-        })?;
+        let planes = self.staging.iter().zip(&running).map(|(staging, [there, _])| (staging.values(), there));
+        copy_planes(planes, out.data_mut())?;
         for (channel, [_, end]) in self.channels.iter().zip(&running) {
             wait(std::slice::from_ref(end))?;
             damaged += channel.damaged();
@@ -268,14 +260,4 @@ impl DeviceDecoder for OpenClPredictedDecoder {
     fn damaged_blocks(&self) -> u64 {
         self.damaged
     }
-}
-
-/// Divides the `total` of a frame in the ratio of the device's time for block decoder, prediction and inverse transform.
-fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
-    let stages = [DeviceStage::Code, DeviceStage::Compensate, DeviceStage::Transform];
-    let [code, compensate, transform] = stages.map(|stage| timeline.busy_ns(stage));
-    let part = |stage: u64| total.mul_f64(stage as f64 / (code + compensate + transform).max(1) as f64);
-    let (decode, compensate) = (part(code), part(compensate));
-    let device = Duration::from_nanos(timeline.computing_ns());
-    DecodeTimes { decode, compensate, inverse: total.saturating_sub(decode + compensate), device }
 }

@@ -10,7 +10,7 @@ use picture::pyramid::BlockLayout;
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
-use crate::opencl::device::copy::copy_in;
+use crate::opencl::device::copy::copy_planes;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
@@ -18,7 +18,7 @@ use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, OpenError, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub struct OpenClDecoder {
@@ -154,17 +154,9 @@ impl OpenClDecoder {
         for index in running.len()..self.pipelines.len() {
             running.push(self.bring(index)?);
         }
-        rayon::in_place_scope(|scope| {
-            let mut rest = out.data_mut();
-            for (downloader, [there, _]) in self.downloaders.iter().zip(&running) {
-                wait(std::slice::from_ref(there))?;
-                let samples = downloader.samples();
-                let (plane, later) = std::mem::take(&mut rest).split_at_mut(samples.len());
-                copy_in(scope, samples, plane);
-                rest = later;
-            }
-            Ok::<(), DeviceError>(())
-        })?;
+        let planes =
+            self.downloaders.iter().zip(&running).map(|(downloader, [there, _])| (downloader.samples(), there));
+        copy_planes(planes, out.data_mut())?;
         for (channel, [_, end]) in self.channels.iter().zip(&running) {
             wait(std::slice::from_ref(end))?;
             damaged += channel.damaged();
@@ -204,11 +196,13 @@ impl Decoder for OpenClDecoder {
     }
 }
 
-/// Divides the `total` of a frame in the ratio of the device's time for block decoder and inverse transform.
-fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
-    let (code, transform) = (timeline.busy_ns(DeviceStage::Code), timeline.busy_ns(DeviceStage::Transform));
-    let share = code as f64 / (code + transform).max(1) as f64;
-    let decode = total.mul_f64(share);
+/// Divides the `total` of a frame in the ratio of the device's time for block decoder, prediction (none of most) and
+/// inverse transform.
+pub(in crate::opencl) fn times(timeline: &Timeline, total: Duration) -> DecodeTimes {
+    let stages = [DeviceStage::Code, DeviceStage::Compensate, DeviceStage::Transform];
+    let [code, compensate, transform] = stages.map(|stage| timeline.busy_ns(stage));
+    let part = |stage: u64| total.mul_f64(stage as f64 / (code + compensate + transform).max(1) as f64);
+    let (decode, compensate) = (part(code), part(compensate));
     let device = Duration::from_nanos(timeline.computing_ns());
-    DecodeTimes { decode, inverse: total.saturating_sub(decode), device, ..DecodeTimes::default() }
+    DecodeTimes { decode, compensate, inverse: total.saturating_sub(decode + compensate), device }
 }
