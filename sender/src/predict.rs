@@ -323,7 +323,7 @@ mod tests {
         assert_eq!((frame.reference, sender.counters().mismatches), (0, 1));
     }
 
-    /// What a frame of many bits decodes to is not computed before a frame may refer to it.
+    /// The state of a frame of many bits is not computed before a frame may refer to it.
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
         let params = params();

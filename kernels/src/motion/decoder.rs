@@ -37,7 +37,7 @@ pub struct StateDecoder {
     pub(super) alone: Box<dyn Decoder>,
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
-    /// What computes instead of these two, until it is lost.
+    /// A device that computes instead of these two, until it is lost.
     device: Option<Box<dyn DeviceDecoder>>,
     /// Damaged blocks that the device counted before it was lost.
     damaged_before: u64,

@@ -45,7 +45,7 @@ pub trait Link {
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
     }
-    /// What is sent takes another way from now on; the connection is the same.
+    /// Takes notice that packets take another way from now on; the connection is the same.
     fn on_path_changed(&mut self, now: Timestamp) {
         let _ = now;
     }
