@@ -25,7 +25,7 @@ use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open
 use picture::coded::{PredictedFrame, ReceivedFrame};
 use picture::frame::{Chroma, FrameRate, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use receiver::predicted::Predicted;
+use receiver::predicted::{Outcome, Predicted};
 use sender::predict::{Predicting, Told};
 use sender::source::{SourceFrame, SourceInfo, SourceSpec};
 
@@ -119,9 +119,9 @@ impl Call {
         let params = StreamParams { size: info.size, frame_rate, chroma: Chroma::C420, colour: info.colour, codec };
         let now = Timestamp::from_us(1_000_000);
         let (coder, engine) = if prediction {
-            let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+            let mut predicting = Predicting::open(&params, BackendChoice::Cpu).unwrap();
             predicting.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
-            let predicted = Predicted::open(&params, BackendChoice::Cpu).unwrap();
+            let predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
             (StreamEncoder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))
         } else {
             let choice = BackendChoice::Cpu;
@@ -244,12 +244,15 @@ impl Call {
         }
     }
 
-    fn decode(&mut self, id: FrameId, reference: u8, mut frame: ReceivedFrame, capture: Timestamp) {
+    fn decode(&mut self, id: FrameId, reference: u8, frame: ReceivedFrame, capture: Timestamp) {
         let mut picture = Picture::for_stream(self.params.chroma, self.params.size);
         let began = processor_time();
-        let is_shown = match &mut self.engine {
-            Engine::Alone(decoder) => decoder.decode(&frame, &mut picture).map(|()| true).unwrap(),
-            Engine::Predicted(predicted) => predicted.decode(id, reference, &mut frame, &mut picture).unwrap(),
+        let shown = match &mut self.engine {
+            Engine::Alone(decoder) => decoder.decode(&frame, &mut picture).map(|()| Some(picture)).unwrap(),
+            Engine::Predicted(predicted) => match predicted.decode(id, reference, frame, picture, &mut None).unwrap() {
+                Outcome::Picture(picture, _) => Some(picture),
+                Outcome::Stays(_) => None,
+            },
         };
         self.took[1] += processor_time().saturating_sub(began);
         if let Engine::Predicted(predicted) = &self.engine
@@ -257,7 +260,7 @@ impl Call {
         {
             self.reports.push_back((self.now + DECODE, report));
         }
-        if is_shown {
+        if let Some(picture) = shown {
             let number = id.0 as usize;
             self.compare_until(number);
             self.screen.copy_from_slice(&picture.data()[..self.params.size.pixels()]);

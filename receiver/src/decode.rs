@@ -22,7 +22,7 @@ use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
 use crate::handover::{Command, Decoded, Job, Missing, Opened, Passed, STALE, Stream};
-use crate::predicted::Predicted;
+use crate::predicted::{Outcome, Predicted};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
@@ -174,7 +174,8 @@ struct Open {
 impl Open {
     fn new(params: StreamParams, serial: u64, wanted: &mut Wanted) -> Result<Self, Failure> {
         let (engine, backend, spare) = if params.codec.profile.states() > 0 {
-            let predicted = Predicted::open(&params, wanted.choice).map_err(|error| Failure::codec(&error))?;
+            let Wanted { choice, device, given_up } = wanted;
+            let predicted = Predicted::open(&params, *choice, device.as_deref(), given_up)?;
             let backend = predicted.backend().clone();
             (Engine::Predicted(Box::new(predicted)), backend, Vec::new())
         } else {
@@ -224,8 +225,9 @@ impl Open {
 
     /// Frees the decoder.
     fn end(self) {
-        if let Engine::Alone(decoder) = self.engine {
-            decoder.end(Patience::WORK);
+        match self.engine {
+            Engine::Alone(decoder) => decoder.end(Patience::WORK),
+            Engine::Predicted(predicted) => predicted.end(),
         }
     }
 
@@ -257,23 +259,30 @@ impl Open {
         let missing = Missing { blocks: arrived.assembled.frame.missing(), coarse: coarse.count() };
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
-        let AssembledFrame { id, reference, mut frame, capture, sent, last_received, .. } = assembled;
+        let AssembledFrame { id, reference, frame, capture, sent, last_received, .. } = assembled;
         let (picture, times) = match &mut self.engine {
             Engine::Predicted(predicted) => {
-                let is_decoded = predicted.decode(id, reference, &mut frame, &mut picture);
-                let is_decoded = is_decoded.map_err(|error| Failure::codec(&error))?;
+                let outcome = predicted.decode(id, reference, frame, picture, &mut wanted.given_up)?;
                 if let Some(report) = predicted.report() {
                     (stage.tell)(Command::States { serial: self.stream.serial, report });
                 }
-                if !is_decoded {
-                    self.spare.push(picture);
-                    return Ok(());
+                let times = predicted.times();
+                let backend = (self.stream.backend != *predicted.backend()).then(|| predicted.backend().clone());
+                if let Some(backend) = backend {
+                    self.go_on_with(backend);
                 }
+                let (picture, frame) = match outcome {
+                    Outcome::Picture(picture, frame) => (picture, frame),
+                    Outcome::Stays(picture) => {
+                        self.spare.extend(picture);
+                        return Ok(());
+                    }
+                };
                 if let Some(tap) = &stage.recording {
                     let stream = Recorded { serial: self.stream.serial, params, start: id };
                     tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
                 }
-                (picture, predicted.times())
+                (picture, times)
             }
             Engine::Alone(decoder) => {
                 let before = Arc::clone(&self.stream);

@@ -3,12 +3,15 @@
 use common::prediction::Held;
 use common::units::FrameId;
 use common::wire::states::StatesReport;
-use kernels::motion::{StateDecoder, open_state_decoder};
-use kernels::{BackendChoice, BackendInfo, DecodeError, DecodeTimes, OpenError, Picture};
-use picture::coded::{BlockState, ReceivedFrame};
+use kernels::motion::{State, StateDecoder, open_state_decoder};
+use kernels::{BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Picture};
+use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use picture::gaps::Gaps;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
+use picture::vectors::VectorLayout;
+use shell::apart::{self, Patience, Runner};
+use shell::exit::Failure;
 use shell::limited;
 
 /// A report has the hash of the newest state whose number is a multiple of this.
@@ -16,23 +19,55 @@ const HASHED: u32 = 8;
 
 /// The decoder of a stream with prediction.
 pub struct Predicted {
-    decoder: StateDecoder,
+    params: StreamParams,
+    decoder: Runner<StateDecoder>,
     backend: BackendInfo,
-    held: Held<Picture>,
+    held: Held<State>,
     window: u8,
     coarse_blocks: usize,
+    times: DecodeTimes,
+}
+
+/// Outcome of a frame.
+pub enum Outcome {
+    /// Its picture, and the frame, which was decoded.
+    Picture(Picture, ReceivedFrame),
+    /// None, so that the picture before it stays; the one that was to be written, unless a driver keeps it.
+    Stays(Option<Picture>),
 }
 
 impl Predicted {
-    /// Opens the decoder. It runs on the processor, whatever is asked for: the sender chooses the profile.
-    pub fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, OpenError> {
-        let choice = if choice == BackendChoice::Reference { choice } else { BackendChoice::Cpu };
-        let decoder = open_state_decoder(params, choice, None)?;
-        let reason = "predicted frames are decoded on the processor".to_owned();
-        let backend = BackendInfo { reason, ..decoder.backend().clone() };
+    /// Opens the decoder. What `device` cannot do the processor does, and [`Self::backend`] says why; `given_up` is the reason for
+    /// which a device is not asked again.
+    pub fn open(
+        params: &StreamParams,
+        choice: BackendChoice,
+        device: Option<&str>,
+        given_up: &mut Option<String>,
+    ) -> Result<Self, Failure> {
+        let (asked, name) = (*params, device.map(str::to_owned));
+        let opened = match given_up {
+            Some(reason) => on_the_processor(params, reason.clone()),
+            None => match apart::once("open", Patience::OPEN, move || ready(&asked, choice, name.as_deref())) {
+                Ok(opened) => opened,
+                Err(lost) => {
+                    let reason = format!("the device was given up: {lost}");
+                    *given_up = Some(reason.clone());
+                    on_the_processor(params, reason)
+                }
+            },
+        };
+        let (decoder, backend) = opened?;
+        // A driver may hold a thread for ever: not the one that watches the slots.
+        let decoder = if backend.is_device() {
+            Runner::apart("device", decoder).map_err(Failure::device)?
+        } else {
+            Runner::Here(decoder)
+        };
         let window = params.codec.profile.states();
         let coarse_blocks = BlockLayout::new(params).coarse_blocks();
-        Ok(Self { decoder, backend, held: Held::new(window), window, coarse_blocks })
+        let (held, times) = (Held::new(window), DecodeTimes::default());
+        Ok(Self { params: *params, decoder, backend, held, window, coarse_blocks, times })
     }
 
     /// Forgets the states: another sender begins.
@@ -40,44 +75,174 @@ impl Predicted {
         self.held = Held::new(self.window);
     }
 
+    /// Frees the decoder.
+    pub fn end(self) {
+        self.decoder.end(Patience::WORK);
+    }
+
     /// Returns what decodes.
     pub fn backend(&self) -> &BackendInfo {
         &self.backend
     }
 
-    /// Decodes a frame; false if it cannot be, and the picture before it stays.
+    /// Decodes a frame into `out`. A device that does not answer is given up, and the processor goes on with the same states.
     pub fn decode(
         &mut self,
         id: FrameId,
         reference: u8,
-        frame: &mut ReceivedFrame,
-        out: &mut Picture,
-    ) -> Result<bool, DecodeError> {
-        let gaps = Gaps::of(frame);
-        let state = self.held.reference(id, reference);
+        mut frame: ReceivedFrame,
+        mut out: Picture,
+        given_up: &mut Option<String>,
+    ) -> Result<Outcome, Failure> {
+        let gaps = Gaps::of(&mut frame);
+        let state = self.held.reference(id, reference).cloned();
         if reference > 0 && state.is_none() {
             limited!(info, "frame {} refers to a state that is not there: the last picture stays", id.0);
             self.held.on_lacking(id);
-            return Ok(false);
+            return Ok(Outcome::Stays(Some(out)));
         }
         // Without one, what a coarse block would be taken from is not known at both ends.
         if reference == 0 && (0..self.coarse_blocks).any(|index| frame.block(index) == BlockState::Missing) {
             self.held.on_not_used(id);
-            return Ok(false);
+            return Ok(Outcome::Stays(Some(out)));
         }
-        self.decoder.decode(frame, state, out)?;
+        let work = move |decoder: &mut StateDecoder| {
+            let state = decoder.decode_state(&frame, state.as_ref(), &mut out)?;
+            Ok::<_, DecodeError>((state, frame, out, decoder.times(), decoder.backend().clone()))
+        };
+        // From a processor that took over from a device that failed there is nothing else to go on with.
+        let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
+        let decoded = match self.decoder.run(patience, work) {
+            Ok(decoded) => decoded,
+            Err(lost) => {
+                // The frame and the picture that the driver keeps are lost with it.
+                let reason = self.backend.given_up(&lost);
+                let (decoder, backend) = on_the_processor(&self.params, reason.clone())?;
+                *given_up = Some(reason);
+                (self.decoder, self.backend) = (Runner::Here(decoder), backend);
+                self.held.on_not_used(id);
+                return Ok(Outcome::Stays(None));
+            }
+        };
+        let (state, frame, out, times, backend) = decoded.map_err(|error| Failure::codec(&error))?;
+        if self.backend.is_device() && !backend.is_device() {
+            self.backend = backend;
+        }
+        self.times = times;
         let hash = id.0.is_multiple_of(HASHED).then(|| out.hash());
-        self.held.on_used(id, gaps, out.clone(), hash);
-        Ok(true)
+        self.held.on_used(id, gaps, state, hash);
+        Ok(Outcome::Picture(out, frame))
     }
 
     /// Returns the duration of the stages of the last frame decoded.
     pub fn times(&self) -> DecodeTimes {
-        self.decoder.times()
+        self.times
     }
 
     /// Returns the fates of the last frames, for the sender.
     pub fn report(&self) -> Option<StatesReport> {
         self.held.report()
+    }
+}
+
+type Opened = Result<(StateDecoder, BackendInfo), Failure>;
+
+/// Opens the decoder of the processor, for this reason.
+fn on_the_processor(params: &StreamParams, reason: String) -> Opened {
+    let decoder = open_state_decoder(params, BackendChoice::Cpu, None).map_err(|error| Failure::codec(&error))?;
+    let backend = BackendInfo { reason, ..decoder.backend().clone() };
+    Ok((decoder, backend))
+}
+
+/// Opens the decoder and lets it decode: some OpenCL drivers compile a kernel when it runs first, which takes seconds.
+fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Opened {
+    let mut decoder = match open_state_decoder(params, choice, device) {
+        Err(error) if error.is_of_device() => {
+            return on_the_processor(params, format!("predicted frames are decoded on the processor: {error}"));
+        }
+        opened => opened.map_err(|error| Failure::codec(&error))?,
+    };
+    let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+    let blocks = BlockLayout::new(params).blocks().len();
+    let [alone, predicted] = [0, VectorLayout::new(params.size).slices()].map(|slices| slices + blocks);
+    let (state, mut out) =
+        (Picture::for_stream(params.chroma, params.size), Picture::for_stream(params.chroma, params.size));
+    // Missing blocks leave no trace in the decoder.
+    let decoded = decoder.decode(&ReceivedFrame::empty(header, alone), None, &mut out);
+    let decoded =
+        decoded.and_then(|()| decoder.decode(&ReceivedFrame::empty(header, predicted), Some(&state), &mut out));
+    decoded.map_err(|error| Failure::codec(&error))?;
+    let backend = decoder.backend().clone();
+    Ok((decoder, backend))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::sync::mpsc;
+
+    use common::wire::states::Fate;
+    use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
+    use kernels::{Backend, PictureRef, Target};
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+    use picture::params::{CodecParams, Profile};
+
+    use super::*;
+
+    fn params() -> StreamParams {
+        StreamParams {
+            size: FrameSize::new(96, 64).unwrap(),
+            frame_rate: FrameRate::new(30, 1).unwrap(),
+            chroma: Chroma::Grey,
+            colour: ColourSpace::JPEG,
+            codec: CodecParams { profile: Profile::Predicted(4), ..CodecParams::default() },
+        }
+    }
+
+    /// Returns noise that stands still, behind a bar that grows.
+    fn samples(number: usize) -> Vec<u8> {
+        let noise = |at: usize| ((at as u32).wrapping_mul(2_654_435_761) >> 24) as u8;
+        (0..96 * 64).map(|at| if at / 96 < 5 * number { 200 } else { noise(at) }).collect()
+    }
+
+    #[test]
+    fn the_processor_goes_on_with_the_same_states_when_a_driver_never_returns() {
+        let params = params();
+        let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
+        let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+        let mut code = |number: usize, from: Option<(u8, &Picture)>| {
+            let data = samples(number);
+            let picture = PictureRef::new(PixelFormat::Grey8, params.size, &data).unwrap();
+            let step = Target::Step(StepIndex::new(56).unwrap());
+            let (frame, state) = encoder.encode_from(picture, step, from).unwrap();
+            assert_eq!(frame.reference, from.map_or(0, |(age, _)| age));
+            (ReceivedFrame::from(&frame.frame), state)
+        };
+        let (first, state) = code(0, None);
+        let (second, _) = code(1, Some((1, &state)));
+        let (third, wanted) = code(2, Some((2, &state)));
+
+        let mut predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
+        let decoder = open_state_decoder(&params, BackendChoice::Cpu, None).unwrap();
+        predicted.decoder = Runner::apart("device", decoder).unwrap();
+        let mut given_up = None;
+        let mut decode = |predicted: &mut Predicted, id, reference, frame| {
+            let out = Picture::for_stream(params.chroma, params.size);
+            predicted.decode(FrameId(id), reference, frame, out, &mut given_up).unwrap()
+        };
+        assert!(matches!(decode(&mut predicted, 0, 0, first), Outcome::Picture(out, _) if out == state));
+        // Its driver holds the thread from now on.
+        predicted.backend.kind = Backend::Opencl;
+        let (let_go, held) = mpsc::channel::<()>();
+        assert!(predicted.decoder.run(Patience::WORK, move |_| held.recv()).is_err());
+        assert!(matches!(decode(&mut predicted, 1, 1, second), Outcome::Stays(None)));
+        let nothing_missing = Fate::Used(Gaps::default());
+        assert_eq!(predicted.report().unwrap().fates, [Fate::NotUsed, nothing_missing]);
+        assert!(matches!(decode(&mut predicted, 2, 2, third), Outcome::Picture(out, _) if out == wanted));
+        let reason = &predicted.backend().reason;
+        assert_eq!((predicted.backend().kind, given_up.as_ref()), (Backend::Cpu, Some(reason)));
+        assert!(reason.contains("has not answered"), "{reason}");
+        drop(let_go);
     }
 }

@@ -42,10 +42,11 @@ pub struct Predicting {
 const BITS_MOST: f64 = 0.3;
 
 impl Predicting {
-    /// Opens the encoder; it runs on the processor.
-    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
+    /// Opens the encoder. It runs on the processor, whatever is asked for.
+    pub fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, OpenError> {
         let settings = PredictionSettings { reference_age: 1, effort: Effort::default() };
-        let encoder = open_predicted_encoder(params, settings, choice, device)?;
+        let choice = if choice == BackendChoice::Reference { choice } else { BackendChoice::Cpu };
+        let encoder = open_predicted_encoder(params, settings, choice, None)?;
         let references = References::new(params.codec.profile.states(), params.frame_rate.interval());
         let reason = "predicted frames are coded on the processor".to_owned();
         let backend = BackendInfo { reason, ..encoder.backend().clone() };
@@ -247,7 +248,8 @@ impl Pace {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::prediction::Held;
-    use kernels::motion::open_state_decoder;
+    use kernels::motion::{State, open_state_decoder};
+    use kernels::{BACK_ENDS, Backend};
     use picture::coded::ReceivedFrame;
     use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
     use picture::gaps::Gaps;
@@ -270,10 +272,15 @@ mod tests {
     /// Real frames over a line that loses blocks and frames: what is believed is what is decoded, hash by hash.
     #[test]
     fn states_are_the_same_at_both_ends_whatever_is_lost() {
+        BACK_ENDS.into_iter().for_each(states_are_those_of);
+    }
+
+    fn states_are_those_of(choice: BackendChoice) {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
-        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
-        let mut held: Held<Picture> = Held::new(15);
+        let mut sender = Predicting::open(&params, BackendChoice::Opencl).unwrap();
+        assert_eq!(sender.backend().kind, Backend::Cpu);
+        let mut decoder = open_state_decoder(&params, choice, None).unwrap();
+        let mut held: Held<State> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         let mut random = 7_u64;
         let mut chance = |of: u64| {
@@ -305,9 +312,8 @@ mod tests {
                 held.on_lacking(id);
             } else {
                 let mut out = Picture::for_stream(params.chroma, params.size);
-                decoder.decode(&received, reference, &mut out).unwrap();
-                let hash = out.hash();
-                held.on_used(id, gaps, out, Some(hash));
+                let state = decoder.decode_state(&received, reference, &mut out).unwrap();
+                held.on_used(id, gaps, state, Some(out.hash()));
             }
             reports.push_back((step + 3, held.report().unwrap()));
         }
@@ -327,7 +333,7 @@ mod tests {
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap();
         sender.predict_few_bits(params.size.pixels());
         let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
         let mut held: Held<Picture> = Held::new(15);

@@ -303,7 +303,7 @@ fn alone(
 
 /// Returns an encoder of frames that are predicted, which has coded a picture, too.
 fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
-    let encoder = Predicting::open(params, config.shared.backend, config.shared.device.as_deref());
+    let encoder = Predicting::open(params, config.shared.backend);
     let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
     warm_up(params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
     Ok(encoder)

@@ -35,11 +35,8 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
     let is_on_a_device = shared.backend == BackendChoice::Opencl || shared.device.is_some();
     if is_on_a_device && prediction == Prediction::Auto {
+        // Predicted frames are coded on the processor.
         prediction = Prediction::Off;
-    } else if is_on_a_device && prediction == Prediction::On {
-        let message =
-            "predicted frames are coded on the processor: set compute.backend to `auto` or `cpu` and no device";
-        return Err(value("codec.prediction", message));
     }
     Ok(SenderConfig {
         shared,

@@ -19,8 +19,8 @@ use crate::open::{Resolved, resolve};
 use crate::reference::compensate::ReferencePredictor;
 use crate::reference::{ReferenceDecoder, check_target};
 use crate::{
-    BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, OpenError, Picture, cpu, memory,
-    open_decoder, opencl,
+    BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, OpenError, Picture, cpu,
+    decoder_instead, memory, open_decoder, opencl,
 };
 
 /// Decoder of a stream with prediction, of which every frame comes.
@@ -39,7 +39,7 @@ pub struct StateDecoder {
     pub(super) predictor: Box<dyn Predictor>,
     /// A device that computes instead of these two, until it is lost.
     device: Option<Box<dyn DeviceDecoder>>,
-    /// Damaged blocks that the device counted before it was lost.
+    /// Damaged blocks that were counted on the device before it was lost.
     damaged_before: u64,
     damaged_slices: u64,
     times: DecodeTimes,
@@ -330,10 +330,13 @@ impl StateDecoder {
         Ok(())
     }
 
-    /// Goes on without the device, if there is one.
+    /// Goes on without the device, if there is one: no later frame calls its driver.
     fn give_up(&mut self, reason: String) {
         if let Some(device) = self.device.take() {
-            self.damaged_before = device.damaged_blocks();
+            self.damaged_before = device.damaged_blocks() + self.alone.damaged_blocks();
+            let inner =
+                StreamParams { codec: CodecParams { profile: Profile::Quad, ..self.params.codec }, ..self.params };
+            self.alone = decoder_instead(&inner, reason.clone());
             self.backend = BackendInfo { reason, ..self.residual.backend().clone() };
         }
     }
