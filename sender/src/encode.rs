@@ -232,8 +232,9 @@ fn predict(
         PredictError::Encode(error) => failure(&error),
         PredictError::Decode(error) => Failure::codec(&error),
     })?;
-    let code = clock::now().since(began);
-    predicting.on_took(code);
+    let now = clock::now();
+    let code = now.since(began);
+    predicting.on_took(code, now);
     gate.set_prediction(predicting.counters());
     let stages = predicting.times(code);
     Ok(Coded { id: Some(id), frame, stages, data: picture.data })

@@ -12,6 +12,7 @@ mod encode;
 mod gate;
 mod link;
 pub mod linktest;
+mod pace;
 pub mod predict;
 mod recorder;
 mod run;

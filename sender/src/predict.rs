@@ -11,9 +11,10 @@ use kernels::{
     BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
 };
 use picture::coded::PredictedFrame;
-use picture::frame::FrameRate;
 use picture::params::StreamParams;
-use shell::{clock, limited};
+use shell::limited;
+
+use crate::pace::{Limits, Pace};
 
 /// Messages of the network thread to the encoder about the receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,17 +30,24 @@ pub struct Predicting {
     encoder: PredictedEncoder,
     backend: BackendInfo,
     references: References<PredictedFrame, Arc<Picture>>,
+    interval: Duration,
     pace: Pace,
-    /// The state of the last picture that was timed.
-    timed: Option<Picture>,
+    pixels: usize,
     /// Bytes of a frame above which prediction is not tried.
     bytes_most: usize,
     /// True if the last frame was below that.
-    tries: bool,
+    is_small: bool,
 }
 
 /// Bits per pixel above which prediction gains little, and takes as much time as ever.
 const BITS_MOST: f64 = 0.3;
+/// Pixels a second for each processor, above which it is not worth trying: half of 1280x720 at 30 a second is below it.
+const PIXELS_MOST: f64 = 16e6;
+
+/// Returns true if a machine of so many processors may be fast enough to predict the frames of such a stream.
+pub fn is_plausible(params: &StreamParams, processors: usize) -> bool {
+    params.size.pixels() as f64 * params.frame_rate.as_f64() <= PIXELS_MOST * processors as f64
+}
 
 impl Predicting {
     /// Opens the encoder. It runs on the processor, whatever is asked for.
@@ -47,18 +55,35 @@ impl Predicting {
         let settings = PredictionSettings { reference_age: 1, effort: Effort::default() };
         let choice = if choice == BackendChoice::Reference { choice } else { BackendChoice::Cpu };
         let encoder = open_predicted_encoder(params, settings, choice, None)?;
-        let references = References::new(params.codec.profile.states(), params.frame_rate.interval());
+        let interval = params.frame_rate.interval();
+        let references = References::new(params.codec.profile.states(), interval);
         let reason = "predicted frames are coded on the processor".to_owned();
         let backend = BackendInfo { reason, ..encoder.backend().clone() };
         Ok(Self {
             encoder,
             backend,
             references,
-            pace: Pace::new(params.frame_rate),
-            timed: None,
+            interval,
+            pace: Pace::new(Limits::ASKED, interval),
+            pixels: params.size.pixels(),
             bytes_most: usize::MAX,
-            tries: true,
+            is_small: true,
         })
+    }
+
+    /// Makes it predict only where that is worth it: frames of few bits, while the machine has time to spare.
+    pub fn only_where_worth_it(mut self) -> Self {
+        self.bytes_most = (BITS_MOST * self.pixels as f64 / 8.0) as usize;
+        self.pace = Pace::new(Limits::SPARE, self.interval);
+        let effort = self.pace.effort().unwrap_or_default();
+        tracing::info!("motion is searched with {effort:?} effort at first");
+        self.encoder.set_effort(effort);
+        self
+    }
+
+    /// Returns true if frames are predicted now.
+    fn tries(&self) -> bool {
+        self.is_small && self.pace.effort().is_some()
     }
 
     /// Codes a picture that is not sent.
@@ -68,30 +93,6 @@ impl Predicting {
             // It codes alone, and its own frame it can decode.
             Err(PredictError::Decode(_)) | Ok(_) => Ok(()),
         }
-    }
-
-    /// Codes a picture that is not sent, from the last one of these, with low effort; returns how long that took.
-    pub fn time(&mut self, picture: PictureRef<'_>, target: Target) -> Result<Duration, EncodeError> {
-        self.encoder.set_effort(Effort::Low);
-        let began = clock::now();
-        let reference = self.timed.as_ref().map(|state| (1, state));
-        match self.encoder.encode_from(picture, target, reference) {
-            Err(PredictError::Encode(error)) => return Err(error),
-            Err(PredictError::Decode(_)) => {}
-            Ok((_, state)) => self.timed = Some(state),
-        }
-        Ok(clock::now().since(began))
-    }
-
-    /// Forgets the pictures that were timed.
-    pub fn end_timing(&mut self) {
-        self.timed = None;
-        self.encoder.set_effort(Effort::default());
-    }
-
-    /// Tries prediction for frames of few bits only, of pictures of so many pixels.
-    pub fn predict_few_bits(&mut self, pixels: usize) {
-        self.bytes_most = (BITS_MOST * pixels as f64 / 8.0) as usize;
     }
 
     /// Returns what codes.
@@ -119,7 +120,7 @@ impl Predicting {
     /// Decodes one frame as the receiver has, so that the next one to be coded need not wait for that; false if there is
     /// none to decode.
     pub fn prepare(&mut self, now: Timestamp) -> Result<bool, DecodeError> {
-        if !self.tries {
+        if !self.tries() {
             return Ok(false);
         }
         self.references.prepare(now, self.encoder.decoder())
@@ -132,8 +133,8 @@ impl Predicting {
         target: Target,
         now: Timestamp,
     ) -> Result<(FrameId, PredictedFrame), PredictError> {
-        self.tries = self.pace.effort.is_some() && !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
-        let (frame, state) = if self.tries {
+        self.is_small = !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
+        let (frame, state) = if self.tries() {
             let mismatches = self.references.counters().mismatches;
             let reference = self.references.next(now, self.encoder.decoder())?;
             if self.references.counters().mismatches > mismatches {
@@ -153,25 +154,22 @@ impl Predicting {
         Ok((id, frame))
     }
 
-    /// A frame took so long to code, all in all.
-    pub fn on_took(&mut self, took: Duration) {
+    /// Notes that the last frame took so long to code, all in all, and was done at `now`.
+    pub fn on_took(&mut self, took: Duration, now: Timestamp) {
         // Frames with too many bits for it tell nothing of prediction.
-        if !self.tries && self.pace.effort.is_some() {
+        if !self.is_small || !self.pace.on_took(took, now) {
             return;
         }
-        match self.pace.on_took(took) {
-            Some(Some(effort)) => {
-                tracing::info!("motion is searched with {effort:?} effort from now on, {:?} a frame", self.pace.took);
+        let average = self.pace.took();
+        match self.pace.effort() {
+            Some(effort) => {
+                limited!(info, "motion is searched with {effort:?} effort from now on, {average:?} a frame");
                 self.set_effort(effort);
             }
-            Some(None) => {
-                limited!(
-                    warn,
-                    "this machine is too slow for prediction, {:?} a frame: frames are coded alone for a while",
-                    self.pace.took
-                );
-            }
-            None => {}
+            None => limited!(
+                warn,
+                "this machine is too slow for prediction, {average:?} a frame: frames are coded alone for a while"
+            ),
         }
     }
 
@@ -194,64 +192,14 @@ impl Predicting {
     }
 }
 
-/// Chooses the effort that the machine has time for.
-struct Pace {
-    interval: Duration,
-    /// None: no search, and no prediction.
-    effort: Option<Effort>,
-    /// The time of a frame: an average in which the last one counts an eighth.
-    took: Duration,
-    /// Frames until the effort may change again.
-    rest: u32,
-    /// Frames without prediction before it is tried again.
-    alone: u32,
-}
-
-impl Pace {
-    /// Frames after a change before the next one.
-    const REST: u32 = 30;
-    /// Frames without prediction, at first and at most; each time there are twice as many.
-    const ALONE: [u32; 2] = [300, 19_200];
-
-    fn new(frame_rate: FrameRate) -> Self {
-        let effort = Some(Effort::default());
-        let interval = frame_rate.interval();
-        Self { interval, effort, took: Duration::ZERO, rest: Self::REST, alone: Self::ALONE[0] }
-    }
-
-    /// A frame took so long; gives another effort if there should be one.
-    fn on_took(&mut self, took: Duration) -> Option<Option<Effort>> {
-        self.took = (7 * self.took + took) / 8;
-        self.rest = self.rest.saturating_sub(1);
-        if self.rest > 0 {
-            return None;
-        }
-        self.rest = Self::REST;
-        // The receiver of this machine and the camera need time, too. Medium effort takes up to a third more than low effort, so
-        // there is no way back before half as much again would do.
-        self.effort = match self.effort {
-            Some(Effort::High | Effort::Medium) if 10 * self.took > 6 * self.interval => Some(Effort::Low),
-            Some(Effort::Low) if self.took > self.interval => {
-                self.rest = self.alone;
-                self.alone = (2 * self.alone).min(Self::ALONE[1]);
-                None
-            }
-            Some(Effort::Low) if 10 * self.took < 4 * self.interval => Some(Effort::Medium),
-            None => Some(Effort::Low),
-            Some(_) => return None,
-        };
-        Some(self.effort)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::prediction::Held;
-    use kernels::motion::{State, open_state_decoder};
+    use kernels::motion::{State, StateDecoder, open_state_decoder};
     use kernels::{BACK_ENDS, Backend};
     use picture::coded::ReceivedFrame;
-    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
     use picture::gaps::Gaps;
     use picture::params::{CodecParams, Profile};
 
@@ -269,10 +217,35 @@ mod tests {
         }
     }
 
+    /// Decodes a whole frame as its receiver does; returns what the receiver reports.
+    fn arrive(
+        (id, frame): (FrameId, &PredictedFrame),
+        decoder: &mut StateDecoder,
+        held: &mut Held<Picture>,
+    ) -> StatesReport {
+        let mut received = ReceivedFrame::from(&frame.frame);
+        let (gaps, params) = (Gaps::of(&mut received), params());
+        let mut out = Picture::for_stream(params.chroma, params.size);
+        decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
+        let hash = out.hash();
+        held.on_used(id, gaps, out, Some(hash));
+        held.report().unwrap()
+    }
+
     /// Real frames over a line that loses blocks and frames: what is believed is what is decoded, hash by hash.
     #[test]
     fn states_are_the_same_at_both_ends_whatever_is_lost() {
         BACK_ENDS.into_iter().for_each(states_are_those_of);
+    }
+
+    #[test]
+    fn a_machine_is_given_what_it_may_be_fast_enough_for() {
+        let of = |width, height, rate, processors| {
+            let (size, frame_rate) = (FrameSize::new(width, height).unwrap(), FrameRate::new(rate, 1).unwrap());
+            is_plausible(&StreamParams { size, frame_rate, ..params() }, processors)
+        };
+        assert!(of(640, 360, 30, 1) && of(1280, 720, 30, 2) && of(1920, 1080, 30, 4));
+        assert!(!of(1280, 720, 30, 1) && !of(1280, 720, 60, 2) && !of(1920, 1080, 60, 4));
     }
 
     fn states_are_those_of(choice: BackendChoice) {
@@ -333,8 +306,7 @@ mod tests {
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap();
-        sender.predict_few_bits(params.size.pixels());
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
         let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
         let mut held: Held<Picture> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
@@ -347,13 +319,8 @@ mod tests {
             while sender.prepare(now).unwrap() {}
             assert!(step > 10 || sender.counters().replays == 0, "frame {step}");
             let (id, frame) = sender.code(picture, Target::Bytes(bytes), now).unwrap();
-            let mut received = ReceivedFrame::from(&frame.frame);
-            let gaps = Gaps::of(&mut received);
-            let mut out = Picture::for_stream(params.chroma, params.size);
-            decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
-            let hash = out.hash();
-            held.on_used(id, gaps, out, Some(hash));
-            sender.on_told(Told::Report(held.report().unwrap(), now));
+            let report = arrive((id, &frame), &mut decoder, &mut held);
+            sender.on_told(Told::Report(report, now));
             references.push(frame.reference);
         }
         let counters = sender.counters();
@@ -363,21 +330,32 @@ mod tests {
         );
         assert!(counters.replays == 1 && counters.matches > 5 && counters.mismatches == 0, "{counters:?}");
     }
-
+    /// While the machine is too slow frames are coded alone, in the same stream; later they are predicted again, from what the
+    /// receiver made of those.
     #[test]
-    fn a_slow_machine_searches_less_and_a_fast_one_more() {
-        let mut pace = Pace::new(FrameRate::new(30, 1).unwrap());
-        let mut after = |ms: u64, frames: u32| {
-            (0..frames).filter_map(|_| pace.on_took(Duration::from_millis(ms))).collect::<Vec<_>>()
-        };
-        assert_eq!(after(15, 100), []);
-        assert_eq!(after(25, 100), [Some(Effort::Low)]);
-        assert_eq!(after(15, 100), []);
-        assert_eq!(after(5, 100), [Some(Effort::Medium)]);
-        // One that is too slow even so codes frames alone, and tries again less and less often.
-        assert_eq!(after(40, 100), [Some(Effort::Low), None]);
-        assert_eq!(after(40, 300), [Some(Effort::Low), None]);
-        assert_eq!(after(40, 570), []);
-        assert_eq!(after(40, 60), [Some(Effort::Low), None]);
+    fn a_slow_machine_codes_frames_alone_for_a_while() {
+        let params = params();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
+        let mut held: Held<Picture> = Held::new(15);
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        let (mut references, mut ms) = (Vec::new(), 0);
+        for step in 0..40_u32 {
+            ms += if (20..32).contains(&step) { 1_000 } else { 33 };
+            let now = Timestamp::from_us(1_000 * ms);
+            pattern.draw(step, 0, &mut data);
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            while sender.prepare(now).unwrap() {}
+            let (id, frame) = sender.code(picture, Target::Bytes(280), now).unwrap();
+            sender.on_took(Duration::from_millis(if (10..13).contains(&step) { 50 } else { 1 }), now);
+            let report = arrive((id, &frame), &mut decoder, &mut held);
+            sender.on_told(Told::Report(report, now));
+            references.push(frame.reference);
+        }
+        // The third late frame is number 12; 10 s after it is number 29.
+        let wanted: Vec<_> = (0..40).map(|step| u8::from((1..=12).contains(&step) || step >= 30)).collect();
+        assert_eq!(references, wanted);
+        let counters = sender.counters();
+        assert!(counters.matches > 15 && counters.mismatches == 0, "{counters:?}");
     }
 }

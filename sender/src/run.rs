@@ -1,14 +1,14 @@
 //! `run`: the threads of the sender and their end.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
-use kernels::{BackendInfo, EncodeError, PictureRef, Target, open_encoder};
+use kernels::{Backend, BackendInfo, EncodeError, PictureRef, Target, open_encoder};
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::own::OwnSide;
@@ -29,7 +29,7 @@ use crate::capture::Capture;
 use crate::encode::{self, Encode, Encoded, StreamEncoder};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
-use crate::predict::Predicting;
+use crate::predict::{Predicting, is_plausible};
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
 use crate::source::{SourceFrame, SourceSpec};
@@ -236,42 +236,27 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
         }
         Prediction::Auto => {
             let alone = alone(config, &params, frame_bytes)?;
-            if alone.1.is_device() {
+            if alone.1.kind != Backend::Cpu {
                 return Ok(of(alone, params));
             }
-            let mut encoder = predicting(config, &predicted, frame_bytes)?;
-            let took = least_time(&mut encoder, &predicted, frame_bytes)?;
-            if 4 * took > 3 * params.frame_rate.interval() {
-                tracing::info!("frames are coded without prediction, which takes {took:?} a frame here");
-                of(alone, params)
-            } else {
-                encoder.predict_few_bits(predicted.size.pixels());
-                of(coder_of(encoder), predicted)
+            if !is_plausible(&params, processors()) {
+                tracing::info!("frames are coded without prediction, for which this machine has too few processors");
+                return Ok(of(alone, params));
             }
+            let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it();
+            of(coder_of(encoder), predicted)
         }
     })
+}
+
+/// Returns the number of processors that this program may use.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 fn coder_of(encoder: Predicting) -> (StreamEncoder, BackendInfo) {
     let backend = encoder.backend().clone();
     (StreamEncoder::Predicting(Box::new(encoder)), backend)
-}
-
-/// Returns the least time for a predicted frame of the test pattern, with low effort.
-fn least_time(encoder: &mut Predicting, params: &StreamParams, frame_bytes: usize) -> Result<Duration, Failure> {
-    let (pattern, mut data, mut least) = (Pattern::new(params.size, params.frame_rate), Vec::new(), Duration::MAX);
-    for number in 0..=TIMED {
-        pattern.draw(number, 0, &mut data);
-        let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
-        let took = picture.and_then(|picture| encoder.time(picture, Target::Bytes(frame_bytes)));
-        let took = took.map_err(|error| encode::failure(&error))?;
-        // The first one has no reference.
-        if number > 0 {
-            least = least.min(took);
-        }
-    }
-    encoder.end_timing();
-    Ok(least)
 }
 
 /// Opens an encoder of frames that are coded alone.
@@ -315,9 +300,6 @@ fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<()
     let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
     picture.and_then(code).map_err(|error| encode::failure(&error))
 }
-
-/// Frames that are timed.
-const TIMED: u32 = 3;
 
 /// Format of the picture that an encoder codes first.
 const WARM_UP: PixelFormat = PixelFormat::I420;

@@ -60,7 +60,13 @@ fn stream_clip(backend: &str, prediction: &str, (width, height): (usize, usize),
         &[("frames_complete", FRAMES), ("frames_partial", 0), ("frames_lost", 0), ("frames_shown", FRAMES)],
     )?;
     let [predicted, mismatches] = ["frames_predicted", "state_mismatches"].map(|key| sent[key].as_u64().unwrap());
-    assert_eq!((predicted > FRAMES / 2, mismatches), (prediction == "on", 0), "{predicted} predicted");
+    // The first frames always are: how fast this machine is shows later.
+    let least = match prediction {
+        "on" => FRAMES / 2,
+        "auto" => 2,
+        _ => 0,
+    };
+    assert_eq!((predicted >= least, predicted > 0, mismatches), (true, least > 0, 0), "{predicted} predicted");
     // Predicted frames are coded on the processor.
     let coded_by = if (backend, prediction) == ("opencl", "on") { "cpu" } else { backend };
     assert_eq!((&sent["backend"], &received["backend"]), (&coded_by.into(), &backend.into()));
@@ -89,6 +95,11 @@ fn every_frame_arrives_with_the_processor() {
 #[test]
 fn every_frame_arrives_that_is_coded_from_the_one_before() {
     until_nothing_is_lost(|| stream_clip("cpu", "on", (320, 180), "4M"));
+}
+
+#[test]
+fn every_frame_arrives_while_the_machine_decides_on_prediction() {
+    until_nothing_is_lost(|| stream_clip("cpu", "auto", (320, 180), "500k"));
 }
 
 #[cfg(feature = "opencl")]

@@ -1,0 +1,269 @@
+//! The effort that a machine has time for: whether frames are predicted, and how much is done to find motion.
+//!
+//! | while | and | from then on |
+//! |---|---|---|
+//! | motion is searched with more than low effort | a frame takes too much of the time between two, or some take all of it | low effort |
+//! | it is searched with low effort | likewise | frames are coded alone, for a pause |
+//! | it is searched with low effort | a frame has long taken little of that time | medium effort |
+//! | frames are coded alone | the pause is over | low effort |
+//!
+//! Each pause is twice as long as the one before it, until prediction has gone well for a minute.
+
+use std::time::Duration;
+
+use common::units::Timestamp;
+use kernels::motion::Effort;
+
+/// Shares of the time between two frames that a frame may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// The effort at first.
+    first: Effort,
+    /// Share below which low effort becomes medium, percent. Medium effort takes up to a third more.
+    more: u32,
+    /// Share above which effort becomes low, percent.
+    less: u32,
+    /// Share above which there is no prediction, percent.
+    none: u32,
+    /// Frames, of the last [`Pace::LATE`], that may take longer than from one frame to the next.
+    late: u32,
+}
+
+impl Limits {
+    /// For one who asks for prediction: as long as frames are coded as fast as they come.
+    pub(crate) const ASKED: Self = Self { first: Effort::Medium, more: 40, less: 60, none: 100, late: Pace::LATE };
+    /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
+    pub(crate) const SPARE: Self = Self { first: Effort::Low, more: 25, less: 40, none: 50, late: 2 };
+}
+
+/// Chooses the effort.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    limits: Limits,
+    interval: Duration,
+    mode: Mode,
+    /// Frames since the last change.
+    frames: u32,
+    /// The time of a frame: an average in which the last one counts an eighth.
+    took: Duration,
+    /// A bit for each of the last frames since the last change: 1 if it took longer than from one frame to the next.
+    late: u64,
+    /// Frames predicted since prediction was given up the last time.
+    predicted: u32,
+    /// The next pause.
+    pause: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Predicts(Effort),
+    Alone { until: Timestamp },
+}
+
+impl Pace {
+    /// Frames that are looked back to for late ones.
+    const LATE: u32 = u64::BITS;
+    /// Frames after a change before the average counts.
+    const SETTLED: u32 = 16;
+    /// Frames after a change before the effort becomes more.
+    const CALM: u32 = 120;
+    /// Time without prediction before it is tried again, at first and at most.
+    const PAUSES: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(640)];
+    /// Time of prediction after which the pauses begin anew.
+    const WELL: Duration = Duration::from_secs(60);
+
+    /// Creates the pace of a stream with a frame each `interval`.
+    pub(crate) fn new(limits: Limits, interval: Duration) -> Self {
+        Self {
+            limits,
+            interval,
+            mode: Mode::Predicts(limits.first),
+            frames: 0,
+            took: Duration::ZERO,
+            late: 0,
+            predicted: 0,
+            pause: Self::PAUSES[0],
+        }
+    }
+
+    /// Returns the effort of the next frame; none if it is to be coded alone.
+    pub(crate) fn effort(&self) -> Option<Effort> {
+        match self.mode {
+            Mode::Predicts(effort) => Some(effort),
+            Mode::Alone { .. } => None,
+        }
+    }
+
+    /// Returns the average time of a frame, until the last change if it has just changed.
+    pub(crate) fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Notes that a frame took so long, which ended at `now`; returns true if [`Self::effort`] has changed.
+    pub(crate) fn on_took(&mut self, took: Duration, now: Timestamp) -> bool {
+        let next = match self.mode {
+            Mode::Alone { until } => (now >= until).then_some(Mode::Predicts(Effort::Low)),
+            Mode::Predicts(effort) => self.judge(effort, took, now),
+        };
+        if let Some(next) = next {
+            (self.mode, self.frames, self.late) = (next, 0, 0);
+        }
+        next.is_some()
+    }
+
+    fn judge(&mut self, effort: Effort, took: Duration, now: Timestamp) -> Option<Mode> {
+        self.frames += 1;
+        self.predicted += 1;
+        // The first one had to wait for what it refers to.
+        if self.frames == 1 {
+            return None;
+        }
+        self.took = if self.frames == 2 { took } else { (7 * self.took + took) / 8 };
+        self.late = self.late << 1 | u64::from(took > self.interval);
+        let Limits { more, less, none, late, .. } = self.limits;
+        let is_late = self.late.count_ones() > late;
+        let is_above = |percent: u32| is_late || 100 * self.took > percent * self.interval;
+        if self.frames <= Self::SETTLED && !is_late {
+            return None;
+        }
+        match effort {
+            Effort::High | Effort::Medium if is_above(less) => Some(Mode::Predicts(Effort::Low)),
+            Effort::Low if is_above(none) => Some(Mode::Alone { until: now + self.pause() }),
+            Effort::Low if self.frames > Self::CALM && !is_above(more) => Some(Mode::Predicts(Effort::Medium)),
+            _ => None,
+        }
+    }
+
+    /// Returns the pause of a prediction that is given up, and makes the next one longer.
+    fn pause(&mut self) -> Duration {
+        let [first, most] = Self::PAUSES;
+        let went_well = std::mem::take(&mut self.predicted) * self.interval >= Self::WELL;
+        let pause = if went_well { first } else { self.pause };
+        self.pause = (2 * pause).min(most);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_millis(33);
+
+    /// A pace and its time.
+    struct Run(Pace, Timestamp);
+
+    impl Run {
+        fn new(limits: Limits) -> Self {
+            Self(Pace::new(limits, INTERVAL), Timestamp::from_us(5_000_000))
+        }
+
+        /// Goes on for so many frames of so many milliseconds; returns the efforts that it changed to, and after how many frames.
+        fn frames(&mut self, frames: u32, ms: u64) -> Vec<(u32, Option<Effort>)> {
+            let mut changes = Vec::new();
+            for frame in 1..=frames {
+                self.1 = self.1 + INTERVAL;
+                if self.0.on_took(Duration::from_millis(ms), self.1) {
+                    changes.push((frame, self.0.effort()));
+                }
+            }
+            changes
+        }
+
+        /// Goes on until prediction is tried again; returns the whole seconds until then.
+        fn pause(&mut self) -> u64 {
+            let began = self.1;
+            assert_eq!(self.0.effort(), None);
+            while self.0.effort().is_none() {
+                self.frames(1, 40);
+            }
+            self.1.since(began).as_secs()
+        }
+    }
+
+    #[test]
+    fn a_slow_machine_searches_less_and_a_fast_one_more() {
+        let mut run = Run::new(Limits::ASKED);
+        assert_eq!((run.0.effort(), run.frames(500, 15)), (Some(Effort::Medium), vec![]));
+        assert_eq!(run.frames(500, 25), [(5, Some(Effort::Low))]);
+        assert_eq!(run.frames(500, 15), []);
+        assert_eq!(run.frames(500, 8), [(3, Some(Effort::Medium))]);
+        // What was asked for stays as long as frames are as fast as they come.
+        assert_eq!(run.frames(500, 32), [(6, Some(Effort::Low))]);
+        assert_eq!(run.frames(100, 40), [(2, None)]);
+    }
+
+    #[test]
+    fn who_did_not_ask_for_it_keeps_time_for_others() {
+        let mut run = Run::new(Limits::SPARE);
+        assert_eq!((run.0.effort(), run.frames(500, 10)), (Some(Effort::Low), vec![]));
+        assert_eq!(run.frames(500, 16), []);
+        assert_eq!(run.frames(16, 22), [(1, None)]);
+        let mut run = Run::new(Limits::SPARE);
+        assert_eq!(run.frames(500, 7), [(121, Some(Effort::Medium))]);
+        assert_eq!(run.frames(500, 10), []);
+        assert_eq!(run.frames(200, 15), [(8, Some(Effort::Low))]);
+    }
+
+    /// A few frames tell nothing of a machine, and the first one has more to do.
+    #[test]
+    fn single_frames_change_nothing() {
+        let mut run = Run::new(Limits::SPARE);
+        assert_eq!([run.frames(1, 500), run.frames(300, 10)].concat(), []);
+        for _ in 0..10 {
+            assert_eq!([run.frames(2, 35), run.frames(62, 10)].concat(), []);
+        }
+        // A third one within 64 does, however fast the others are.
+        assert_eq!([run.frames(2, 35), run.frames(30, 10), run.frames(1, 35)].concat(), [(1, None)]);
+        // It does so at once, when frames have only begun to be predicted, too.
+        let mut run = Run::new(Limits::SPARE);
+        assert_eq!(run.frames(10, 40), [(4, None)]);
+    }
+
+    #[test]
+    fn it_is_tried_again_after_growing_pauses_and_soon_if_it_went_well() {
+        let mut run = Run::new(Limits::SPARE);
+        let mut pauses = Vec::new();
+        for _ in 0..8 {
+            assert_eq!(run.frames(4, 40), [(4, None)]);
+            pauses.push(run.pause());
+        }
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 640]);
+        assert_eq!(run.0.effort(), Some(Effort::Low));
+        // A minute.
+        assert_eq!(run.frames(1820, 10), []);
+        assert_eq!(run.frames(2, 40), [(2, None)]);
+        assert_eq!(run.pause(), 10);
+        assert_eq!(run.frames(4, 40), [(4, None)]);
+        assert_eq!(run.pause(), 20);
+    }
+
+    /// Whatever the machine does, changes are rare: more effort takes a long calm, and prediction a pause.
+    #[test]
+    fn effort_never_flaps() {
+        let mut random = 11_u64;
+        for limits in [Limits::ASKED, Limits::SPARE] {
+            for seed in 0..200_u64 {
+                let mut run = Run::new(limits);
+                let (mut changed, mut gave_up) = (None, None);
+                for frame in 0..2_000_u32 {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let before = run.0.effort();
+                    if run.frames(1, (random >> 33) % (3 + seed)).is_empty() {
+                        continue;
+                    }
+                    let after = run.0.effort();
+                    let rest = changed.replace(frame).map_or(frame + 1, |last| frame - last);
+                    assert!(rest >= 3, "seed {seed}, frame {frame}: {before:?} to {after:?}");
+                    match (before, after) {
+                        (None, _) => assert!(gave_up.is_some_and(|at| run.1.since(at) >= Pace::PAUSES[0])),
+                        (_, None) => gave_up = Some(run.1),
+                        (Some(before), Some(after)) => {
+                            assert!(after < before || rest > Pace::CALM, "seed {seed}, frame {frame}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
