@@ -7,6 +7,16 @@ use std::process::Command;
 
 #[test]
 fn two_homes_behind_routers_call_each_other() {
+    reach(&["port-port", "symmetric-symmetric", "upnp-symmetric"]);
+}
+
+#[test]
+fn running_calls_take_other_ways() {
+    reach(&["opens", "blocked", "address"]);
+}
+
+/// Runs the script with these arguments.
+fn reach(arguments: &[&str]) {
     let programs = PathBuf::from(env!("CARGO_BIN_EXE_faults")).parent().unwrap().to_owned();
     for program in ["sender", "receiver", "examples/stun"] {
         let path = programs.join(program);
@@ -16,9 +26,12 @@ fn two_homes_behind_routers_call_each_other() {
     // On a busy machine nothing is measured.
     script
         .arg(programs)
-        .args(["port-port", "symmetric-symmetric", "upnp-symmetric"])
+        .args(arguments)
         .env("PATIENCE", "60")
-        .env("LATE", "0.5");
+        .env("LATE", "0.5")
+        .env("ROLES", "waits")
+        .env("GAP", "60000")
+        .env("BACK", "60000");
     let output = script.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     eprintln!("{}{said}", String::from_utf8_lossy(&output.stdout));
