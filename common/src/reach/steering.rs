@@ -376,7 +376,7 @@ impl Steering {
     }
 
     /// Returns true if answers on the way in use are overdue.
-    fn is_in_doubt(&self, now: Timestamp) -> bool {
+    pub fn is_in_doubt(&self, now: Timestamp) -> bool {
         self.way_in_use().and_then(Way::overdue_at).is_some_and(|at| at <= now)
     }
 

@@ -83,6 +83,11 @@ impl Course {
         Ok(())
     }
 
+    /// Returns true if answers on the way in use are overdue.
+    pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
+        self.steering.is_in_doubt(now)
+    }
+
     /// Returns the time to call [`Course::drive`] again.
     pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
         self.steering.poll_timeout(now)

@@ -70,6 +70,8 @@ pub(crate) struct Search {
     /// The call of now, as it changes; none: nobody calls.
     calls: Option<watch::Receiver<Option<InCall>>>,
     course: Option<Course>,
+    /// True if the way of the call's packets seems to die.
+    doubts: bool,
 }
 
 impl Search {
@@ -118,6 +120,7 @@ impl Search {
             role,
             calls: None,
             course: None,
+            doubts: false,
         }
     }
 
@@ -224,6 +227,15 @@ impl Search {
         let Some(mut course) = self.course.take() else { return Ok(None) };
         let driven = course.drive(|| self.addresses(), now);
         let next = course.next(now);
+        let doubts = course.is_in_doubt(now);
+        if doubts
+            && !self.doubts
+            && let Some(relaying) = &self.relaying
+        {
+            // This machine may be at another address now, to which its place at the relay does not belong.
+            relaying.check();
+        }
+        self.doubts = doubts;
         self.course = Some(course);
         driven.map(|()| next)
     }
