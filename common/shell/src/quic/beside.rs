@@ -129,7 +129,7 @@ impl Sending {
     /// Begins a call with whoever has the `address` for QUIC: from now on its packets may take another way. An earlier call
     /// takes none any more.
     pub(crate) fn steer(&self, address: SocketAddr) {
-        *lock(&self.0.steered) = Some(Steered::new(canonical(address)));
+        *lock(&self.0.steered) = Some(Steered::new(canonical(address), self.route_of(address)));
     }
 
     /// Ends the call.
@@ -302,7 +302,7 @@ impl Sorting {
 
     /// Does the same where marked packets came directly: without their marks they stay, if they are of the call.
     fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: SocketAddr) {
-        let base = lock(&self.shared.steered).as_ref().and_then(|steered| steered.base_of(from.into()));
+        let base = lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(from.into()));
         let (len, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
         let mut kept = 0;
         for begin in (0..len).step_by(stride) {
@@ -344,7 +344,7 @@ impl Sorting {
                         lock(&self.shared.relayed).address_of(peer)
                     } else {
                         datagram.remove(0);
-                        lock(&self.shared.steered).as_ref().and_then(|steered| steered.base_of(route))
+                        lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(route))
                     };
                     let is_first = known.is_some() && source.is_none();
                     if is_first {

@@ -8,6 +8,9 @@
 //! Packets on another way begin with [`MARK`], so that those of a new connection over the same addresses are told apart.
 //! They are taken from where the peer has proved to be, with a seal that only the two ends of the call can make. QUIC
 //! opens them as always: a forged source gains nobody more than a place on the way, as it does at any router.
+//!
+//! Where the peer marks what comes on the very way that QUIC knows, it sees this machine elsewhere than QUIC does there, as behind
+//! a router that has begun to use another port. A client's QUIC would drop packets from there, so they are marked, too.
 
 use std::net::SocketAddr;
 
@@ -26,12 +29,15 @@ pub(super) struct Steered {
     base: SocketAddr,
     /// The way that its packets take; none: as QUIC says.
     way: Option<Route>,
+    /// The way on which QUIC has the peer, and whether packets on it are marked.
+    base_way: Route,
+    is_elsewhere: bool,
     proved: Vec<Route>,
 }
 
 impl Steered {
-    pub(super) fn new(base: SocketAddr) -> Self {
-        Self { base, way: None, proved: Vec::with_capacity(PROVED_MAX) }
+    pub(super) fn new(base: SocketAddr, base_way: Route) -> Self {
+        Self { base, way: None, base_way, is_elsewhere: false, proved: Vec::with_capacity(PROVED_MAX) }
     }
 
     /// Sets the way that packets take; none: as QUIC says.
@@ -46,14 +52,17 @@ impl Steered {
         self.proved.insert(0, way);
     }
 
-    /// Returns the way that packets to QUIC's `address` take instead.
+    /// Returns the way that packets to QUIC's `address` take instead, marked.
     pub(super) fn way_to(&self, address: SocketAddr) -> Option<Route> {
-        self.way.filter(|_| address == self.base)
+        let marked = self.way.or(self.is_elsewhere.then_some(self.base_way));
+        marked.filter(|_| address == self.base)
     }
 
-    /// Returns QUIC's address of whoever sends marked packets on that way.
-    pub(super) fn base_of(&self, way: Route) -> Option<SocketAddr> {
-        self.proved.contains(&way).then_some(self.base)
+    /// Takes notice of marked packets on that way; returns QUIC's address of whoever sends them.
+    pub(super) fn base_of(&mut self, way: Route) -> Option<SocketAddr> {
+        let is_proved = self.proved.contains(&way);
+        self.is_elsewhere |= is_proved && way == self.base_way;
+        is_proved.then_some(self.base)
     }
 }
 
@@ -75,7 +84,7 @@ mod tests {
     #[test]
     fn only_the_calls_packets_take_another_way_and_only_proved_ways_are_heard() {
         let address = |port: u16| SocketAddr::from(([203, 0, 113, 5], port));
-        let mut steered = Steered::new(address(1));
+        let mut steered = Steered::new(address(1), address(1).into());
         assert_eq!((steered.way_to(address(1)), steered.base_of(address(2).into())), (None, None));
         steered.prove(address(2).into());
         steered.take(Some(address(2).into()));
@@ -90,6 +99,22 @@ mod tests {
         assert_eq!(steered.proved.len(), PROVED_MAX);
         assert_eq!(steered.base_of(address(3).into()), Some(address(1)), "it goes on proving itself");
         assert_eq!(steered.base_of(address(2).into()), None);
+    }
+
+    #[test]
+    fn where_the_peer_marks_on_the_usual_way_this_side_does_so_too() {
+        let (base, way) = (SocketAddr::from(([240, 0, 0, 1], 1)), SocketAddr::from(([203, 0, 113, 5], 1)));
+        let usual = Route { to: way, relayed: true };
+        let mut steered = Steered::new(base, usual);
+        assert_eq!(steered.base_of(usual), None, "a stranger");
+        assert_eq!(steered.way_to(base), None);
+        steered.prove(usual);
+        steered.prove(way.into());
+        assert_eq!((steered.base_of(way.into()), steered.way_to(base)), (Some(base), None), "another way");
+        assert_eq!((steered.base_of(usual), steered.way_to(base)), (Some(base), Some(usual)));
+        assert_eq!(steered.way_to(way), None, "a new connection");
+        steered.take(Some(way.into()));
+        assert_eq!(steered.way_to(base), Some(way.into()));
     }
 
     #[test]
