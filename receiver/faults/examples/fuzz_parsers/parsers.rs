@@ -9,7 +9,10 @@ use common::config::{
 use common::linktest::{Answerer, Tester};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
-use common::reach::{ADDRESSES_MAX, LENGTH_BYTES, Message, Ticket, usable};
+use common::reach::{
+    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, PROBE_BYTES_MAX, Probe as CallProbe, Route, Steering, Ticket,
+    usable,
+};
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
@@ -35,6 +38,8 @@ use shell::reach::stun_answer;
 
 /// Frames or pictures of a file that are read.
 const FRAMES: usize = 4;
+/// Ways that a call may remember, and acts that may be due at once.
+const ACTS_MAX: usize = 64;
 /// Most that a session may hold of a small stream, bytes.
 const HELD_BYTES_MAX: usize = 64 << 20;
 
@@ -78,6 +83,7 @@ pub(crate) const ALL: &[Parser] = &[
     text("http", http),
     text("ticket", ticket),
     bytes("introduction", introduction),
+    bytes("call-probe", call_probe),
     bytes("stun", stun),
 ];
 
@@ -399,6 +405,37 @@ fn introduction(input: &[u8]) {
     let Ok(length) = Message::length(*length) else { return };
     if let Some(Ok(message)) = body.get(..length).map(Message::decode) {
         assert_eq!(message.encode(), input[..LENGTH_BYTES + length]);
+    }
+}
+
+/// Parses one probe of a call's other end, and lets a call live through several that come on two ways.
+fn call_probe(input: &[u8]) {
+    if let Some(probe) = CallProbe::decode(input) {
+        let bytes = probe.encode(0);
+        assert!(bytes.len() <= input.len().min(PROBE_BYTES_MAX));
+        assert_eq!(CallProbe::decode(&bytes), Some(probe));
+    }
+    let ways = [9, 10].map(|last| Route::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
+    let mut now = Timestamp::default();
+    let mut steering = Steering::new(ways[0], Kind::Relayed, now);
+    for (kind, bytes) in records(input) {
+        let from = ways[usize::from(kind) / 4 % 2];
+        match (kind % 4, CallProbe::decode(bytes)) {
+            (TIME, _) => now = now + Duration::from_millis(bytes.len() as u64),
+            (_, Some(CallProbe::Question { number, candidates })) => {
+                assert!(candidates.len() <= ADDRESSES_MAX);
+                assert!(candidates.iter().all(|candidate| usable(candidate.address)));
+                if steering.on_question(from, number, now) {
+                    steering.set_told(&candidates, now);
+                }
+            }
+            (_, Some(CallProbe::Answer(number))) => {
+                steering.on_answer(from, number, now);
+            }
+            (_, None) => {}
+        }
+        let acts: Vec<Act> = std::iter::from_fn(|| steering.poll(now)).take(ACTS_MAX).collect();
+        assert!(acts.len() < ACTS_MAX && steering.len() < ACTS_MAX);
     }
 }
 

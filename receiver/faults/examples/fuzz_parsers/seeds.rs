@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::protection::Protection;
-use common::reach::{Candidate, Introduced, Kind, MAC_BYTES, Message, PROOF_BYTES, Purpose, Ticket};
+use common::reach::{
+    Candidate, Introduced, Kind, MAC_BYTES, Message, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
+};
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
@@ -170,6 +172,15 @@ pub(crate) fn write() -> anyhow::Result<()> {
         let (proof, expires, candidates) = ([7; PROOF_BYTES], 2_000_000_000, candidates.clone());
         put("ticket", name, Ticket { purpose, key, proof, expires, candidates }.to_string().as_bytes())?;
     }
+    let questions = [CallProbe::Question { number: 1, candidates: candidates.clone() }, CallProbe::Answer(1)];
+    let mut life = Vec::new();
+    for (name, probe) in ["question", "answer"].into_iter().zip(questions) {
+        put("call-probe", name, &probe.encode(0))?;
+        record(DATAGRAM, &probe.encode(0), &mut life);
+        record(TIME, &[0; 200], &mut life);
+        record(DATAGRAM | 4, &probe.encode(60), &mut life);
+    }
+    put("call-probe", "life", &life)?;
     let introduced = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates });
     put("introduction", "introduced", &introduced.encode())?;
     put("introduction", "remembered", &Message::Remembered.encode())?;
