@@ -75,7 +75,7 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("crab_nat", vec!["common/shell/src/reach/mapping.rs"]),
         ("turn_client_proto", vec!["common/shell/src/reach/turn.rs"]),
         ("spake2", vec!["common/shell/src/reach/words/seal.rs"]),
-        ("tokio_tungstenite", vec!["common/shell/src/reach/words/courier.rs", "receiver/faults/src/mailbox.rs"]),
+        ("tokio_tungstenite", vec!["common/shell/src/reach/socket.rs", "receiver/faults/src/mailbox.rs"]),
     ];
     let sources = files(".", "rs");
     assert!(sources.len() > 30, "only {} Rust files found", sources.len());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::config::PublicKey;
+use ring::digest::{SHA512, digest};
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use rustls::pki_types::pem::PemObject;
@@ -147,6 +148,21 @@ impl Identity {
         self.public
     }
 
+    /// Returns what this machine and the one with the key `peer` share, and nobody else ([`PublicKey::agree`]).
+    pub(crate) fn agree(&self, peer: &PublicKey) -> Option<[u8; 32]> {
+        peer.agree(*digest(&SHA512, &self.seed()?).as_ref().first_chunk()?)
+    }
+
+    /// Returns the private key's bytes (RFC 8410, section 7).
+    fn seed(&self) -> Option<[u8; 32]> {
+        /// An octet string of 34 bytes that holds one of 32.
+        const HEAD: [u8; 4] = [0x04, 0x22, 0x04, 0x20];
+        let der = self.pkcs8.secret_pkcs8_der();
+        let begin = der.windows(HEAD.len()).position(|bytes| bytes == HEAD)? + HEAD.len();
+        let seed = *der.get(begin..)?.first_chunk()?;
+        Ed25519KeyPair::from_seed_and_public_key(&seed, self.public.as_bytes()).is_ok().then_some(seed)
+    }
+
     /// Returns the key as TLS presents it: a raw public key (RFC 7250) and its signer.
     pub fn certified_key(&self) -> Result<Arc<CertifiedKey>, IdentityError> {
         let signer = rustls::crypto::ring::sign::any_eddsa_type(&self.pkcs8)
@@ -215,6 +231,15 @@ mod tests {
     }
 
     #[test]
+    fn two_machines_share_what_no_third_has() {
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let shared = a.agree(&b.public_key()).unwrap();
+        assert_eq!(b.agree(&a.public_key()), Some(shared));
+        assert_ne!(c.agree(&a.public_key()), Some(shared));
+        assert_ne!(c.agree(&b.public_key()), Some(shared));
+    }
+
+    #[test]
     fn a_public_part_of_another_key_is_refused() {
         let directory = directory();
         let path = directory.path().join("identity.pem");
@@ -237,7 +262,9 @@ mod tests {
                     -----END PRIVATE KEY-----\n";
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let _ = Identity::load(&path).unwrap();
+        let read = Identity::load(&path).unwrap();
+        let other = Identity::generate().unwrap();
+        assert!(read.agree(&other.public_key()).is_some_and(|shared| other.agree(&read.public_key()) == Some(shared)));
     }
 
     /// A directory that goes away with its value.

@@ -23,6 +23,13 @@ impl PublicKey {
         (!point.is_small_order() && point.is_torsion_free()).then_some(Self(bytes))
     }
 
+    /// Returns what the owner of this key and the owner of an Ed25519 private key share, and nobody else: X25519 (RFC 7748)
+    /// of both keys, as points of that curve. `secret`: the first half of the private key's SHA-512 (RFC 8032, section
+    /// 5.1.5).
+    pub fn agree(&self, secret: [u8; 32]) -> Option<[u8; 32]> {
+        Some(CompressedEdwardsY(self.0).decompress()?.to_montgomery().mul_clamped(secret).0)
+    }
+
     /// Returns the key's bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0

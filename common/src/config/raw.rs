@@ -168,7 +168,8 @@ pub struct Reach {
     pub turn_password: Option<String>,
     /// First and last port at which the relays pass packets on. Default: 49152 to 49215.
     pub turn_ports: Option<[u16; 2]>,
-    /// `ws://HOST:PORT/PATH` of the mailbox server at which `pair` meets the other machine. Default: none.
+    /// `ws://HOST:PORT/PATH` of the mailbox server at which `pair` meets the other machine, and both leave their addresses for
+    /// later calls. Default: none.
     pub mailbox: Option<String>,
 }
 

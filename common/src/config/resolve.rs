@@ -162,15 +162,13 @@ fn link_mode(
     let introduced = peers.iter().find(|peer| peer.addresses.is_some());
     if mode == Mode::Meet {
         let introduced = introduced.or(peers.first()).ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
-        return meeting(introduced, turn(reach)?, open_port(reach)).map(LinkMode::Meet);
+        return meeting(introduced, reach);
     }
     if mode == Mode::Dial {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
         let Some(address) = network.address.as_ref().or_else(of_peer) else {
             return match introduced {
-                Some(peer) if network.mode.is_none() => {
-                    meeting(peer, turn(reach)?, open_port(reach)).map(LinkMode::Meet)
-                }
+                Some(peer) if network.mode.is_none() => meeting(peer, reach),
                 _ => Ok(LinkMode::DialNobody),
             };
         };
@@ -229,7 +227,7 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 
 /// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
 /// from anywhere.
-fn meeting(raw: &raw::Peer, turn: Turn, open_port: bool) -> Result<Meet, ConfigError> {
+fn meeting(raw: &raw::Peer, reach: &raw::Reach) -> Result<LinkMode, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {
         text.parse().ok().and_then(candidate_of).ok_or_else(|| {
@@ -249,15 +247,18 @@ fn meeting(raw: &raw::Peer, turn: Turn, open_port: bool) -> Result<Meet, ConfigE
             )
         })
     });
-    Ok(Meet {
+    let mailbox = mailbox(reach)?;
+    Ok(LinkMode::Meet(Box::new(Meet {
         peer: peer(raw)?,
         candidates: texts.iter().map(candidate).collect::<Result<_, _>>()?,
         host: host.transpose()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
-        turn,
-        open_port,
-    })
+        turn: turn(reach)?,
+        open_port: open_port(reach),
+        stun: if mailbox.is_some() { stun(reach)? } else { Vec::new() },
+        mailbox,
+    })))
 }
 
 /// Servers that are asked unless others are named; of two, so that a router shows whether it treats each differently.

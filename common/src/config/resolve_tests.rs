@@ -147,6 +147,12 @@ fn a_peer_that_was_introduced_is_met() {
     assert_eq!((meet.host.as_deref(), meet.port), (Some("home.example:4820"), 4820));
     let LinkMode::Meet(meet) = peer("port = 7").unwrap() else { panic!("another mode") };
     assert!(meet.host.is_none() && meet.candidates.is_empty() && meet.port == 7);
+    // Only for a note there is more to ask.
+    assert!(meet.mailbox.is_none() && meet.stun.is_empty());
+    let LinkMode::Meet(meet) = peer("port = 7\n[reach]\nmailbox = \"ws://meet.example/v1\"").unwrap() else {
+        panic!("another mode")
+    };
+    assert_eq!((meet.mailbox.as_deref(), meet.stun.len()), (Some("ws://meet.example/v1"), 2));
     assert!(peer("address = \"my home\"").unwrap_err().to_string().contains("HOST:PORT"));
     let nobody = sender("[network]\nmode = \"meet\"").unwrap_err().to_string();
     assert!(nobody.contains("`invite` on one side"), "{nobody}");

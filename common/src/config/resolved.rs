@@ -102,7 +102,7 @@ pub struct SharedConfig {
     pub gso: bool,
     /// True if this machine sends and receives over one connection.
     pub share_port: bool,
-    /// STUN servers that `invite` and `join` ask, `HOST:PORT`.
+    /// STUN servers, `HOST:PORT`.
     pub stun: Vec<String>,
     /// True if the router is asked to open a port.
     pub open_port: bool,
@@ -132,7 +132,7 @@ pub enum LinkMode {
     /// Wait at this address.
     Listen(SocketAddr),
     /// Find this peer, wherever one of the two is behind a router.
-    Meet(Meet),
+    Meet(Box<Meet>),
 }
 
 /// Relays that pass packets on where there is no direct way (TURN).
@@ -180,6 +180,10 @@ pub struct Meet {
     pub turn: Turn,
     /// True if the router is asked to open the port.
     pub open_port: bool,
+    /// Mailbox server for notes, `ws://HOST:PORT/PATH`.
+    pub mailbox: Option<String>,
+    /// STUN servers that are asked for what a note has to say, `HOST:PORT`; none without a mailbox server.
+    pub stun: Vec<String>,
 }
 
 impl LinkMode {

@@ -110,6 +110,8 @@ struct Path {
     kind: Kind,
     /// True if nobody has told it.
     learned: bool,
+    /// True if it was told by the newest note only.
+    noted: bool,
     /// Time of the next knock, and of the last.
     next: Timestamp,
     knocked: Option<Timestamp>,
@@ -122,7 +124,7 @@ struct Path {
 impl Path {
     fn new(route: Route, kind: Kind, now: Timestamp) -> Self {
         let kind = if route.relayed { Kind::Relayed } else { kind };
-        Self { route, kind, learned: false, next: now, knocked: None, heard: None, dial_from: now }
+        Self { route, kind, learned: false, noted: false, next: now, knocked: None, heard: None, dial_from: now }
     }
 
     /// Returns the wait for a better path after this one has first worked.
@@ -146,11 +148,34 @@ impl Meeting {
     /// Adds further addresses. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
-            let told = self.count(|path| !path.learned && !path.route.relayed);
+            let told = self.count(|path| !path.learned && !path.noted && !path.route.relayed);
             let route = Route::from(candidate.address);
             match self.paths.iter_mut().find(|path| path.route == route) {
                 Some(path) => path.kind = path.kind.min(candidate.kind),
                 None if told < TOLD_MAX => self.paths.push(Path::new(route, candidate.kind, now)),
+                None => {}
+            }
+        }
+        self.add_relayed(now);
+        self.since = now;
+    }
+
+    /// Takes the addresses of the other machine's newest note, in the place of those of the one before.
+    pub fn set_noted(&mut self, candidates: &[Candidate], now: Timestamp) {
+        let candidates = &candidates[..candidates.len().min(ADDRESSES_MAX)];
+        let dialling = self.dialling;
+        self.paths.retain(|path| {
+            let is_noted = candidates.iter().any(|candidate| candidate.address == path.route.to);
+            !path.noted || is_noted || path.works(now) || dialling == Some(path.route)
+        });
+        for &candidate in candidates {
+            let route = Route::from(candidate.address);
+            let noted = self.count(|path| path.noted && !path.route.relayed);
+            match self.paths.iter_mut().find(|path| path.route == route) {
+                Some(path) => path.kind = path.kind.min(candidate.kind),
+                None if noted < TOLD_MAX => {
+                    self.paths.push(Path { noted: true, ..Path::new(route, candidate.kind, now) });
+                }
                 None => {}
             }
         }
@@ -182,11 +207,13 @@ impl Meeting {
         let is_there = |path: &&Path| {
             !path.route.relayed && path.kind != Kind::Local && path.route.to.is_ipv4() == relay.at.is_ipv4()
         };
-        let routes: Vec<_> = self.paths.iter().filter(is_there).map(|path| path.route.to).take(TOLD_MAX).collect();
-        for to in routes {
+        let there: Vec<_> = self.paths.iter().filter(is_there).map(|path| (path.route.to, path.noted)).collect();
+        for (to, noted) in there {
             let route = Route { to, relayed: true };
-            if self.count(|path| path.route.relayed && !path.learned) < TOLD_MAX && self.kind_of(route).is_none() {
-                self.paths.push(Path::new(route, Kind::Relayed, now));
+            let most = if noted { ADDRESSES_MAX } else { TOLD_MAX };
+            let alike = self.count(|path| path.route.relayed && !path.learned && path.noted == noted);
+            if alike < most && self.kind_of(route).is_none() {
+                self.paths.push(Path { noted, ..Path::new(route, Kind::Relayed, now) });
             }
         }
     }
@@ -196,7 +223,7 @@ impl Meeting {
         self.since = now;
         self.dialling = None;
         for path in &mut self.paths {
-            *path = Path { learned: path.learned, ..Path::new(path.route, path.kind, now) };
+            *path = Path { learned: path.learned, noted: path.noted, ..Path::new(path.route, path.kind, now) };
         }
         if let Some(relay) = &mut self.relay {
             relay.next = now + SEEK_AFTER;
@@ -380,6 +407,37 @@ mod tests {
         meeting.on_dial_failed(learned.address.into(), at(1_000));
         let next = steps(&mut meeting, 1_000, 1_010);
         assert!(next.contains(&(1_000, Step::Dial(told.address.into()))), "{next:?}");
+    }
+
+    #[test]
+    fn a_new_note_takes_the_place_of_the_one_before_and_of_nothing_else() {
+        let [told, one, other] = [5, 6, 7].map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:20000")));
+        let mut meeting = Meeting::new(Role::Waits, &[told], at(0));
+        meeting.set_relay("198.51.100.9".parse().unwrap(), 49_152..=49_215, at(0));
+        let knows = |meeting: &Meeting, candidate: Candidate| {
+            let [direct, relayed] = [false, true].map(|relayed| Route { to: candidate.address, relayed });
+            assert_eq!(meeting.kind_of(direct).is_some(), meeting.kind_of(relayed).is_some());
+            meeting.kind_of(direct).is_some()
+        };
+        meeting.set_noted(&[one, told], at(10));
+        assert!(knows(&meeting, told) && knows(&meeting, one));
+        meeting.restart(at(20));
+        meeting.set_noted(&[other], at(30));
+        assert!(knows(&meeting, told) && knows(&meeting, other) && !knows(&meeting, one));
+        // One that works is kept.
+        meeting.on_knock(other.address.into(), at(40));
+        meeting.set_noted(&[one], at(50));
+        assert!(meeting.kind_of(other.address.into()).is_some() && knows(&meeting, one));
+        let knocks = steps(&mut meeting, 50, 51);
+        assert!(knocks.contains(&(50, Step::Knock(one.address.into()))), "{knocks:?}");
+        // Whatever is noted, in whatever order: bounded.
+        for n in 0..1_000_u64 {
+            let many: Vec<_> = (1..20).map(|m| candidate(Kind::Seen, &format!("203.0.{}.{m}:9", n % 250))).collect();
+            meeting.set_noted(&many, at(100 + n));
+            meeting.on_knock(many[0].address.into(), at(100 + n));
+        }
+        assert!(meeting.len() <= 8 * ADDRESSES_MAX, "{}", meeting.len());
+        assert!(knows(&meeting, told));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod linktest;
 mod loopback;
 mod metrics;
 mod namespaces;
+mod notes;
 mod pair;
 mod record;
 mod restart;

@@ -88,7 +88,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
         }
         LinkMode::Meet(meet) => {
-            let meeting = Meeting::open(&endpoint_options, &meet, call)?;
+            let meeting = Meeting::open(&endpoint_options, &options.identity, &meet, call)?;
             if meeting.role == Meets::Dials {
                 tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&patience)));
             } else {

@@ -15,9 +15,10 @@ use tokio::time::Instant;
 
 use super::dial::{Find, Stalled, revived};
 use crate::exit::Failure;
+use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, QuicError};
-use crate::reach::{Asks, Found, KnockKey, Search, open};
+use crate::reach::{Asks, Found, KnockKey, Notes, PairSeal, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,9 +38,10 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
-    /// Opens the socket that the other side knows. `calls`: the call of now, as it changes.
+    /// Opens the socket that the other side knows. `identity`: that of `options`; `calls`: the call of now, as it changes.
     pub(super) fn open(
         options: &EndpointOptions,
+        identity: &Identity,
         meet: &Meet,
         calls: watch::Receiver<Option<InCall>>,
     ) -> Result<Self, QuicError> {
@@ -49,9 +51,12 @@ impl Meeting {
             error => error,
         })?;
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
-        let asks = Asks { stun: &[], turn: &meet.turn, open_port: meet.open_port };
+        let asks = Asks { stun: &meet.stun, turn: &meet.turn, open_port: meet.open_port };
         let mut search = Search::new(beside, meet.port, knocks, role, &meet.candidates, asks);
         search.follow(calls);
+        if let Some((server, seal)) = meet.mailbox.clone().zip(PairSeal::new(identity, &meet.peer.key)) {
+            search.take_notes(Notes::start(server, seal));
+        }
         tracing::info!("looking for {}", meet.peer.name);
         let (found, named) = mpsc::channel(1);
         if let Some(host) = meet.host.clone() {

@@ -1,5 +1,5 @@
-//! Finding the other machine: what this one's addresses are, knocks, introductions by ticket or by words, and calls by
-//! name.
+//! Finding the other machine: what this one's addresses are, knocks, introductions by ticket or by words, calls by name,
+//! and notes for such calls.
 //!
 //! The decisions are those of [`common::reach`]; here they meet sockets, a clock and files.
 
@@ -7,10 +7,12 @@ mod addresses;
 mod course;
 mod introduce;
 mod mapping;
+mod notes;
 mod peers;
 mod proof;
 mod relaying;
 mod search;
+mod socket;
 mod stun;
 mod turn;
 mod words;
@@ -20,6 +22,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
 
 pub use self::introduce::{invite, join, outside, pair};
+pub(crate) use self::notes::{Notes, PairSeal};
 pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub(crate) use self::search::{Asks, Found, Search};

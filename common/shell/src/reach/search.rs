@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 use super::addresses;
 use super::course::Course;
 use super::mapping::Mapping;
+use super::notes::Notes;
 use super::proof::{KnockKey, random};
 use super::relaying::{Allocation, Relaying};
 use super::stun::Stun;
@@ -25,6 +26,9 @@ use crate::quic::{Aside, Beside, InCall, KNOCK, PROBE};
 const SERVERS_MAX: usize = 4;
 /// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// How often a note is left if this machine's addresses have changed.
+const NOTE: Duration = Duration::from_secs(1);
 
 /// Addresses with right knocks that are remembered.
 const KNOCKED_MAX: usize = 16;
@@ -72,6 +76,8 @@ pub(crate) struct Search {
     course: Option<Course>,
     /// True if the way of the call's packets seems to die.
     doubts: bool,
+    notes: Option<Notes>,
+    note_at: Timestamp,
 }
 
 impl Search {
@@ -121,12 +127,19 @@ impl Search {
             calls: None,
             course: None,
             doubts: false,
+            notes: None,
+            note_at: now,
         }
     }
 
     /// Looks for better ways for each of these calls from now on.
     pub(crate) fn follow(&mut self, calls: watch::Receiver<Option<InCall>>) {
         self.calls = Some(calls);
+    }
+
+    /// Leaves and reads notes from now on.
+    pub(crate) fn take_notes(&mut self, notes: Notes) {
+        self.notes = Some(notes);
     }
 
     /// Returns true if a right knock has come from there, as it does before a friend dials.
@@ -275,7 +288,8 @@ impl Search {
             }
             let course = self.drive_course(now)?;
             let gather = (!self.gathered).then_some(self.gather_until);
-            let next = [self.stun.poll_timeout(), self.meeting.poll_timeout(), gather, course];
+            let note = self.leave_note(now);
+            let next = [self.stun.poll_timeout(), self.meeting.poll_timeout(), gather, course, note];
             let next = next.into_iter().flatten().min();
             // A deadline that has passed comes again with a moment's pause, so that nobody turns in a circle.
             let next = next.map(|next| next.max(now + Duration::from_millis(1)));
@@ -297,10 +311,21 @@ impl Search {
                     self.tell_relay();
                 }
                 call = another_call(&mut self.calls) => self.on_call(call),
+                candidates = another_note(&mut self.notes) => self.meeting.set_noted(&candidates, clock::now()),
                 () = answered_by_router(&mut self.mapping) => {}
                 () = wait(next) => {}
             }
         }
+    }
+
+    /// Leaves a note if it is time to look whether one is needed; returns the time to do so again.
+    fn leave_note(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let notes = self.notes.as_ref().filter(|_| self.gathered)?;
+        if now >= self.note_at {
+            self.note_at = now + NOTE;
+            notes.leave(self.addresses());
+        }
+        Some(self.note_at)
     }
 
     fn on_aside(&mut self, aside: &Aside) -> Result<(), Failure> {
@@ -332,6 +357,13 @@ async fn another_call(calls: &mut Option<watch::Receiver<Option<InCall>>>) -> Op
         return calls.borrow_and_update().clone();
     }
     std::future::pending().await
+}
+
+async fn another_note(notes: &mut Option<Notes>) -> Vec<Candidate> {
+    match notes {
+        Some(notes) => notes.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn answered_by_router(mapping: &mut Option<Mapping>) {

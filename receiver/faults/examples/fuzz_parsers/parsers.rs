@@ -10,8 +10,8 @@ use common::linktest::{Answerer, Tester};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
 use common::reach::{
-    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, PROBE_BYTES_MAX, Probe as CallProbe, Route, Steering, Ticket,
-    usable,
+    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe as CallProbe, Route, Steering,
+    Ticket, usable,
 };
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
@@ -84,6 +84,7 @@ pub(crate) const ALL: &[Parser] = &[
     text("ticket", ticket),
     bytes("introduction", introduction),
     bytes("call-probe", call_probe),
+    bytes("note", note),
     bytes("stun", stun),
 ];
 
@@ -436,6 +437,14 @@ fn call_probe(input: &[u8]) {
         }
         let acts: Vec<Act> = std::iter::from_fn(|| steering.poll(now)).take(ACTS_MAX).collect();
         assert!(acts.len() < ACTS_MAX && steering.len() < ACTS_MAX);
+    }
+}
+
+fn note(input: &[u8]) {
+    if let Some(note) = Note::decode(input) {
+        assert!(note.candidates.len() <= ADDRESSES_MAX);
+        assert!(note.candidates.iter().all(|candidate| usable(candidate.address)));
+        assert_eq!(Note::decode(&note.encode()), Some(note));
     }
 }
 

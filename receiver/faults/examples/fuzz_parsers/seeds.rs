@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context;
 use common::protection::Protection;
 use common::reach::{
-    Candidate, Introduced, Kind, MAC_BYTES, Message, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
+    Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
 };
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
@@ -181,6 +181,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
         record(DATAGRAM | 4, &probe.encode(60), &mut life);
     }
     put("call-probe", "life", &life)?;
+    put("note", "two", &Note { candidates: candidates.clone() }.encode())?;
     let introduced = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates });
     put("introduction", "introduced", &introduced.encode())?;
     put("introduction", "remembered", &Message::Remembered.encode())?;

@@ -2,22 +2,15 @@
 
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::mailbox::{Client, Event, PairError};
 use crate::exit::Failure;
 use crate::reach::proof::random;
+use crate::reach::socket::{Lost, NoSocket, Socket};
 
-/// Longest message of a server.
-const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// Longest wait for a server, and between two tries.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Pause between two tries to reach a server.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time without a server after which it is given up.
 const GONE: Duration = Duration::from_secs(30);
@@ -25,8 +18,6 @@ const GONE: Duration = Duration::from_secs(30);
 const NOBODY: Duration = Duration::from_secs(15);
 /// Lines on their way in either direction.
 const LINES: usize = 8;
-
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Carries lines to the other side and back, until it is dropped.
 pub(crate) struct Courier {
@@ -115,20 +106,12 @@ impl AtWork {
     }
 
     async fn connect(&mut self) -> Result<Socket, PairError> {
-        let config = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_BYTES_MAX))
-            .max_frame_size(Some(MESSAGE_BYTES_MAX));
-        let connecting = connect_async_with_config(self.server.as_str(), Some(config), true);
-        let unreachable = |reason: String| PairError::Unreachable { server: self.server.clone(), reason };
-        match timeout(CONNECT_MAX, connecting).await {
-            Ok(Ok((socket, _))) => {
-                self.client.on_connected();
-                Ok(socket)
-            }
-            Ok(Err(Error::Http(answer))) => Err(PairError::NoMailbox(format!("HTTP {}", answer.status()))),
-            Ok(Err(error)) => Err(unreachable(error.to_string())),
-            Err(_) => Err(unreachable(format!("it has not answered for {} s", CONNECT_MAX.as_secs()))),
-        }
+        let socket = Socket::connect(&self.server).await.map_err(|error| match error {
+            NoSocket::NoMailbox(said) => PairError::NoMailbox(said),
+            NoSocket::Unreachable(reason) => PairError::Unreachable { server: self.server.clone(), reason },
+        })?;
+        self.client.on_connected();
+        Ok(socket)
     }
 
     async fn connect_again(&mut self) -> Result<Socket, PairError> {
@@ -149,15 +132,18 @@ impl AtWork {
     async fn talk(&mut self, socket: &mut Socket) -> Result<Event, Talk> {
         loop {
             for message in self.client.take_out() {
-                socket.send(Message::text(message)).await.map_err(|_| Talk::Lost)?;
+                socket.send(message).await?;
             }
             let heard_until = self.heard_until.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
                 heard = timeout_at(heard_until, socket.next()) => match heard {
                     Err(_) if self.heard_until.is_some() => return Err(Talk::Stop(PairError::Nobody.into())),
-                    Ok(Some(Ok(Message::Text(text)))) => self.client.on_text(&text).map_err(Stop::from)?,
-                    Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(Talk::Lost),
-                    Err(_) | Ok(Some(Ok(_))) => {}
+                    Ok(heard) => {
+                        if let Some(text) = heard? {
+                            self.client.on_text(&text).map_err(Stop::from)?;
+                        }
+                    }
+                    Err(_) => {}
                 },
                 line = self.lines.recv() => match line {
                     Some(line) => self.client.give(line),
@@ -178,12 +164,9 @@ impl AtWork {
     async fn part(&mut self, socket: &mut Socket) {
         let parting = async {
             for message in self.client.farewell() {
-                socket.send(Message::text(message)).await?;
+                socket.send(message).await?;
             }
-            // So that the server has read it all before the connection ends.
-            socket.close(None).await?;
-            while socket.next().await.is_some_and(|heard| heard.is_ok()) {}
-            Ok::<(), Error>(())
+            socket.close().await
         };
         // Whoever is gone needs no farewell.
         let _ = timeout(PAUSE, parting).await;
@@ -194,6 +177,12 @@ impl AtWork {
 enum Talk {
     Lost,
     Stop(Stop),
+}
+
+impl From<Lost> for Talk {
+    fn from(_: Lost) -> Self {
+        Self::Lost
+    }
 }
 
 impl From<Stop> for Talk {
