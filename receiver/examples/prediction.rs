@@ -250,7 +250,7 @@ impl Call {
         let shown = match &mut self.engine {
             Engine::Alone(decoder) => decoder.decode(&frame, &mut picture).map(|()| Some(picture)).unwrap(),
             Engine::Predicted(predicted) => match predicted.decode(id, reference, frame, picture, &mut None).unwrap() {
-                Outcome::Picture(picture, _) => Some(picture),
+                Outcome::Picture(picture, _) | Outcome::Shown(picture) => Some(picture),
                 Outcome::Stays(_) => None,
             },
         };

@@ -271,17 +271,20 @@ impl Open {
                 if let Some(backend) = backend {
                     self.go_on_with(backend);
                 }
-                let (picture, frame) = match outcome {
-                    Outcome::Picture(picture, frame) => (picture, frame),
+                let picture = match outcome {
+                    Outcome::Picture(picture, frame) => {
+                        if let Some(tap) = &stage.recording {
+                            let stream = Recorded { serial: self.stream.serial, params, start: id };
+                            tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
+                        }
+                        picture
+                    }
+                    Outcome::Shown(picture) => picture,
                     Outcome::Stays(picture) => {
                         self.spare.extend(picture);
                         return Ok(());
                     }
                 };
-                if let Some(tap) = &stage.recording {
-                    let stream = Recorded { serial: self.stream.serial, params, start: id };
-                    tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
-                }
                 (picture, times)
             }
             Engine::Alone(decoder) => {

@@ -25,6 +25,8 @@ pub struct Predicted {
     held: Held<State>,
     window: u8,
     coarse_blocks: usize,
+    /// True if the last frame that was decoded had no reference.
+    was_alone: bool,
     times: DecodeTimes,
 }
 
@@ -32,6 +34,8 @@ pub struct Predicted {
 pub enum Outcome {
     /// Its picture, and the frame, which was decoded.
     Picture(Picture, ReceivedFrame),
+    /// Its picture, which is no state: no frame can refer to it.
+    Shown(Picture),
     /// None, so that the picture before it stays; the one that was to be written, unless a driver keeps it.
     Stays(Option<Picture>),
 }
@@ -67,12 +71,13 @@ impl Predicted {
         let window = params.codec.profile.states();
         let coarse_blocks = BlockLayout::new(params).coarse_blocks();
         let (held, times) = (Held::new(window), DecodeTimes::default());
-        Ok(Self { params: *params, decoder, backend, held, window, coarse_blocks, times })
+        Ok(Self { params: *params, decoder, backend, held, window, coarse_blocks, was_alone: false, times })
     }
 
     /// Forgets the states: another sender begins.
     pub fn restart(&mut self) {
         self.held = Held::new(self.window);
+        self.was_alone = false;
     }
 
     /// Frees the decoder.
@@ -101,11 +106,13 @@ impl Predicted {
             self.held.on_lacking(id);
             return Ok(Outcome::Stays(Some(out)));
         }
-        // Without one, what a coarse block would be taken from is not known at both ends.
-        if reference == 0 && (0..self.coarse_blocks).any(|index| frame.block(index) == BlockState::Missing) {
+        // A coarse block that is missing is taken from the last frame without a reference, of which the sender knows nothing.
+        let is_state = reference > 0 || (0..self.coarse_blocks).all(|index| frame.block(index) != BlockState::Missing);
+        if !is_state && !self.was_alone {
             self.held.on_not_used(id);
             return Ok(Outcome::Stays(Some(out)));
         }
+        self.was_alone = reference == 0;
         let work = move |decoder: &mut StateDecoder| {
             let state = decoder.decode_state(&frame, state.as_ref(), &mut out)?;
             Ok::<_, DecodeError>((state, frame, out, decoder.times(), decoder.backend().clone()))
@@ -120,6 +127,7 @@ impl Predicted {
                 let (decoder, backend) = on_the_processor(&self.params, reason.clone())?;
                 *given_up = Some(reason);
                 (self.decoder, self.backend) = (Runner::Here(decoder), backend);
+                self.was_alone = false;
                 self.held.on_not_used(id);
                 return Ok(Outcome::Stays(None));
             }
@@ -129,6 +137,10 @@ impl Predicted {
             self.backend = backend;
         }
         self.times = times;
+        if !is_state {
+            self.held.on_not_used(id);
+            return Ok(Outcome::Shown(out));
+        }
         let hash = id.0.is_multiple_of(HASHED).then(|| out.hash());
         self.held.on_used(id, gaps, state, hash);
         Ok(Outcome::Picture(out, frame))
@@ -206,19 +218,24 @@ mod tests {
         (0..96 * 64).map(|at| if at / 96 < 5 * number { 200 } else { noise(at) }).collect()
     }
 
-    #[test]
-    fn the_processor_goes_on_with_the_same_states_when_a_driver_never_returns() {
-        let params = params();
+    /// Returns an encoder of such pictures, with a reference so many frames back or alone; it gives the frame and its state.
+    fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &Picture)>) -> (ReceivedFrame, Picture) {
         let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
         let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
-        let mut code = |number: usize, from: Option<(u8, &Picture)>| {
+        move |number, from| {
             let data = samples(number);
             let picture = PictureRef::new(PixelFormat::Grey8, params.size, &data).unwrap();
             let step = Target::Step(StepIndex::new(56).unwrap());
             let (frame, state) = encoder.encode_from(picture, step, from).unwrap();
             assert_eq!(frame.reference, from.map_or(0, |(age, _)| age));
             (ReceivedFrame::from(&frame.frame), state)
-        };
+        }
+    }
+
+    #[test]
+    fn the_processor_goes_on_with_the_same_states_when_a_driver_never_returns() {
+        let params = params();
+        let mut code = coder(params);
         let (first, state) = code(0, None);
         let (second, _) = code(1, Some((1, &state)));
         let (third, wanted) = code(2, Some((2, &state)));
@@ -244,5 +261,31 @@ mod tests {
         assert_eq!((predicted.backend().kind, given_up.as_ref()), (Backend::Cpu, Some(reason)));
         assert!(reason.contains("has not answered"), "{reason}");
         drop(let_go);
+    }
+    /// As without prediction, what lacks coarse blocks is shown where the frame before it was coded alone, too. No state comes of it.
+    #[test]
+    fn a_frame_without_a_reference_that_lacks_coarse_blocks_is_shown_and_no_state() {
+        let params = params();
+        let mut code = coder(params);
+        let (first, state) = code(0, None);
+        let (mut second, _) = code(1, None);
+        second.forget(0..1);
+        let (third, wanted) = code(2, Some((1, &state)));
+        let mut predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
+        let mut decode = |id, reference, frame| {
+            let out = Picture::for_stream(params.chroma, params.size);
+            let outcome = predicted.decode(FrameId(id), reference, frame, out, &mut None).unwrap();
+            (outcome, predicted.report().unwrap().fates)
+        };
+        let whole = || Fate::Used(Gaps::default());
+        assert!(matches!(decode(0, 0, first), (Outcome::Picture(out, _), _) if out == state));
+        let (outcome, fates) = decode(1, 0, second.clone());
+        assert!(matches!(outcome, Outcome::Shown(out) if out != state));
+        assert_eq!(fates, [Fate::NotUsed, whole()]);
+        // The state of the second frame is that of the first.
+        assert!(matches!(decode(2, 1, third), (Outcome::Picture(out, _), _) if out == wanted));
+        let (outcome, fates) = decode(3, 0, second);
+        assert!(matches!(outcome, Outcome::Stays(Some(_))), "what it would take blocks from is too old");
+        assert_eq!(fates, [Fate::NotUsed, whole(), Fate::NotUsed, whole()]);
     }
 }
