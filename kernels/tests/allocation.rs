@@ -7,8 +7,9 @@ mod pictures;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, EffectsFilter, Picture, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame};
+use picture::effects::{Effect, Effects};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::CodecParams;
 use pictures::{params, picture};
@@ -92,10 +93,27 @@ fn check(backend: BackendChoice) {
     assert!(decode[0] <= CALLS_MOST && decode[1] <= BYTES_A_BLOCK_MOST * blocks, "{backend:?}: decode {decode:?}");
 }
 
+fn check_effects() {
+    let params = params((640, 480), Chroma::C420, CodecParams::default());
+    let mut filter = EffectsFilter::new(params.size, params.chroma);
+    let mut out = filter.room();
+    let most = |all: Effects, effect: Effect| all.with(effect, effect.most()).unwrap();
+    let effects = Effect::ALL.into_iter().fold(Effects::default(), most);
+    // One of a camera, which becomes planes first.
+    let picture = picture(PixelFormat::Yuyv, params.size, 1);
+    let mut apply = || filter.apply(&effects, picture.as_ref(), &mut out).unwrap();
+    (0..FIRST).for_each(|_| apply());
+    let ((), [calls, bytes]) = counted(|| (0..COUNTED).for_each(|_| apply()));
+    let [calls, bytes] = [calls, bytes].map(|count| count / COUNTED as usize);
+    println!("effects: calls {calls}, bytes {bytes}");
+    assert!(calls <= CALLS_MOST && bytes <= params.size.pixels() / 4, "effects: {calls} calls, {bytes} bytes");
+}
+
 // One test: the counts are of the whole process.
 #[test]
 fn a_running_stream_allocates_no_picture() {
     check(BackendChoice::Cpu);
+    check_effects();
     #[cfg(feature = "opencl")]
     check(BackendChoice::Opencl);
 }

@@ -9,6 +9,7 @@
 pub mod backend;
 pub mod coded;
 pub mod container;
+pub mod effects;
 pub mod frame;
 pub mod gaps;
 pub mod params;

@@ -24,7 +24,17 @@ pub(super) fn load_plane(picture: PictureRef<'_>, chroma: Chroma, channel: Chann
 /// The samples of a picture as a stream of `chroma` keeps them, in bytes, plane after plane.
 pub(crate) fn bytes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<u8> {
     let mut bytes = vec![0; chroma.picture_format().bytes(picture.size())];
-    let mut rest = &mut bytes[..];
+    bytes_into(picture, chroma, &mut bytes);
+    bytes
+}
+
+/// Writes what [`bytes`] returns.
+pub(super) fn bytes_into(picture: PictureRef<'_>, chroma: Chroma, bytes: &mut [u8]) {
+    if picture.format() == chroma.picture_format() {
+        bytes.copy_from_slice(picture.data());
+        return;
+    }
+    let mut rest = bytes;
     for &channel in chroma.channels() {
         let (size, half) = (chroma.plane_size(picture.size(), channel), is_halved(picture, chroma, channel));
         let plane = rest.split_off_mut(..size.pixels()).unwrap_or_default();
@@ -37,7 +47,6 @@ pub(crate) fn bytes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<u8> {
             },
         );
     }
-    bytes
 }
 
 multiversion! {

@@ -2,6 +2,7 @@
 
 pub(crate) mod colour;
 mod display;
+mod effects;
 pub(crate) mod motion;
 pub(crate) mod pcwt;
 mod quad;
@@ -14,6 +15,7 @@ use crate::{Backend, BackendInfo, DeviceInfo, DeviceKind};
 use simd::Simd;
 
 pub use display::{Coefficients, Converter};
+pub use effects::EffectsFilter;
 pub(crate) use quad::decoder::CpuDecoder;
 pub(crate) use quad::encoder::CpuEncoder;
 pub(crate) use quad::integers::IntegerCoder;

@@ -5,6 +5,7 @@ pub mod colour;
 pub mod compensate;
 pub mod convolution;
 pub mod dwt;
+pub mod effects;
 pub(crate) mod pcwt;
 pub mod quad;
 pub mod quantise;

@@ -79,6 +79,15 @@ pub(crate) enum Command {
         /// Coded clip: .duet
         input: PathBuf,
     },
+    /// Soften or sharpen pictures, take the camera's noise out, or even the light
+    Effects {
+        /// Picture or clip: .png, .ppm, .pgm or .y4m
+        input: PathBuf,
+        /// Picture or clip likewise
+        output: PathBuf,
+        #[command(flatten)]
+        effects: EffectsArgs,
+    },
     /// Measure on this machine: medians over several runs after a warm-up
     Bench {
         /// Measurement to make
@@ -125,6 +134,24 @@ pub(crate) struct TransformArgs {
     /// Arithmetic; cdf53 is always in 32-bit integers [default: f32]
     #[arg(long)]
     pub(crate) precision: Option<PrecisionName>,
+}
+
+/// What is done to pictures.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EffectsArgs {
+    /// Gain of the finest detail, 0 to 4: below 1 softens, above 1 sharpens [default: 1]
+    #[arg(long, value_name = "GAIN")]
+    pub(crate) detail: Option<f32>,
+    /// Threshold in grey levels, 0 to 32, below which fine detail is noise [default: 0]
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) noise: Option<f32>,
+    /// Difference in grey levels, 0 to 20, below which a part of the picture stands still, where its noise is averaged over
+    /// the pictures of a clip [default: 0]
+    #[arg(long, value_name = "LEVELS")]
+    pub(crate) still_noise: Option<f32>,
+    /// Share of the coarsest differences in brightness that is taken away, 0 to 1 [default: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) even_light: Option<f32>,
 }
 
 /// Choice of the back end.
@@ -280,6 +307,8 @@ pub(crate) enum BenchKind {
     Codec,
     /// Predicted frames by stage, for each effort; coded on the processor
     Prediction,
+    /// Effects before the coding, each alone and all together; on the processor
+    Effects,
     /// Whole pictures without loss, by both profiles
     Lossless,
     /// Copies between host and device

@@ -15,6 +15,7 @@ mod bench;
 mod clip;
 mod decode;
 mod devices;
+mod effects;
 mod io;
 mod lossy;
 mod options;
@@ -73,6 +74,7 @@ fn run(command: Command) -> Result<String> {
             decode::decode(&input, &output, drop_levels, &compute)
         }
         Command::Info { input } => decode::info(&input),
+        Command::Effects { input, output, effects } => effects::effects(&input, &output, &effects),
         Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
         #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),

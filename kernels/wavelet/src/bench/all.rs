@@ -65,6 +65,7 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
         part("dwt-square", BenchKind::Dwt, "square", transform.clone()),
         part("codec", BenchKind::Codec, "hd", TransformArgs::default()),
         part("prediction", BenchKind::Prediction, "hd", TransformArgs::default()),
+        part("effects", BenchKind::Effects, "hd", TransformArgs::default()),
     ];
     if args.sizes.is_empty() {
         parts.push(("dwt-few-levels", Box::new(|| few_levels(args, transform, compute))));

@@ -22,6 +22,7 @@ mod axis;
 mod canvas;
 mod codec;
 mod dwt;
+mod effects;
 mod lossless;
 mod one;
 #[cfg(feature = "opencl")]

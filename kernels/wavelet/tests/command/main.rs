@@ -4,6 +4,7 @@
 mod banks;
 mod clips;
 mod damage;
+mod effects;
 mod errors;
 mod measurements;
 mod oracles;

@@ -87,7 +87,7 @@ fn all_measurements_are_one_page_and_its_files() {
     let output = wavelet(&[&["bench", "all"], &options[..]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = fs::read_to_string(String::from_utf8_lossy(&output.stdout).trim()).unwrap();
-    for name in ["dwt-hd", "dwt-square", "codec"] {
+    for name in ["dwt-hd", "dwt-square", "codec", "effects"] {
         assert!(page.contains(&format!("## {name}\n")) && page.contains(&format!("({name}.png)")), "{page}");
         let rows = fs::read_to_string(format!("{out}/{name}.csv")).unwrap();
         assert!(rows.contains("24x16"), "{rows}");
