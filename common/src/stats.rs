@@ -11,6 +11,8 @@ use crate::session::ReasonCounts;
 pub enum Stage {
     /// From the camera's time stamp to the picture in our memory.
     Capture,
+    /// Effects on the picture, before it is coded: only where there are any.
+    Effects,
     /// Onto the device.
     Upload,
     /// Search for vectors, and their code: of predicted frames only.
@@ -37,8 +39,9 @@ pub enum Stage {
 
 impl Stage {
     /// All of them in the order of the frame's way.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Capture,
+        Self::Effects,
         Self::Upload,
         Self::Motion,
         Self::Compensate,
@@ -56,6 +59,7 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Capture => "capture",
+            Self::Effects => "effects",
             Self::Upload => "upload",
             Self::Motion => "motion",
             Self::Compensate => "compensate",

@@ -1,10 +1,12 @@
-//! The other direction of a call, as the window shows and steers it: the picture that this machine sends, and its rate.
+//! The other direction of a call, as the window shows and steers it: the picture that this machine sends, its rate and its
+//! effects.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::units::Bitrate;
 use kernels::Coefficients;
+use picture::effects::{Effect, Effects, InvalidEffect};
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 use shell::lock::lock;
 
@@ -34,13 +36,47 @@ struct Shared {
     picture: Mutex<Option<OwnPicture>>,
     rate_bps: AtomicU64,
     most_bps: u64,
+    effects: Mutex<Switched>,
+}
+
+/// Effects that may be switched off for a while.
+#[derive(Clone, Copy, Debug)]
+struct Switched {
+    effects: Effects,
+    is_on: bool,
 }
 
 impl OwnSide {
-    /// A sending half that sends at most `rate` now and may be asked for up to `most`.
-    pub fn new(rate: Bitrate, most: Bitrate) -> Self {
+    /// A sending half that sends at most `rate` now and may be asked for up to `most`, with `effects` at first.
+    pub fn new(rate: Bitrate, most: Bitrate, effects: Effects) -> Self {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
-        Self(Arc::new(Shared { is_watched: AtomicBool::new(false), picture: Mutex::default(), rate_bps, most_bps }))
+        let effects = Mutex::new(Switched { effects, is_on: true });
+        let (is_watched, picture) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Shared { is_watched, picture, rate_bps, most_bps, effects }))
+    }
+
+    /// Returns the effects that pictures have now.
+    pub fn effects(&self) -> Effects {
+        let switched = *lock(&self.0.effects);
+        if switched.is_on { switched.effects } else { Effects::default() }
+    }
+
+    /// Asks for an effect, and switches effects on; returns all of them. An error changes nothing.
+    pub fn set_effect(&self, effect: Effect, value: f32) -> Result<Effects, InvalidEffect> {
+        let mut switched = lock(&self.0.effects);
+        let effects = switched.effects.with(effect, value)?;
+        *switched = Switched { effects, is_on: true };
+        Ok(effects)
+    }
+
+    /// Switches effects off or on again; returns what holds then, none if no effect has been asked for.
+    pub fn switch_effects(&self) -> Option<Effects> {
+        let mut switched = lock(&self.0.effects);
+        if switched.effects.is_off() {
+            return None;
+        }
+        switched.is_on = !switched.is_on;
+        Some(if switched.is_on { switched.effects } else { Effects::default() })
     }
 
     /// Begins or ends to show what is sent.
@@ -154,6 +190,24 @@ mod tests {
 
     use super::*;
 
+    fn side() -> OwnSide {
+        OwnSide::new(Bitrate::from_bps(10_000_000), Bitrate::from_bps(20_000_000), Effects::default())
+    }
+
+    #[test]
+    fn effects_are_switched_off_and_on_and_on_by_a_new_one() {
+        let own = side();
+        assert_eq!((own.switch_effects(), own.effects()), (None, Effects::default()));
+        let noise = own.set_effect(Effect::Noise, 3.0).unwrap();
+        assert_eq!((own.effects(), noise.get(Effect::Noise)), (noise, 3.0));
+        assert_eq!((own.switch_effects(), own.effects()), (Some(Effects::default()), Effects::default()));
+        assert_eq!((own.switch_effects(), own.effects()), (Some(noise), noise));
+        own.switch_effects();
+        assert!(own.set_effect(Effect::Noise, 99.0).is_err() && own.effects().is_off());
+        let both = own.set_effect(Effect::Detail, 0.5).unwrap();
+        assert_eq!((own.effects(), both.to_string()), (both, "detail 0.5, noise 3".to_owned()));
+    }
+
     #[test]
     fn a_small_picture_has_the_colours_of_the_large_one_in_every_format() {
         let size = FrameSize::new(643, 35).unwrap();
@@ -181,7 +235,7 @@ mod tests {
 
     #[test]
     fn pictures_are_made_while_they_are_watched_and_taken_once() {
-        let own = OwnSide::new(Bitrate::from_bps(10_000_000), Bitrate::from_bps(20_000_000));
+        let own = side();
         let show = || own.on_picture(PixelFormat::Grey8, FrameSize::new(1, 1).unwrap(), ColourSpace::JPEG, &[9]);
         show();
         assert_eq!(own.take(), None);
@@ -196,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_rate_goes_by_steps_between_its_ends() {
-        let own = OwnSide::new(Bitrate::from_bps(10_000_000), Bitrate::from_bps(20_000_000));
+        let own = side();
         let steps = |up: bool| std::array::from_fn::<u64, 4, _>(|_| own.step_rate(up).as_bps());
         assert_eq!(steps(true), [12_500_000, 15_600_000, 19_500_000, 20_000_000]);
         assert_eq!(own.step_rate(false).as_bps(), 16_000_000);

@@ -15,7 +15,7 @@ use shell::link::{BothWays, HangUp, Waker};
 use shell::record::is_folder;
 use shell::tls::Protocol;
 
-use crate::run::{Sending, rate_setting};
+use crate::run::{Sending, settings};
 use crate::source::SourceSpec;
 
 /// Sends and receives until both directions have ended, a window is closed or a signal comes. Call it on the main
@@ -30,10 +30,12 @@ pub fn run(
     frames_max: Option<u64>,
 ) -> Result<(), Failure> {
     let waker = Waker::default();
-    let own = OwnSide::new(config.rate, config.rate_most);
+    let own = OwnSide::new(config.rate, config.rate_most, config.effects);
     let sending = Sending::start(config, spec, frames_max, &waker, &own, true)?;
     let patience = Patience::new(receiving.config.latency_max);
-    let _control = control::serve("sender", &config.shared, vec![rate_setting(&own), patience.setting()]);
+    let mut settings = settings(&own);
+    settings.push(patience.setting());
+    let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
     let network = Loop {

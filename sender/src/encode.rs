@@ -21,6 +21,7 @@ use shell::link::Waker;
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
+use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::Predicting;
 use crate::source::{SourceFrame, SourceInfo};
@@ -32,8 +33,10 @@ pub(crate) struct Encoded {
     pub(crate) id: Option<FrameId>,
     pub(crate) frame: PredictedFrame,
     pub(crate) times: FrameTimes,
-    /// Time from the capture to the start of the coding.
+    /// Time from the capture until this thread has taken it up.
     pub(crate) waited: Duration,
+    /// Time of its effects; zero without any.
+    pub(crate) effects: Duration,
     pub(crate) stages: EncodeTimes,
     /// Back end that coded it.
     pub(crate) backend: Arc<BackendInfo>,
@@ -67,6 +70,8 @@ pub(crate) struct Encode {
     pub(crate) pulse: Pulse,
     /// Who may want to see what is sent.
     pub(crate) own: OwnSide,
+    /// What is done to pictures first.
+    pub(crate) effects: LiveEffects,
 }
 
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
@@ -128,14 +133,20 @@ impl Encode {
             }
             let began = clock::now();
             let capture = picture.capture;
+            let (picture, effects) = self.effects.apply(picture, &self.used)?;
             self.own.on_picture(picture.format, self.info.size, self.info.colour, &picture.data);
             // The picture that a driver keeps is lost with it.
             let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };
             let waited = began.since(capture);
-            let encoded = Encoded { id, frame, times, waited, stages, backend: Arc::clone(&self.backend) };
-            // Without a capture thread there is nobody to use the memory again.
-            let _ = self.used.send(data);
+            if effects.is_some() {
+                self.effects.give_back(data);
+            } else {
+                // Without a capture thread there is nobody to use the memory again.
+                let _ = self.used.send(data);
+            }
+            let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
+            let encoded = Encoded { id, frame, times, waited, effects, stages, backend };
             count += 1;
             if self.info.is_live {
                 self.coded.replace(encoded);

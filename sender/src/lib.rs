@@ -8,6 +8,7 @@ pub mod both;
 mod capture;
 pub mod cli;
 pub mod devices;
+mod effects;
 mod encode;
 mod gate;
 mod link;

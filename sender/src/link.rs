@@ -127,7 +127,11 @@ impl SenderLink {
         ] {
             self.stages.record(stage, time);
         }
-        for (stage, time) in [(Stage::Motion, encoded.stages.motion), (Stage::Compensate, encoded.stages.compensate)] {
+        for (stage, time) in [
+            (Stage::Effects, encoded.effects),
+            (Stage::Motion, encoded.stages.motion),
+            (Stage::Compensate, encoded.stages.compensate),
+        ] {
             if !time.is_zero() {
                 self.stages.record(stage, time);
             }

@@ -9,6 +9,7 @@ use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
 use kernels::{Backend, BackendInfo, EncodeError, PictureRef, Target, open_encoder};
+use picture::effects::Effect;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::own::OwnSide;
@@ -26,6 +27,7 @@ use shell::stats::Statistics;
 use shell::tls::Protocol;
 
 use crate::capture::Capture;
+use crate::effects::LiveEffects;
 use crate::encode::{self, Encode, Encoded, StreamEncoder};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
@@ -46,9 +48,9 @@ const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here
 /// the receiver is done.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
-    let own = OwnSide::new(config.rate, config.rate_most);
+    let own = OwnSide::new(config.rate, config.rate_most, config.effects);
     let mut sending = Sending::start(config, spec, frames_max, &waker, &own, false)?;
-    let _control = control::serve("sender", &config.shared, vec![rate_setting(&own)]);
+    let _control = control::serve("sender", &config.shared, settings(&own));
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     let linked = shell::link::run(options, &waker, &mut sending.link);
@@ -150,6 +152,7 @@ impl Sending {
             frames_max,
             pulse: pulse.clone(),
             own: own.clone(),
+            effects: LiveEffects::new(own.clone(), params.size, params.chroma),
         };
         let encode = spawn("encode", move || encode.run())?;
         let rate = LiveRate::new(session.rate_target());
@@ -190,8 +193,24 @@ impl Sending {
     }
 }
 
+/// The settings of what is sent.
+pub(crate) fn settings(own: &OwnSide) -> Vec<Setting> {
+    let effects = Effect::ALL.map(|effect| effect_setting(own, effect));
+    std::iter::once(rate_setting(own)).chain(effects).collect()
+}
+
+/// The setting that changes an effect.
+fn effect_setting(own: &OwnSide, effect: Effect) -> Setting {
+    let own = own.clone();
+    let set = move |value: &str| {
+        let effects = own.set_effect(effect, value.parse().ok()?).ok()?;
+        Some(format!("effects: {effects}"))
+    };
+    Setting { key: effect.key(), takes: effect.takes(), set: Box::new(set) }
+}
+
 /// The setting that changes the highest rate.
-pub(crate) fn rate_setting(own: &OwnSide) -> Setting {
+fn rate_setting(own: &OwnSide) -> Setting {
     let [least, most] = own.rates();
     let own = own.clone();
     let set = move |value: &str| {

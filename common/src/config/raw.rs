@@ -29,6 +29,8 @@ pub struct SenderFile {
     pub display: Display,
     /// `[record]`
     pub record: Record,
+    /// `[effects]`
+    pub effects: Effects,
 }
 
 /// `receiver.toml`.
@@ -231,4 +233,18 @@ pub struct Stats {
 pub struct Record {
     /// A `.duet` file or a folder for such files, for the frames that are sent or received. Default: none.
     pub path: Option<String>,
+}
+
+/// `[effects]`: what is done to pictures before they are coded (sender).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Effects {
+    /// Gain of the finest detail, 0 to 4: below 1 softens, above 1 sharpens. Default 1.
+    pub detail: Option<f32>,
+    /// Threshold of the camera's noise, 0 to 32 grey levels. Default 0.
+    pub noise: Option<f32>,
+    /// Difference to the picture before below which a part stands still, 0 to 20 grey levels. Default 0.
+    pub still_noise: Option<f32>,
+    /// Share of the coarsest differences in brightness that is taken away, 0 to 1. Default 0.
+    pub even_light: Option<f32>,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use picture::backend::BackendChoice;
+use picture::effects::{Effect, Effects};
 use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 
@@ -58,7 +59,24 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
             &[("duet", Controller::Duet), ("cubic", Controller::Cubic)],
         )?,
         record: record(&file.record)?,
+        effects: effects(&file.effects)?,
     })
+}
+
+fn effects(file: &raw::Effects) -> Result<Effects, ConfigError> {
+    let mut effects = Effects::default();
+    for (effect, asked) in [
+        (Effect::Detail, file.detail),
+        (Effect::Noise, file.noise),
+        (Effect::StillNoise, file.still_noise),
+        (Effect::EvenLight, file.even_light),
+    ] {
+        if let Some(asked) = asked {
+            let wrong = |_| value(effect.key(), format!("it takes {}, not {asked}", effect.takes()));
+            effects = effects.with(effect, asked).map_err(wrong)?;
+        }
+    }
+    Ok(effects)
 }
 
 /// Longest wait for missing parts of a frame, milliseconds.

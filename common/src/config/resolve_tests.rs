@@ -33,7 +33,8 @@ fn every_key_is_read() {
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
          [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
-         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n[record]\npath = \"/r\"\n"
+         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n[record]\npath = \"/r\"\n\
+         [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n"
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
@@ -55,6 +56,7 @@ fn every_key_is_read() {
     assert_eq!(config.shared.peers[0].key.to_string(), KEY);
     assert_eq!(config.shared.metrics, Some("[::1]:9464".parse().unwrap()));
     assert_eq!(config.record, Some(PathBuf::from("/r")));
+    assert_eq!(config.effects.to_string(), "detail 1.25, noise 3, still_noise 2.5, even_light 0.5");
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
@@ -95,6 +97,9 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[codec]\nlevels = \"deep\""), "codec.levels", "full");
     check_refused(sender("[codec]\nchroma = \"422\""), "codec.chroma", "`420`, `444`, `grey`");
     check_refused(sender("[codec]\nprediction = \"maybe\""), "codec.prediction", "`off`, `on`");
+    check_refused(sender("[effects]\nnoise = 33"), "effects.noise", "0 to 32 grey levels (0 is off), not 33");
+    check_refused(sender("[effects]\ndetail = nan"), "effects.detail", "0 to 4 (1 is off)");
+    check_refused(sender("[effects]\neven_light = -0.1"), "effects.even_light", "0 to 1");
     check_refused(sender("[video]\nsize = \"16385x1\""), "video.size", "16384");
     check_refused(sender("[video]\nsize = \"1280\""), "video.size", "1280x720");
     check_refused(sender("[video]\nfps = 0"), "video.fps", "above 0");

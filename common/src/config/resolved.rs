@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use picture::backend::BackendChoice;
+use picture::effects::Effects;
 use picture::frame::{Chroma, FrameRate, FrameSize};
 use picture::params::CodecParams;
 
@@ -44,6 +45,8 @@ pub struct SenderConfig {
     pub controller: Controller,
     /// File or folder for the frames that are sent.
     pub record: Option<PathBuf>,
+    /// What is done to pictures before they are coded.
+    pub effects: Effects,
 }
 
 /// When frames are coded from what the receiver holds.

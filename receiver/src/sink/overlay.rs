@@ -21,8 +21,11 @@ const KEYS: [&str; 7] = [
     "Esc  end; press it twice",
 ];
 /// The keys of a call in both directions.
-const CALL_KEYS: [&str; 2] =
-    ["V    what the other side sees of you", "Up, Down   send at a higher or lower rate at most"];
+const CALL_KEYS: [&str; 3] = [
+    "V    what the other side sees of you",
+    "E    effects on your picture, off and on",
+    "Up, Down   send at a higher or lower rate at most",
+];
 
 /// The texts, and which of them are shown.
 #[derive(Debug, Default)]

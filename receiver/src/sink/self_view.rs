@@ -68,6 +68,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use common::units::Bitrate;
+    use picture::effects::Effects;
     use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 
     use super::*;
@@ -75,7 +76,7 @@ mod tests {
     #[test]
     fn it_stands_in_the_corner_while_it_is_wanted_and_has_room() {
         let rate = Bitrate::from_bps(1_000_000);
-        let mut view = SelfView::new(OwnSide::new(rate, rate));
+        let mut view = SelfView::new(OwnSide::new(rate, rate, Effects::default()));
         let side = view.side.clone();
         let size = FrameSize::new(32, 18).unwrap();
         let show = || side.on_picture(PixelFormat::Rgb8, size, ColourSpace::JPEG, &[200, 0, 0].repeat(32 * 18));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use common::units::{FrameId, Timestamp};
 use kernels::{Converter, Picture, Scaler};
 use minifb::{Key, KeyRepeat, MouseMode, ScaleMode, WindowOptions};
+use picture::effects::Effects;
 use picture::params::StreamParams;
 use shell::clock;
 
@@ -240,6 +241,11 @@ impl Window {
                 }
                 Key::S => snapshot::save(self.picture.clone(), self.size.0, self.saved.0.clone()),
                 Key::V => self.own.iter_mut().for_each(SelfView::toggle),
+                Key::E => {
+                    if let Some(own) = &self.own {
+                        self.overlay.say(effects_said(own.side.switch_effects()), now);
+                    }
+                }
                 Key::Up | Key::Down => {
                     if let Some(own) = &self.own {
                         let rate = own.side.step_rate(key == Key::Up).as_bps() as f64 / 1e6;
@@ -332,6 +338,14 @@ fn check_display() -> Result<(), SinkError> {
 }
 
 /// Returns the error of the second connection to the X server.
+/// The sentence about effects that have been switched; none: there are none.
+fn effects_said(effects: Option<Effects>) -> String {
+    match effects {
+        None => "No effects are set: sender set effects.still_noise=3, for example".to_owned(),
+        Some(effects) => format!("Effects on your picture: {effects}"),
+    }
+}
+
 fn failed(error: Box<dyn std::error::Error>) -> SinkError {
     SinkError::Window(if x11::is_lost(&error) { ENDED.to_owned() } else { error.to_string() })
 }

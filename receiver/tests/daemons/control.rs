@@ -72,6 +72,70 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     assert!(said(&nobody).contains("no sender of this user runs here"), "{}", said(&nobody));
 }
 
+/// What the lines of luma of the last whole picture in a Y4M file of 320x180 in 4:2:0 have of sharpness: the mean difference
+/// of neighbours. None: there is no picture yet.
+fn sharpness(path: &Path) -> Option<f64> {
+    const FRAME: usize = 320 * 180 * 3 / 2;
+    let bytes = fs::read(path).ok()?;
+    let head = bytes.iter().position(|&byte| byte == b'\n')? + 1;
+    let marker = b"FRAME\n".len();
+    let frames = (bytes.len() - head) / (marker + FRAME);
+    let last = head + frames.checked_sub(1)? * (marker + FRAME) + marker;
+    let rows = bytes[last..last + 320 * 180].chunks_exact(320);
+    let sum: f64 = rows.flat_map(|row| row.windows(2)).map(|pair| f64::from(pair[0].abs_diff(pair[1]))).sum();
+    Some(sum / (319.0 * 180.0))
+}
+
+#[test]
+fn effects_are_set_during_the_call_and_seen_at_the_other_end() {
+    let pair = Pair::new();
+    let shown = pair.folder.join("shown.y4m");
+    let mut receiving = pair.receiver();
+    receiving.args(["--sink", &format!("y4m:{}", shown.display()), "--backend", "cpu"]);
+    let receiving = Daemon::start("receiver", &mut receiving);
+    let config = pair.folder.join("effects.toml");
+    fs::write(&config, "[effects]\ndetail = 1.5\n").unwrap();
+    let mut sending = pair.sender();
+    sending.env_remove("XDG_RUNTIME_DIR").arg("--config").arg(config);
+    sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "8M", "--backend", "cpu"]);
+    let sending = Daemon::start("sender", &mut sending);
+    sending.says(&["effects: detail 1.5"]);
+    let stage = || {
+        let text = fs::read_to_string(pair.folder.join("sender.jsonl")).ok()?;
+        let line: Value = serde_json::from_str(text.rsplit_once('\n')?.0.lines().last()?).unwrap();
+        line["stages_us"]["effects"]["p50"].as_u64()
+    };
+    until("the stage in the statistics", || stage().filter(|&us| us > 0));
+    let sharp = until("a picture", || sharpness(&shown));
+
+    for (wish, words) in
+        [("effects.noise=32", "effects: detail 1.5, noise 32\n"), ("effects.detail=0", "effects: detail 0, noise 32\n")]
+    {
+        let done = set(&mut sender(), &pair, "sender.pem", wish);
+        assert!(done.status.success() && done.stdout == words.as_bytes(), "{done:?}");
+    }
+    until("a softer picture", || sharpness(&shown).filter(|&soft| soft < 0.6 * sharp));
+    for (wish, words) in [
+        ("effects.noise=33", "effects.noise takes 0 to 32 grey levels (0 is off), not \"33\""),
+        ("effects.detail=NaN", "effects.detail takes 0 to 4 (1 is off), not \"NaN\""),
+        ("effects.even_light=bright", "effects.even_light takes 0 to 1 (0 is off), not \"bright\""),
+        ("effects.blur=1", "\"effects.blur\" cannot be set during the call, only rate"),
+    ] {
+        let refused = set(&mut sender(), &pair, "sender.pem", wish);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(said(&refused).contains(words), "{}", said(&refused));
+    }
+    for wish in ["effects.noise=0", "effects.detail=1"] {
+        assert!(set(&mut sender(), &pair, "sender.pem", wish).status.success());
+    }
+    sending.says(&["effects: off"]);
+    until("the sharp picture", || sharpness(&shown).filter(|&again| again > 0.8 * sharp));
+    for daemon in [sending, receiving] {
+        daemon.terminate();
+        daemon.wait().check(0, &[]);
+    }
+}
+
 fn another_user_is_refused(pair: &Pair, socket: &Path) {
     // Where that user may run it.
     let program = pair.folder.join("sender");
