@@ -27,13 +27,16 @@ pub(crate) struct Limits {
     none: u32,
     /// Frames, of the last [`Pace::LATE`], that may take longer than from one frame to the next.
     late: u32,
+    /// Share after which no more vectors are looked for, percent.
+    search: u32,
 }
 
 impl Limits {
     /// For one who asks for prediction: as long as frames are coded as fast as they come.
-    pub(crate) const ASKED: Self = Self { first: Effort::Medium, more: 40, less: 60, none: 100, late: Pace::LATE };
+    pub(crate) const ASKED: Self =
+        Self { first: Effort::Medium, more: 40, less: 60, none: 100, late: Pace::LATE, search: 50 };
     /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
-    pub(crate) const SPARE: Self = Self { first: Effort::Low, more: 25, less: 40, none: 50, late: 2 };
+    pub(crate) const SPARE: Self = Self { first: Effort::Low, more: 25, less: 40, none: 50, late: 2, search: 25 };
 }
 
 /// Chooses the effort.
@@ -92,6 +95,11 @@ impl Pace {
             Mode::Predicts(effort) => Some(effort),
             Mode::Alone { .. } => None,
         }
+    }
+
+    /// Returns the longest time that may go into a frame's search for vectors.
+    pub(crate) fn search_time(&self) -> Duration {
+        self.interval * self.limits.search / 100
     }
 
     /// Returns the average time of a frame, until the last change if it has just changed.

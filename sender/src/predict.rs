@@ -81,6 +81,13 @@ impl Predicting {
         self
     }
 
+    /// Limits the search for motion in each frame by the clock, as live pictures need: a frame that is late is worth less than the
+    /// bits that better vectors save.
+    pub fn in_real_time(mut self) -> Self {
+        self.encoder.set_search_time(Some(self.pace.search_time()));
+        self
+    }
+
     /// Returns true if frames are predicted now.
     fn tries(&self) -> bool {
         self.is_small && self.pace.effort().is_some()

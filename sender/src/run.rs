@@ -250,7 +250,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
         Prediction::Auto if config.record.is_some() => of(alone(config, &params, frame_bytes)?, params),
         Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
         Prediction::On => {
-            let encoder = predicting(config, &predicted, frame_bytes)?;
+            let encoder = predicting(config, &predicted, frame_bytes)?.in_real_time();
             of(coder_of(encoder), predicted)
         }
         Prediction::Auto => {
@@ -262,7 +262,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
                 tracing::info!("frames are coded without prediction, for which this machine has too few processors");
                 return Ok(of(alone, params));
             }
-            let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it();
+            let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it().in_real_time();
             of(coder_of(encoder), predicted)
         }
     })

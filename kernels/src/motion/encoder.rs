@@ -1,7 +1,7 @@
 //! Encoders of frames that are predicted from others, or coded alone where that costs less.
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
 use picture::params::StreamParams;
@@ -67,6 +67,7 @@ pub struct PredictedEncoder {
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
+    search_time: Option<Duration>,
     /// The luma of a picture that is searched.
     source: Bordered,
     times: EncodeTimes,
@@ -119,6 +120,7 @@ pub fn open_predicted_encoder(
         last: None,
         costs: Costs::new(),
         step: FIRST_STEP,
+        search_time: None,
         source: Bordered::new(params.size),
         times: EncodeTimes::default(),
     })
@@ -127,7 +129,7 @@ pub fn open_predicted_encoder(
 impl PredictedEncoder {
     /// Codes one picture of the stream's size, in any pixel format. A budget holds for the whole frame with its reference.
     ///
-    /// The same pictures in the same order give the same bytes on every back end.
+    /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time.
     pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, PredictError> {
         let age = self.settings.reference_age;
         let states = std::mem::replace(&mut self.states, States::new(0));
@@ -210,6 +212,12 @@ impl PredictedEncoder {
         self.settings.effort = effort;
     }
 
+    /// Limits the time in which vectors are looked for, from the next frame on; without a limit frames are the same on every
+    /// machine. What is left then takes the best vectors at hand, which takes a part of the search's time, too.
+    pub fn set_search_time(&mut self, limit: Option<Duration>) {
+        self.search_time = limit;
+    }
+
     /// Returns the picture that the last frame decodes to; `None` before the first one.
     pub fn state(&self) -> Option<&Picture> {
         self.states.kept.back()
@@ -249,6 +257,7 @@ impl PredictedEncoder {
             costs: &self.costs,
             lambda: lambda(step),
             effort: self.settings.effort,
+            until: self.search_time.map(|time| start + time),
         };
         let field = search.find(self.last.as_ref());
         let slices = (0..field.layout().slices()).map(|slice| slice::encode(&field, slice, channels));

@@ -31,7 +31,7 @@ impl Search<'_> {
     /// Gives each unit a vector.
     pub(super) fn search_alone(&self, field: &mut Field, last: Option<&Field>, coarse: Option<&[Coarse; 2]>) {
         self.units_alone(field, Begin::Last(last, coarse));
-        if self.effort > Effort::Low || last.is_none() {
+        if (self.effort > Effort::Low || last.is_none()) && !self.is_late() {
             // What one unit has found helps those above and to the left of it, too.
             let found = field.clone();
             self.units_alone(field, Begin::Again(&found));
@@ -77,7 +77,8 @@ impl Search<'_> {
                     add(&mut own, motion.components());
                 }
             }
-            if let Begin::Last(_, Some([source, reference])) = begin {
+            let is_late = self.is_late();
+            if let (Begin::Last(_, Some([source, reference])), false) = (begin, is_late) {
                 add(&mut own, source.search(reference, x, y));
             }
             let costs = self.costs.beside(expected, UNIT_CELLS);
@@ -102,7 +103,8 @@ impl Search<'_> {
                 difference + bits
             };
             found.push(match begin {
-                Begin::Last(..) => self.best(cost, &own, STRIDE).0,
+                Begin::Last(..) => self.best(cost, &own, if is_late { 0 } else { STRIDE }).0,
+                Begin::Again(before) if is_late => one(before.unit(x, y)).components(),
                 Begin::Again(before) => {
                     let (best, _) = self.best(cost, &own, 0);
                     let is_new = best != one(before.unit(x, y)).components();
