@@ -94,6 +94,11 @@ home-lines: ## table of the rate on lines and computers of homes, in virtual tim
 prediction: ## pictures and delay with prediction and without, over the same simulated lines; a table (FRAMES=240 RATE=3000000 SEED=1)
 	cargo run --release --locked -p duet-receiver --example prediction
 
+.PHONY: states
+states: ## an hour of predicted frames with losses: are all ends' pictures the same (CLIP=FILE.y4m FRAMES=72000 RECEIVERS=cpu,opencl SEED=1)
+	cargo run --release --locked -p duet-sender --example states -- $(or $(CLIP),$(error CLIP=FILE.y4m is missing)) \
+		--frames $(or $(FRAMES),72000) $(if $(RECEIVERS),--receivers $(RECEIVERS)) --seed $(or $(SEED),1)
+
 .PHONY: agreement
 agreement: ## the codec on every OpenCL implementation here against the processor, Intel's from PyPI included; a table
 	@.ci/setup agreement
