@@ -1,5 +1,6 @@
 //! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
 
+mod awake;
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod headless;
@@ -7,6 +8,7 @@ mod keys;
 mod overlay;
 mod recorder;
 mod self_view;
+mod session_bus;
 mod snapshot;
 mod spec;
 mod text;

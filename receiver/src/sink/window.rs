@@ -10,6 +10,7 @@ use picture::effects::Effects;
 use picture::params::StreamParams;
 use shell::clock;
 
+use super::awake::Awake;
 use super::keys::{Escape, Pointer};
 use super::overlay::Overlay;
 use super::self_view::SelfView;
@@ -51,6 +52,7 @@ pub struct Window {
     drawn: Timestamp,
     escape: Escape,
     pointer: Pointer,
+    awake: Awake,
     ends: bool,
     saved: (Sender<String>, Receiver<String>),
     /// The picture that this machine sends, in a corner.
@@ -92,6 +94,7 @@ impl Window {
             drawn: clock::now(),
             escape: Escape::default(),
             pointer: Pointer::default(),
+            awake: Awake::default(),
             ends: false,
             saved: channel(),
             own: own.map(SelfView::new),
@@ -293,6 +296,7 @@ impl Sink for Window {
             }
             self.is_stale = true;
             self.draw()?;
+            self.awake.on_picture(&self.display, clock::now());
         }
         Ok(())
     }
@@ -320,6 +324,7 @@ impl Sink for Window {
             self.handle_keys()?;
         }
         self.look_at_pointer(now);
+        self.awake.look(&self.display, now);
         Ok(if self.window.is_open() && !self.ends { Wish::Continue } else { Wish::Close })
     }
 }

@@ -1,4 +1,4 @@
-//! X11 functions that minifb lacks: the screen's size, a window's size, full screen, pixels in shared memory.
+//! X11 functions that minifb lacks: the screen's size, a window's size, full screen, pixels in shared memory, the screen saver.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 use x11rb::connection::Connection;
 use x11rb::cookie::VoidCookie;
 use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
+use x11rb::protocol::screensaver::ConnectionExt as _;
 use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{
     ClientMessageEvent, ConfigureWindowAux, ConnectionExt, CreateGCAux, EventMask, Gcontext, ImageFormat, ImageOrder,
-    PropMode, StackMode, Window,
+    PropMode, ScreenSaver, StackMode, Window,
 };
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
@@ -92,6 +93,21 @@ impl Display {
         let message = ClientMessageEvent::new(32, window, state, [action, fullscreen, 0, from_application, 0]);
         let managers = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
         self.connection.send_event(false, self.root(), managers, message)?.check()?;
+        Ok(())
+    }
+
+    /// Holds the server's screen saver and power saving, or lets them go; with this connection they go, too. A screen that
+    /// was dark is lit.
+    pub(super) fn suspend_saver(&self, on: bool) -> Result<()> {
+        // Servers learn from it which version is spoken; Suspend came with 1.1.
+        let version = self.connection.screensaver_query_version(1, 1)?.reply()?;
+        if (version.server_major_version, version.server_minor_version) < (1, 1) {
+            return Err("it is too old for that".into());
+        }
+        self.connection.screensaver_suspend(on.into())?.check()?;
+        if on {
+            self.connection.force_screen_saver(ScreenSaver::RESET)?.check()?;
+        }
         Ok(())
     }
 

@@ -5,8 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use x11rb::connection::Connection;
+use x11rb::protocol::screensaver::{ConnectionExt as _, State};
 use x11rb::protocol::xproto::{
-    ClientMessageEvent, ConnectionExt, EventMask, ImageFormat, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Window,
+    Blanking, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
+    Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -77,6 +79,17 @@ impl Display {
     pub(crate) fn geometry(&self, window: Window) -> (i16, i16, u16, u16) {
         let g = self.connection.get_geometry(window).unwrap().reply().unwrap();
         (g.x, g.y, g.width, g.height)
+    }
+
+    /// Sets the screen saver to come after so many seconds without a key.
+    pub(crate) fn set_saver(&self, seconds: i16) {
+        self.connection.set_screen_saver(seconds, 0, Blanking::PREFERRED, Exposures::DEFAULT).unwrap().check().unwrap();
+    }
+
+    /// Returns true if the screen saver is on, and the time since the last key.
+    pub(crate) fn saver(&self) -> (bool, Duration) {
+        let found = self.connection.screensaver_query_info(self.root).unwrap().reply().unwrap();
+        (found.state == u8::from(State::ON), Duration::from_millis(found.ms_since_user_input.into()))
     }
 
     /// Returns the present contents of the window.

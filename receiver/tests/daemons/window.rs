@@ -1,5 +1,7 @@
 //! The window: what is on the screen, and what keys and the cross do.
 
+use std::time::Duration;
+
 use crate::display::{Display, Screenshot};
 use crate::support::{Daemon, Pair, until};
 
@@ -204,4 +206,33 @@ fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
     assert!(lines.is_sorted_by_key(|line| line["freeze_ms_max"].as_f64().unwrap() as u64), "{lines:?}");
     let last = lines.last().unwrap();
     assert!(last["frames_lost"].as_u64().unwrap() > 0 && last["freeze_ms_max"].as_f64().unwrap() > 1_000.0, "{last}");
+}
+
+#[test]
+fn the_screen_saver_is_held_while_a_picture_is_shown() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let clip = pair.folder.join("four.y4m");
+    std::fs::write(&clip, four_colours()).unwrap();
+    let receiver = start(&display, &pair, "window");
+    let window = until("a window", || display.find("Duet"));
+    let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
+    display.set_saver(1);
+    until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
+
+    let mut command = pair.sender();
+    command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+    let sender = Daemon::start("sender", &mut command);
+    until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
+    until("the light", || Some(display.saver()).filter(is_on(false)));
+    // Three times the server's own time without a key, and it stays on.
+    let (is_dark, _) = until("a long rest", || {
+        Some(display.saver()).filter(|(is_dark, rest)| *is_dark || *rest > Duration::from_secs(3))
+    });
+    assert!(!is_dark, "the screen went dark in a call");
+
+    sender.terminate();
+    sender.wait().check(0, &[]);
+    until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
+    receiver.terminate();
+    receiver.wait().check(0, &[]);
 }
