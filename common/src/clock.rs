@@ -7,6 +7,11 @@ use crate::units::Timestamp;
 
 /// Answers that count: with two pings a second 8 s, in which two clocks drift apart by less than 1 ms.
 const WINDOW: usize = 16;
+/// Drift of one clock from another at most, parts in a million: two crystals that nobody corrects.
+const DRIFT_PPM: u64 = 100;
+
+/// Error of an offset beyond which latencies that rest on it are doubtful, microseconds.
+pub const SUSPECT_US: u64 = 2_000;
 
 /// Offset and round trip from the last 16 pings; the one with the shortest round trip counts, since its
 /// two ways were the least unequal.
@@ -19,6 +24,8 @@ pub struct ClockOffset {
 struct Sample {
     rtt_us: u64,
     offset_us: i64,
+    /// When the answer came.
+    at: Timestamp,
 }
 
 impl ClockOffset {
@@ -30,13 +37,23 @@ impl ClockOffset {
         let offset_us = ((t1 - t0) + (t2 - t3)) / 2;
         if let (true, Ok(rtt_us), Ok(offset_us)) = (t2 >= t1, rtt_us.try_into(), offset_us.try_into()) {
             self.samples.truncate(WINDOW - 1);
-            self.samples.push_front(Sample { rtt_us, offset_us });
+            self.samples.push_front(Sample { rtt_us, offset_us, at: now });
         }
     }
 
     /// Returns the peer's clock minus own, microseconds; none before the first answer.
     pub fn offset_us(&self) -> Option<i64> {
         self.best().map(|sample| sample.offset_us)
+    }
+
+    /// Returns the bound of the offset's error at `now`, microseconds; none before the first answer. It is half of the round
+    /// trip, since nobody can tell how that divides among the two ways (RFC 5905 section 11.3), and what the clocks may have
+    /// drifted since.
+    pub fn error_us(&self, now: Timestamp) -> Option<u64> {
+        self.best().map(|sample| {
+            let drift = u128::from(DRIFT_PPM) * now.since(sample.at).as_micros() / 1_000_000;
+            sample.rtt_us.div_ceil(2).saturating_add(drift.try_into().unwrap_or(u64::MAX))
+        })
     }
 
     /// Returns the shortest round trip of the last pings.
@@ -78,6 +95,20 @@ mod tests {
         assert_eq!((clock.offset_us(), clock.rtt()), (Some(1_000_000), Some(Duration::from_millis(4))));
         assert_eq!(clock.to_own(Timestamp::from_us(1_000_005)), Some(Timestamp::from_us(5)));
         assert_eq!(clock.to_own(Timestamp::from_us(3)), Some(Timestamp::from_us(0)));
+    }
+
+    #[test]
+    fn the_error_is_half_of_the_round_trip_and_grows_with_time() {
+        let mut clock = ClockOffset::default();
+        let at = Timestamp::from_us;
+        assert_eq!(clock.error_us(at(0)), None);
+        ping(&mut clock, 0, 5_000, 1_000);
+        // The clock was wrong by 2 ms, and the bound holds that.
+        assert_eq!((clock.offset_us(), clock.error_us(at(6_050))), (Some(1_002_000), Some(3_000)));
+        ping(&mut clock, 10_000, 900, 901);
+        assert_eq!(clock.error_us(at(11_851)), Some(901));
+        assert!(clock.error_us(at(8_011_851)).is_some_and(|error| error == 1_701 && error < SUSPECT_US));
+        assert_eq!(clock.error_us(at(20_011_851)), Some(2_901), "no answer for 20 s");
     }
 
     #[test]

@@ -198,6 +198,9 @@ impl Metrics for ReceiverReport {
             held_computer_ms_max,
             latency_us,
             clock_offset_us,
+            clock_error_us,
+            // Of the error whoever reads the page makes the same.
+            clock_suspect: _,
             backend,
             device,
             stages_us,
@@ -266,6 +269,11 @@ impl Metrics for ReceiverReport {
             "duet_receiver_clock_offset_seconds",
             "Sender's clock minus the receiver's.",
             clock_offset_us.map(|us| us as f64 / 1e6),
+        );
+        page.gauge(
+            "duet_receiver_clock_error_seconds",
+            "Bound of the offset's error, and of the latencies'.",
+            clock_error_us.map(|us| us as f64 / 1e6),
         );
         page.standing("receiver", standing);
         page.info("duet_receiver_info", "What decodes.", &[("backend", backend), ("device", device)]);
@@ -344,6 +352,7 @@ mod tests {
             freeze_ms_max: 40.0,
             latency_us: Percentiles { p50: 43_000, p95: 50_000, p99: 60_000, count: 4, sum: 180_000 },
             clock_offset_us: Some(-5),
+            clock_error_us: Some(2_500),
             standing: Standing { unix_ms: 7, state: CallState::Silent, connected: true, ..Standing::default() },
             ..ReceiverReport::default()
         };
@@ -357,6 +366,7 @@ mod tests {
             "duet_receiver_latency_seconds_sum 0.18",
             "duet_receiver_latency_seconds_count 4",
             "duet_receiver_clock_offset_seconds -0.000005",
+            "duet_receiver_clock_error_seconds 0.0025",
             "duet_receiver_connected 1",
             r#"duet_receiver_state{state="silent"} 1"#,
             r#"duet_receiver_state{state="streaming"} 0"#,

@@ -297,6 +297,10 @@ pub struct ReceiverReport {
     pub latency_us: Percentiles,
     /// Sender's clock minus ours; null before it is known.
     pub clock_offset_us: Option<i64>,
+    /// Bound of its error, which is that of the latencies, too; null before it is known.
+    pub clock_error_us: Option<u64>,
+    /// True if that error is so large that the latencies are doubtful: more than 2 ms.
+    pub clock_suspect: bool,
     /// Back end: opencl, cpu or reference.
     pub backend: String,
     /// Device.
@@ -374,7 +378,7 @@ mod tests {
             &ReceiverReport::default(),
             "frames_complete frames_partial frames_lost frames_lacking_reference frames_shown bytes_received fec_recovered
              freeze_ms_max
-             gap_ms_p99 latency_us clock_offset_us backend device stages_us final datagrams_late datagrams_malformed
+             gap_ms_p99 latency_us clock_offset_us clock_error_us clock_suspect backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
              unix_ms state connected path path_changes reasons",
         );

@@ -136,6 +136,8 @@ pub struct LinkSnapshot {
     pub counters: ReceiverCounters,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
+    /// Bound of that offset's error, microseconds.
+    pub clock_error_us: Option<u64>,
     /// True if a sender is streaming.
     pub streaming: bool,
     /// True if the sender has said that its source stands still.

@@ -141,11 +141,12 @@ impl ReceiverLink {
         }
     }
 
-    fn publish(&self) {
+    fn publish(&self, now: Timestamp) {
         let mut view = lock(&self.view);
         view.snapshot.counters = self.session.stats();
         // The last one known stays for the final report.
         view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
+        view.snapshot.clock_error_us = self.session.clock().error_us(now).or(view.snapshot.clock_error_us);
         view.snapshot.streaming = self.session.is_streaming();
         if view.snapshot.source_stands != self.session.source_stands() {
             view.snapshot.source_stands = self.session.source_stands();
@@ -251,9 +252,9 @@ impl Link for ReceiverLink {
         self.session.poll_timeout()
     }
 
-    fn poll_action(&mut self, _now: Timestamp) -> Option<Action> {
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
         self.take_events();
-        self.publish();
+        self.publish(now);
         let action = self.action.take();
         if action == Some(Action::End) {
             self.pulse.end();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use common::clock::SUSPECT_US;
 use common::session::ReceiverCounters;
 use common::stats::{ReceiverReport, Stage, StageHistograms, Standing, TimeHistogram};
 use common::units::Timestamp;
@@ -227,6 +228,8 @@ impl Presentation {
             held_computer_ms_max: self.held.here.max(self.held.there).as_secs_f64() * 1e3,
             latency_us: self.latency.percentiles(),
             clock_offset_us: link.clock_offset_us,
+            clock_error_us: link.clock_error_us,
+            clock_suspect: suspect_ms(link).is_some(),
             backend: stream.map(|s| s.backend.kind.to_string()).unwrap_or_default(),
             device: stream.map(|s| s.backend.device.clone()).unwrap_or_default(),
             stages_us: self.stages.summary(),
@@ -251,7 +254,10 @@ impl Presentation {
         let means = self.recent.way.means_ms();
         let behind = means.map(|parts| parts.iter().sum::<f64>());
         let line = match behind {
-            Some(ms) => format!("Picture {ms:.0} ms behind, {}", self.line_in_words(damaged)),
+            Some(ms) => {
+                let error = suspect_ms(link).map(|error| format!(" (\u{b1}{error:.0} ms)")).unwrap_or_default();
+                format!("Picture {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
+            }
             None => format!("Picture, its delay not known yet, {}", self.line_in_words(damaged)),
         };
         let mut details = Vec::new();
@@ -259,6 +265,10 @@ impl Presentation {
             let rows = PARTS.iter().zip(parts).map(|(name, ms)| format!("{name:26}{ms:7.1} ms"));
             details.extend(rows);
             details.push(format!("{:26}{:7.1} ms", "capture to display", parts.iter().sum::<f64>()));
+            // What one way is too long, the other is too short: only these two rest on the other computer's clock.
+            let suspect =
+                suspect_ms(link).map(|error| format!("clock suspect: \u{b1}{error:.0} ms of the line and the whole"));
+            details.extend(suspect);
         }
         if let Some(stream) = stream {
             details.push(format!(
@@ -301,6 +311,11 @@ impl Presentation {
         };
         format!("line {line}: {damaged:.0} % of pictures damaged{held}")
     }
+}
+
+/// Returns the error of the latencies, milliseconds, if it is so large that they are doubtful.
+fn suspect_ms(link: &LinkSnapshot) -> Option<f64> {
+    link.clock_error_us.filter(|error| *error > SUSPECT_US).map(|error| error as f64 / 1e3)
 }
 
 /// Returns a time on the sender's clock as one on ours.
@@ -367,6 +382,28 @@ mod tests {
             "capture to display           45.0 ms",
         ];
         assert_eq!(status.details[..rows.len()], rows);
+        assert!(!status.details.iter().any(|row| row.contains("clock")));
+    }
+
+    #[test]
+    fn a_clock_that_may_be_wrong_by_more_than_2_ms_is_told_with_its_error() {
+        let told = |error_us| {
+            let mut presentation = Presentation::default();
+            let link = LinkSnapshot { clock_error_us: error_us, ..LinkSnapshot::default() };
+            let passed = Passed { received: at(20_000), released: at(20_000), decoded: at(20_000), ..PASSED };
+            presentation.on_shown(&Passed { clock_offset_us: Some(0), ..passed }, &link, at(30_000));
+            let report = presentation.report(&link, None, Standing::default(), at(40_000), false);
+            assert_eq!(report.clock_error_us, error_us);
+            let status = presentation.status(&link, None, at(40_000));
+            let row = status.details.into_iter().find(|row| row.contains("clock"));
+            (report.clock_suspect, status.line, row)
+        };
+        for sure in [None, Some(2_000)] {
+            assert_eq!(told(sure), (false, "Picture 30 ms behind, line good".to_owned(), None));
+        }
+        let row = "clock suspect: \u{b1}4 ms of the line and the whole";
+        let wanted = (true, "Picture 30 ms behind (\u{b1}4 ms), line good".to_owned(), Some(row.to_owned()));
+        assert_eq!(told(Some(4_100)), wanted);
     }
 
     const PASSED: Passed = Passed {
