@@ -65,6 +65,9 @@ impl Absence {
                 let trying = if self.dials { "calling again" } else { "waiting for a call" };
                 sentence(format!("{who} has been missing for {}; {trying}", time(last.at)))
             }
+            _ if is_heard(link, now) && link.source_stands => {
+                sentence(format!("{who} is there; the camera there gives no picture"))
+            }
             _ if is_heard(link, now) => sentence(format!("{who} is there; waiting for the first picture")),
             Some(last) => {
                 let trying = if self.dials { "calling again" } else { "waiting for a call" };
@@ -172,6 +175,8 @@ mod tests {
         check(&absence, &nobody, 600, Some("Waiting for a call from Clara for 0 s"));
         check(&absence, &nobody, 62_600, Some("Waiting for a call from Clara for 1 min 2 s"));
         check(&absence, &streaming(900), 1_000, Some("Clara is there; waiting for the first picture"));
+        let stands = LinkSnapshot { source_stands: true, ..streaming(900) };
+        check(&absence, &stands, 1_000, Some("Clara is there; the camera there gives no picture"));
         let absence = Absence::new(&[peer("Clara", CLARA), peer("Robert", ROBERT)], &dials(), at(0));
         check(&absence, &nobody, 7_300_000, Some("Calling Clara or Robert for 2 h 1 min"));
         assert_eq!(absence.state(&nobody, at(0)), CallState::Waiting);

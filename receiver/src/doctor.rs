@@ -1,11 +1,17 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
 use common::config::ReceiverConfig;
-use shell::devices;
-use shell::doctor::{self, Check};
+use common::units::Bitrate;
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::params::{CodecParams, StreamParams};
+use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
+use shell::{devices, speed};
 
 use crate::sink::{self, SinkSpec};
+
+/// Rate of the stream whose decoding is measured.
+const RATE: Bitrate = Bitrate::from_bps(20_000_000);
 
 /// Lists the devices that can decode, one a line or as a JSON array.
 pub fn print_devices(as_json: bool) {
@@ -17,7 +23,20 @@ pub fn print_devices(as_json: bool) {
 pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
     checks.push(Check::of("sink", sinks_open(sinks)));
+    checks.extend(speed(config));
     doctor::print(&checks, as_json)
+}
+
+/// Measures whether this machine decodes the pictures of a usual call, of which the sender decides, as fast as they come.
+fn speed(config: &ReceiverConfig) -> Option<Check> {
+    let [usual, fast] = [30, 60].map(|rate| FrameRate::new(rate, 1));
+    let (size, usual, fast) = (FrameSize::new(1280, 720).ok()?, usual?, fast?);
+    let (chroma, colour, codec) = (Chroma::C420, ColourSpace::JPEG, CodecParams::default());
+    let params = StreamParams { size, frame_rate: usual, chroma, colour, codec };
+    let measured = speed::decoding(&config.shared, &params, RATE.bytes_per_frame(usual));
+    let check = |rate| speed::check("decodes", size, rate, measured.clone());
+    // The faster of both that fits.
+    Some(Some(check(fast)).filter(|check| check.status == Status::Ok).unwrap_or_else(|| check(usual)))
 }
 
 /// Fails if a run would end at once whatever network and devices do.

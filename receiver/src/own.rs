@@ -37,6 +37,7 @@ struct Shared {
     rate_bps: AtomicU64,
     most_bps: u64,
     effects: Mutex<Switched>,
+    said: Mutex<Option<String>>,
 }
 
 /// Effects that may be switched off for a while.
@@ -51,8 +52,8 @@ impl OwnSide {
     pub fn new(rate: Bitrate, most: Bitrate, effects: Effects) -> Self {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
         let effects = Mutex::new(Switched { effects, is_on: true });
-        let (is_watched, picture) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { is_watched, picture, rate_bps, most_bps, effects }))
+        let (is_watched, picture, said) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { is_watched, picture, rate_bps, most_bps, effects, said }))
     }
 
     /// Returns the effects that pictures have now.
@@ -96,6 +97,16 @@ impl OwnSide {
     /// Takes the newest small picture, if there is one since the last call.
     pub fn take(&self) -> Option<OwnPicture> {
         self.picture().take()
+    }
+
+    /// Sets what the window shall say of the sending half, until it is taken back.
+    pub fn say(&self, words: Option<String>) {
+        *lock(&self.0.said) = words;
+    }
+
+    /// Returns what there is to say of the sending half.
+    pub fn said(&self) -> Option<String> {
+        lock(&self.0.said).clone()
     }
 
     /// Asks for a higher or lower rate; returns what is asked for now.

@@ -256,9 +256,15 @@ impl Presentation {
         let line = match behind {
             Some(ms) => {
                 let error = suspect_ms(link).map(|error| format!(" (\u{b1}{error:.0} ms)")).unwrap_or_default();
-                format!("Picture {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
+                format!("picture {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
             }
-            None => format!("Picture, its delay not known yet, {}", self.line_in_words(damaged)),
+            None => format!("picture, its delay not known yet, {}", self.line_in_words(damaged)),
+        };
+        let line = if self.is_too_slow(means) {
+            let rate = 1.0 / self.interval.as_secs_f64();
+            format!("This computer is too slow to show {rate:.0} pictures a second; {line}")
+        } else {
+            line.replacen('p', "P", 1)
         };
         let mut details = Vec::new();
         if let Some(parts) = means {
@@ -296,6 +302,12 @@ impl Presentation {
         details.push(format!("longest time without a new picture {ms:.0} ms"));
         self.recent = Recent { began: now, before: counters, ..Recent::default() };
         Status { line, details, path: link.path.name() }
+    }
+
+    /// Returns true if pictures wait for the decoder here, or stay in it, for longer than one comes after the other.
+    fn is_too_slow(&self, means: Option<[f64; 5]>) -> bool {
+        let [.., decoder, _] = means.unwrap_or_default();
+        !self.interval.is_zero() && decoder > self.interval.as_secs_f64() * 1e3
     }
 
     fn line_in_words(&self, damaged: f64) -> String {
@@ -404,6 +416,20 @@ mod tests {
         let row = "clock suspect: \u{b1}4 ms of the line and the whole";
         let wanted = (true, "Picture 30 ms behind (\u{b1}4 ms), line good".to_owned(), Some(row.to_owned()));
         assert_eq!(told(Some(4_100)), wanted);
+    }
+
+    #[test]
+    fn a_decoder_that_takes_longer_than_pictures_are_apart_is_too_slow() {
+        let told = |decode_ms: u64| {
+            let (mut presentation, link) = (Presentation::default(), LinkSnapshot::default());
+            presentation.on_start(1, INTERVAL);
+            let passed = Passed { decoded: at(1_000 * decode_ms), clock_offset_us: Some(0), ..PASSED };
+            presentation.on_shown(&passed, &link, at(1_000 * decode_ms));
+            presentation.status(&link, None, at(1_000_000)).line
+        };
+        assert_eq!(told(39), "Picture 39 ms behind, line good");
+        let slow = "This computer is too slow to show 25 pictures a second";
+        assert_eq!(told(41), format!("{slow}; picture 41 ms behind, line good"));
     }
 
     const PASSED: Passed = Passed {

@@ -20,6 +20,8 @@ const REST_AFTER: Duration = Duration::from_secs(2);
 pub(crate) struct Capture {
     pub(crate) spec: SourceSpec,
     pub(crate) config: SenderConfig,
+    /// True if a camera that is not there is waited for.
+    pub(crate) awaits: bool,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
     /// Memory of pictures that have been coded.
@@ -36,7 +38,8 @@ impl Capture {
     }
 
     fn pump(&self, opened: &Sender<Result<SourceInfo, Failure>>) -> Result<(), Failure> {
-        let mut source = match source::open(&self.spec, &self.config) {
+        let open = if self.awaits { source::open_or_await } else { source::open };
+        let mut source = match open(&self.spec, &self.config) {
             Ok(source) => source,
             Err(failure) => {
                 // The main thread ends with it.
@@ -117,6 +120,7 @@ mod tests {
                 frame_rate: FrameRate::new(10, 1).unwrap(),
                 colour: ColourSpace::JPEG,
                 is_live: true,
+                is_there: true,
             }
         }
 
@@ -136,7 +140,8 @@ mod tests {
         let (_used, used) = channel();
         let spec = SourceSpec::parse("pattern").unwrap();
         let config = common::config::resolve_sender(&common::config::parse_sender("").unwrap()).unwrap();
-        let capture = Capture { spec, config, gate: Arc::clone(&gate), pictures: pictures.clone(), used };
+        let capture =
+            Capture { spec, config, awaits: false, gate: Arc::clone(&gate), pictures: pictures.clone(), used };
         let (rests, rested) = channel();
         let thread = std::thread::spawn(move || capture.follow(&mut Fake { now: Timestamp::default(), rests }));
         let picture = || matches!(pictures.take_timeout(PATIENCE), Taken::Item(_));

@@ -1,25 +1,32 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to send.
 
-use common::config::SenderConfig;
+use common::config::{Prediction, SenderConfig};
+use picture::frame::{ColourSpace, FrameRate, FrameSize};
+use picture::params::StreamParams;
 use serde_json::json;
-use shell::devices;
 use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
+use shell::{devices, speed};
 
-use crate::source::{self, SourceSpec, cameras};
+use crate::linktest::asked;
+use crate::source::{self, Chosen, SourceSpec, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
-pub fn print_devices(as_json: bool) {
-    let (cameras, found) = (cameras(), kernels::devices());
+///
+/// Of each camera it says which format a run would take that leaves the choice to the program: `--source camera:index=N`.
+pub fn print_devices(config: &SenderConfig, as_json: bool) {
+    let (cameras, found) = (cameras(config.size, config.frame_rate), kernels::devices());
     if as_json {
         let cameras: Vec<_> = cameras
             .iter()
             .map(|camera| {
-                let format = |(name, size, fps): &(String, picture::frame::FrameSize, u32)| {
+                let format = |(name, size, fps): &(String, FrameSize, u32)| {
                     json!({ "format": name, "width": size.width(), "height": size.height(), "fps": fps })
                 };
                 let formats: Vec<_> = camera.formats.iter().map(format).collect();
-                json!({ "index": camera.index, "name": camera.name, "formats": formats, "problem": camera.problem })
+                let chosen = camera.chosen.as_ref().map(|chosen| format(&chosen.format));
+                let (index, name, problem) = (camera.index, &camera.name, &camera.problem);
+                json!({ "index": index, "name": name, "formats": formats, "chosen": chosen, "problem": problem })
             })
             .collect();
         println!("{}", json!({ "cameras": cameras, "devices": devices::as_json(&found) }));
@@ -30,8 +37,14 @@ pub fn print_devices(as_json: bool) {
     }
     for camera in cameras {
         println!("camera {}: {}", camera.index, camera.name);
-        for (name, size, fps) in &camera.formats {
-            println!("  {name:6} {size} at {fps} frames a second");
+        for format in &camera.formats {
+            let (name, size, fps) = format;
+            let is_chosen = camera.chosen.as_ref().is_some_and(|chosen| chosen.format == *format);
+            let mark = if is_chosen { "  <- is taken unless another is asked for" } else { "" };
+            println!("  {name:6} {size} at {fps} frames a second{mark}");
+        }
+        if let Some(Chosen { why, .. }) = camera.chosen {
+            println!("  {why}");
         }
         if let Some(problem) = camera.problem {
             println!("  {problem}");
@@ -47,7 +60,26 @@ pub fn examine(config: &SenderConfig, spec: &SourceSpec, as_json: bool) -> Resul
         SourceSpec::File { .. } => Check::of("source", file(config, spec)),
         _ => camera(spec),
     });
+    checks.push(speed(config, spec)?);
     doctor::print(&checks, as_json)
+}
+
+/// Measures whether this machine codes the pictures that it is to send as fast as they come.
+fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
+    let (size, frame_rate) = match (spec, planned(config, spec)) {
+        (SourceSpec::File { path, .. }, _) if path.as_os_str() != "-" => match source::open(spec, config) {
+            Ok(source) => (source.info().size, source.info().frame_rate),
+            // Another line says why.
+            Err(_) => asked(config, spec)?,
+        },
+        (_, Some(planned)) => planned,
+        (_, None) => asked(config, spec)?,
+    };
+    let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
+    let params = StreamParams { size, frame_rate, chroma, colour, codec };
+    let does = if config.prediction == Prediction::On { "codes without prediction" } else { "codes" };
+    let measured = speed::coding(&config.shared, &params, config.rate.bytes_per_frame(frame_rate));
+    Ok(speed::check(does, size, frame_rate, measured))
 }
 
 /// Fails if a run would end at once whatever network and devices do.
@@ -74,7 +106,7 @@ fn camera(spec: &SourceSpec) -> Check {
     let SourceSpec::Camera { index, .. } = spec else {
         return Check::new("source", Status::Ok, "no camera is asked for", None);
     };
-    match cameras().into_iter().find(|camera| camera.index == *index) {
+    match cameras(None, None).into_iter().find(|camera| camera.index == *index) {
         Some(camera) => match camera.problem {
             None => Check::new("source", Status::Ok, format!("camera {index}: {}", camera.name), None),
             Some(problem) => {
@@ -87,4 +119,12 @@ fn camera(spec: &SourceSpec) -> Check {
             Check::new("source", Status::Fail, format!("there is no camera {index}"), Some(advice.to_owned()))
         }
     }
+}
+
+/// Returns size and rate of the pictures that a camera will give; none without it.
+fn planned(config: &SenderConfig, spec: &SourceSpec) -> Option<(FrameSize, FrameRate)> {
+    let SourceSpec::Camera { index, size, rate } = *spec else { return None };
+    let found = cameras(size.or(config.size), rate.or(config.frame_rate));
+    let (_, size, fps) = found.into_iter().find(|camera| camera.index == index)?.chosen?.format;
+    Some((size, FrameRate::new(fps, 1)?))
 }

@@ -25,6 +25,7 @@ use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::Predicting;
 use crate::source::{SourceFrame, SourceInfo};
+use crate::thin::Thinning;
 
 /// A coded frame on its way to the network thread.
 #[derive(Debug)]
@@ -106,9 +107,23 @@ impl Encode {
         self.waker.wake();
     }
 
+    /// Tells that one picture in so many is coded from now on.
+    fn tell_rate(&self, one_in: u32) {
+        let all = self.info.frame_rate.as_f64();
+        let rate = all / f64::from(one_in);
+        if one_in == 1 {
+            tracing::info!("this computer is fast enough again: it sends all {all:.0} pictures a second");
+            self.own.say(None);
+        } else {
+            tracing::warn!("this computer is too slow to code {all:.0} pictures a second: it sends {rate:.0}");
+            self.own.say(Some(format!("This computer is too slow: it sends {rate:.0} of {all:.0} pictures a second")));
+        }
+    }
+
     fn pump(&mut self) -> Result<(), Failure> {
         let mut count = 0;
-        let mut stall = Stall::new(self.info.frame_rate.interval());
+        let interval = self.info.frame_rate.interval();
+        let (mut stall, mut thinning) = (Stall::new(interval, self.info.is_there), Thinning::new(interval));
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
             let picture = match self.next_picture()? {
@@ -131,6 +146,11 @@ impl Encode {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
+            if self.info.is_live && !thinning.takes(picture.capture) {
+                self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+                let _ = self.used.send(picture.data);
+                continue;
+            }
             let began = clock::now();
             let capture = picture.capture;
             let (picture, effects) = self.effects.apply(picture, &self.used)?;
@@ -138,6 +158,10 @@ impl Encode {
             // The picture that a driver keeps is lost with it.
             let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };
+            // A file waits for who codes it.
+            if self.info.is_live && thinning.on_took(times.coded.since(began), times.coded) {
+                self.tell_rate(thinning.one_in());
+            }
             let waited = began.since(capture);
             if effects.is_some() {
                 self.effects.give_back(data);
@@ -266,20 +290,23 @@ struct Stall {
     pause: Duration,
     /// Time of the last picture, or of the receiver's begin.
     since: Option<Timestamp>,
+    /// False of a source that is waited for.
+    is_there: bool,
     /// True if a picture has come since then: a camera takes a while to start.
     runs: bool,
     told: bool,
 }
 
 impl Stall {
-    fn new(interval: Duration) -> Self {
-        Self { pause: (3 * interval).max(PAUSE_MIN), since: None, runs: false, told: false }
+    /// A source that is waited for, and is not there yet, has no time to start.
+    fn new(interval: Duration, is_there: bool) -> Self {
+        Self { pause: (3 * interval).max(PAUSE_MIN), since: None, is_there, runs: !is_there, told: false }
     }
 
     /// Notes that no picture has come; returns true if that must be told now.
     fn on_nothing(&mut self, is_watched: bool, now: Timestamp) -> bool {
         if !is_watched {
-            (self.since, self.runs, self.told) = (None, false, false);
+            (self.since, self.runs, self.told) = (None, !self.is_there, false);
             return false;
         }
         let since = *self.since.get_or_insert(now);
@@ -290,7 +317,7 @@ impl Stall {
     /// Notes that a picture has come; returns the length of a pause that was told.
     fn on_picture(&mut self, now: Timestamp) -> Option<Duration> {
         let since = self.since.replace(now);
-        self.runs = true;
+        (self.is_there, self.runs) = (true, true);
         since.filter(|_| std::mem::take(&mut self.told)).map(|since| now.since(since))
     }
 }
@@ -317,7 +344,7 @@ mod tests {
     #[test]
     fn a_source_that_stalls_is_told_once_and_in_time() {
         let at = |ms: u64| Timestamp::from_us(1000 * ms);
-        let mut stall = Stall::new(Duration::from_millis(33));
+        let mut stall = Stall::new(Duration::from_millis(33), true);
         assert!(!stall.on_nothing(false, at(0)) && !stall.on_nothing(false, at(60_000)), "nobody watches");
         assert!(!stall.on_nothing(true, at(60_000)) && !stall.on_nothing(true, at(62_900)), "a camera starts");
         assert_eq!(stall.on_picture(at(62_950)), None);
@@ -325,5 +352,9 @@ mod tests {
         assert_eq!(told, [63_250], "with looks 100 ms apart");
         assert_eq!(stall.on_picture(at(66_950)), Some(Duration::from_secs(4)));
         assert_eq!(stall.on_picture(at(66_980)), None);
+        let mut awaited = Stall::new(Duration::from_millis(33), false);
+        assert!(!awaited.on_nothing(false, at(0)) && !awaited.on_nothing(true, at(5_000)));
+        let told: Vec<u64> = (5_000..9_000).step_by(100).filter(|&ms| awaited.on_nothing(true, at(ms))).collect();
+        assert_eq!(told, [5_300], "a camera that is waited for");
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Gate {
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
     pub(crate) skipped: AtomicU64,
-    /// Pictures taken while no receiver wanted them.
+    /// Pictures taken while no receiver wanted them, or that this machine has no time for.
     pub(crate) unwanted: AtomicU64,
 }
 

@@ -18,5 +18,6 @@ pub mod predict;
 mod recorder;
 mod run;
 pub mod source;
+mod thin;
 
 pub use run::run;

@@ -30,7 +30,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
 }
 
 /// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
-fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRate), Failure> {
+pub(crate) fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRate), Failure> {
     let (size, rate) = match *spec {
         SourceSpec::Camera { size, rate, .. } | SourceSpec::Pattern { size, rate } => (size, rate),
         SourceSpec::File { pace: Pace::Rate(rate), .. } => (None, Some(rate)),

@@ -52,7 +52,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             reach::pair(shared, &PeersFile::of(&cli.common, shared)?, &words, name.as_deref())
         }
         Command::Devices { json } => {
-            devices::print_devices(json);
+            devices::print_devices(&config, json);
             Ok(())
         }
         Command::Doctor { json } => {

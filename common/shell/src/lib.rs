@@ -26,5 +26,6 @@ pub mod record;
 pub mod sd;
 pub mod signals;
 pub mod slot;
+pub mod speed;
 pub mod stats;
 pub mod tls;

@@ -302,7 +302,14 @@ impl Sink for Window {
     }
 
     fn status(&mut self, status: &Status) {
-        self.overlay.set_status(status, clock::now());
+        let said = self.own.as_ref().and_then(|own| own.side.said());
+        match said {
+            Some(said) => {
+                let line = format!("{said}; {}", status.line);
+                self.overlay.set_status(&Status { line, ..status.clone() }, clock::now());
+            }
+            None => self.overlay.set_status(status, clock::now()),
+        }
     }
 
     fn notice(&mut self, notice: Option<&str>) {

@@ -42,6 +42,10 @@ impl<'a> End<'a> {
     }
 
     fn command(&self, peer: &str) -> Command {
+        self.command_of(peer, &self.clip())
+    }
+
+    fn command_of(&self, peer: &str, source: &str) -> Command {
         let mut command = sender();
         command.args([
             "--peer",
@@ -50,7 +54,7 @@ impl<'a> End<'a> {
             &self.pair.folder.join(&format!("{}.pem", self.name)).to_string_lossy(),
         ]);
         command.arg("--stats").arg(self.pair.folder.join(&format!("{}-sent.jsonl", self.name)));
-        command.args(["--source", &self.clip(), "--rate", "4M", "--backend", "cpu"]);
+        command.args(["--source", source, "--rate", "4M", "--backend", "cpu"]);
         command
     }
 
@@ -123,6 +127,28 @@ fn both_must_do_it() {
     sending.wait().check(0, &[]);
     listening.terminate();
     listening.wait().check(0, &[]);
+}
+
+#[test]
+fn a_call_begins_without_its_camera_and_the_other_side_is_told() {
+    let pair = Pair::new();
+    let (dialler, listener) = (End::new(&pair, "sender"), End::new(&pair, "receiver"));
+    let both = |end: &End<'_>, peer: &str, source: &str, mode: [&str; 2]| {
+        let mut command = end.command_of(peer, source);
+        command.arg("--also-receive").arg(end.receiver_file()).args(mode);
+        Daemon::start(end.name, &mut command)
+    };
+    let listening = both(&listener, &pair.sender_key, "camera:index=99:size=320x180", ["--listen", &pair.address]);
+    listening.says(&["WARN", "camera", "the call goes on without it until it is there"]);
+    let dialling = both(&dialler, &pair.receiver_key, "pattern:size=320x180:fps=30", ["--to", &pair.address]);
+    dialling.says(&["the camera or computer there gives no pictures"]);
+    // The way back works all the same.
+    let shown = || std::fs::metadata(listener.shown()).is_ok_and(|file| file.len() > 500_000).then_some(());
+    until("the other's pictures", shown);
+    for daemon in [dialling, listening] {
+        daemon.terminate();
+        daemon.wait().check(0, &[]);
+    }
 }
 
 #[test]

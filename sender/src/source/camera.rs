@@ -7,15 +7,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use common::units::Timestamp;
 use nokhwa::Buffer;
 use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Range};
 use shell::clock;
 use shell::exit::Failure;
 
+use super::negotiate::{Chosen, Format, choose};
 use super::{FrameSource, SourceFrame, SourceInfo, jpeg};
 
 /// Formats that can be used, best first: what needs the least work before the transform.
 const FORMATS: [FrameFormat; 5] =
     [FrameFormat::NV12, FrameFormat::YUYV, FrameFormat::MJPEG, FrameFormat::RAWRGB, FrameFormat::GRAY];
+/// Their names.
+const NAMES: [&str; 5] = ["NV12", "YUYV", "MJPEG", "RAWRGB", "GRAY"];
 /// Pause before a camera that failed is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
 
@@ -28,24 +31,23 @@ pub struct CameraDescription {
     pub name: String,
     /// Its formats: name, size, frames a second.
     pub formats: Vec<(String, FrameSize, u32)>,
+    /// The one that a run takes which asks for no camera's size, or for the configured one.
+    pub chosen: Option<Chosen>,
     /// Reason for which its formats are not known.
     pub problem: Option<String>,
 }
 
-/// Returns the cameras of this machine, by number.
-pub fn cameras() -> Vec<CameraDescription> {
+/// Returns the cameras of this machine, by number, with what each gives who asks for `size` and `rate`.
+pub fn cameras(size: Option<FrameSize>, rate: Option<FrameRate>) -> Vec<CameraDescription> {
     let mut found = Vec::new();
     for info in nokhwa::query(ApiBackend::Auto).unwrap_or_default() {
         let Ok(index) = info.index().as_index() else { continue };
         let formats = open_any(index).and_then(|mut camera| formats(&mut camera));
         let problem = formats.as_ref().err().cloned();
-        let mut formats: Vec<_> = formats
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|format| Some((format.format().to_string(), size_of(format)?, format.frame_rate())))
-            .collect();
+        let mut formats: Vec<_> = formats.unwrap_or_default().iter().filter_map(described).collect();
         formats.sort_by_key(|(name, size, rate)| (name.clone(), std::cmp::Reverse((size.pixels(), *rate))));
-        found.push(CameraDescription { index, name: info.human_name(), formats, problem });
+        let chosen = choose(&formats, &NAMES, size, rate).map(|(_, chosen)| chosen);
+        found.push(CameraDescription { index, name: info.human_name(), formats, chosen, problem });
     }
     found.sort_by_key(|camera| camera.index);
     found
@@ -60,15 +62,20 @@ fn formats(camera: &mut nokhwa::Camera) -> Result<Vec<CameraFormat>, String> {
     camera.compatible_camera_formats().map_err(|error| error.to_string())
 }
 
+fn described(format: &CameraFormat) -> Option<Format> {
+    Some((format.format().to_string(), size_of(format)?, format.frame_rate()))
+}
+
 fn size_of(format: &CameraFormat) -> Option<FrameSize> {
     FrameSize::new(format.width(), format.height()).ok()
 }
 
-/// An open camera.
+/// A camera that is open, or that is waited for.
 pub(super) struct Camera {
     camera: Option<nokhwa::Camera>,
     index: u32,
-    format: CameraFormat,
+    /// As it was taken; none while it has never been there.
+    format: Option<CameraFormat>,
     info: SourceInfo,
     skipped: u64,
 }
@@ -76,7 +83,7 @@ pub(super) struct Camera {
 impl Camera {
     /// Opens camera `index` without starting it, in the format nearest to what is wanted. A size that was asked for
     /// must be there.
-    pub(super) fn open(index: u32, wanted: Option<FrameSize>, rate: FrameRate) -> Result<Self, Failure> {
+    pub(super) fn open(index: u32, size: Option<FrameSize>, rate: Option<FrameRate>) -> Result<Self, Failure> {
         let mut camera = open_any(index).map_err(|error| {
             let there: Vec<_> = nokhwa::query(ApiBackend::Auto).unwrap_or_default().iter().map(|c| c.index().as_string()).collect();
             Failure::device(match there.as_slice() {
@@ -87,36 +94,39 @@ impl Camera {
                 there => format!("there is no camera {index}: the cameras here are {}", there.join(", ")),
             })
         })?;
-        let formats = formats(&mut camera).map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
-        let format = choose(&formats, wanted, rate.as_f64()).ok_or_else(|| {
-            let mut sizes: Vec<_> = formats.iter().filter_map(size_of).collect();
-            sizes.sort_by_key(|size| size.pixels());
-            sizes.dedup();
-            let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
-            Failure::usage(format!("camera {index} has no pictures of that size; it has {}", sizes.join(", ")))
-        })?;
-        let size = size_of(&format).ok_or_else(|| Failure::device(format!("camera {index} has no usable size")))?;
-        let colour = match format.format() {
-            FrameFormat::MJPEG => ColourSpace::JPEG,
-            FrameFormat::NV12 | FrameFormat::YUYV => ColourSpace::BT601_LIMITED,
-            FrameFormat::RAWRGB | FrameFormat::RAWBGR => ColourSpace::BT709_LIMITED,
-            FrameFormat::GRAY => ColourSpace { range: picture::frame::Range::Full, ..ColourSpace::BT601_LIMITED },
-        };
-        let frame_rate = FrameRate::new(format.frame_rate(), 1).unwrap_or(rate);
-        let info = SourceInfo { size, frame_rate, colour, is_live: true };
-        tracing::info!("camera {index}: {} {size} at {} frames a second", format.format(), format.frame_rate());
-        let mut this = Self { camera: Some(camera), index, format, info, skipped: 0 };
+        let (format, described) = negotiate(index, &mut camera, size, rate)?;
+        let (_, size, fps) = described;
+        let usual = FrameRate::new(30, 1).ok_or_else(|| Failure::usage("no frame rate"))?;
+        let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(usual);
+        let info = SourceInfo { size, frame_rate, colour: colour_of(format.format()), is_live: true, is_there: true };
+        let mut this = Self { camera: Some(camera), index, format: Some(format), info, skipped: 0 };
         this.apply_format().map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
         Ok(this)
     }
 
+    /// Waits for camera `index`, which is not there yet. It must then have pictures of `size`.
+    pub(super) fn awaited(index: u32, size: FrameSize, frame_rate: FrameRate) -> Self {
+        // Of all that cameras give.
+        let colour = ColourSpace::BT601_LIMITED;
+        let info = SourceInfo { size, frame_rate, colour, is_live: true, is_there: false };
+        Self { camera: None, index, format: None, info, skipped: 0 }
+    }
+
     fn apply_format(&mut self) -> Result<(), String> {
         let Some(camera) = &mut self.camera else { return Err("it is not open".to_owned()) };
-        let formats = [self.format.format()];
-        let exact = RequestedFormat::with_formats(RequestedFormatType::Exact(self.format), &formats);
+        let format = match self.format {
+            Some(format) => format,
+            None => {
+                let (size, rate) = (Some(self.info.size), Some(self.info.frame_rate));
+                let (format, _) = negotiate(self.index, camera, size, rate).map_err(|failure| failure.message)?;
+                *self.format.insert(format)
+            }
+        };
+        let formats = [format.format()];
+        let exact = RequestedFormat::with_formats(RequestedFormatType::Exact(format), &formats);
         let given = camera.set_camera_requset(exact).map_err(|error| error.to_string())?;
-        if given.resolution() != self.format.resolution() || given.format() != self.format.format() {
-            return Err(format!("it gives {given} instead of {}", self.format));
+        if given.resolution() != format.resolution() || given.format() != format.format() {
+            return Err(format!("it gives {given} instead of {format}"));
         }
         Ok(())
     }
@@ -139,6 +149,9 @@ impl Camera {
         let format = match picture.source_frame_format() {
             FrameFormat::MJPEG => {
                 let (format, size) = jpeg::decode(bytes, false, data)?;
+                if self.info.colour.range == Range::Limited {
+                    narrow(format, data);
+                }
                 return if size == self.info.size { Ok(format) } else { Err(format!("it has {size} pixels")) };
             }
             FrameFormat::YUYV => PixelFormat::Yuyv,
@@ -200,18 +213,48 @@ impl FrameSource for Camera {
     }
 }
 
-/// Returns the format that serves best: the size wanted (else the one nearest to 1280x720), the rate wanted or the
-/// nearest, then the least work.
-fn choose(formats: &[CameraFormat], wanted: Option<FrameSize>, rate: f64) -> Option<CameraFormat> {
-    let usable = formats.iter().filter_map(|format| {
-        let order = FORMATS.iter().position(|f| *f == format.format())?;
-        let size = size_of(format)?;
-        let rate_error = (f64::from(format.frame_rate()) - rate).abs();
-        let size_error = size.pixels().abs_diff(1280 * 720);
-        wanted.is_none_or(|wanted| wanted == size).then_some((size_error, rate_error, order, format))
-    });
-    let best = usable.min_by(|a, b| (a.0.cmp(&b.0)).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-    best.map(|(.., format)| *format)
+/// Returns the format that is taken of a camera, and says why.
+fn negotiate(
+    index: u32,
+    camera: &mut nokhwa::Camera,
+    size: Option<FrameSize>,
+    rate: Option<FrameRate>,
+) -> Result<(CameraFormat, Format), Failure> {
+    let all = formats(camera).map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
+    let known: Vec<_> = all.iter().filter_map(|format| Some((*format, described(format)?))).collect();
+    let listed: Vec<_> = known.iter().map(|(_, described)| described.clone()).collect();
+    let (number, chosen) = choose(&listed, &NAMES, size, rate).ok_or_else(|| {
+        let mut sizes: Vec<_> = listed.iter().map(|(_, size, _)| *size).collect();
+        sizes.sort_by_key(|size| size.pixels());
+        sizes.dedup();
+        let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+        Failure::usage(format!("camera {index} has no pictures of that size; it has {}", sizes.join(", ")))
+    })?;
+    tracing::info!("camera {index} {}", chosen.why);
+    Ok((known[number].0, chosen.format))
+}
+
+/// Returns what the samples of a format mean.
+fn colour_of(format: FrameFormat) -> ColourSpace {
+    match format {
+        FrameFormat::MJPEG => ColourSpace::JPEG,
+        FrameFormat::NV12 | FrameFormat::YUYV => ColourSpace::BT601_LIMITED,
+        FrameFormat::RAWRGB | FrameFormat::RAWBGR => ColourSpace::BT709_LIMITED,
+        FrameFormat::GRAY => ColourSpace { range: Range::Full, ..ColourSpace::BT601_LIMITED },
+    }
+}
+
+/// Brings samples of the full range, as JPEGs have them, to the limited one (ITU-R BT.601, section 2.5.3).
+fn narrow(format: PixelFormat, data: &mut [u8]) {
+    let part = |sample: u8, black: u32, span: u32| (black + (u32::from(sample) * span + 127) / 255) as u8;
+    let tables: [[u8; 256]; 2] =
+        [(16, 219), (16, 224)].map(|(black, span)| std::array::from_fn(|at| part(at as u8, black, span)));
+    let chroma_from = if format == PixelFormat::YCbCr8 { 1 } else { 3 };
+    for pixel in data.chunks_mut(3) {
+        for (at, sample) in pixel.iter_mut().enumerate() {
+            *sample = tables[usize::from(at >= chroma_from)][usize::from(*sample)];
+        }
+    }
 }
 
 /// Returns the driver's time of the picture, if that is believable, on our clock.
@@ -225,22 +268,20 @@ fn capture_time(picture: &Buffer) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use nokhwa::utils::Resolution;
-
     use super::*;
 
     #[test]
-    fn the_format_nearest_to_what_is_wanted_is_chosen() {
-        let format = |w, h, format, fps| CameraFormat::new(Resolution::new(w, h), format, fps);
-        let formats = [
-            format(640, 480, FrameFormat::YUYV, 30),
-            format(1280, 720, FrameFormat::YUYV, 10),
-            format(1280, 720, FrameFormat::MJPEG, 30),
-            format(1280, 720, FrameFormat::MJPEG, 60),
-            format(1920, 1080, FrameFormat::NV12, 30),
-        ];
-        assert_eq!(choose(&formats, None, 30.0), Some(formats[2]));
-        assert_eq!(choose(&formats, FrameSize::new(640, 480).ok(), 60.0), Some(formats[0]));
-        assert_eq!(choose(&formats, FrameSize::new(641, 480).ok(), 30.0), None);
+    fn the_names_are_those_of_the_formats() {
+        assert_eq!(FORMATS.map(|format| format.to_string()), NAMES);
+    }
+
+    #[test]
+    fn full_range_is_narrowed_around_grey() {
+        let mut data = [0, 0, 255, 255, 128, 1, 128, 255, 128];
+        narrow(PixelFormat::YCbCr8, &mut data);
+        assert_eq!(data, [16, 16, 240, 235, 128, 17, 126, 240, 128]);
+        let mut grey = [0, 128, 255, 255];
+        narrow(PixelFormat::Grey8, &mut grey);
+        assert_eq!(grey, [16, 126, 235, 235]);
     }
 }

@@ -91,7 +91,7 @@ impl Film {
 
     pub(super) fn info(&self) -> SourceInfo {
         let StreamParams { size, frame_rate, colour, .. } = *self.reader.params();
-        SourceInfo { size, frame_rate, colour, is_live: false }
+        SourceInfo { size, frame_rate, colour, is_live: false, is_there: true }
     }
 
     pub(super) fn format(&self) -> PixelFormat {

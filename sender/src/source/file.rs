@@ -40,7 +40,13 @@ pub(super) fn open(
                     &format!("its samples have {} bits: a live stream's have 8", header.depth.bits()),
                 ));
             }
-            let info = SourceInfo { size: header.size, frame_rate: rate(header.rate), colour: header.colour, is_live };
+            let info = SourceInfo {
+                size: header.size,
+                frame_rate: rate(header.rate),
+                colour: header.colour,
+                is_live,
+                is_there: true,
+            };
             let player = frames_end(info.frame_rate);
             Box::new(Y4mFile { reader, repeat, info, player, name: path.display().to_string() })
         }
@@ -52,7 +58,7 @@ pub(super) fn open(
                 let why = pictures.why.map_or_else(String::new, |why| format!(" that can be used: {why}"));
                 return Err(Failure::usage(format!("{}: there is no JPEG picture in it{why}", path.display())));
             };
-            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live };
+            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live, is_there: true };
             let player = frames_end(info.frame_rate);
             Box::new(MjpegFile { pictures, first: Some((format, data)), repeat, info, player, path: path.to_owned() })
         }

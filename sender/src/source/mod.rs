@@ -6,6 +6,7 @@ mod file;
 mod input;
 mod jpeg;
 mod mjpeg;
+mod negotiate;
 mod open;
 pub mod pattern;
 mod spec;
@@ -16,7 +17,8 @@ use shell::exit::Failure;
 
 pub use camera::{CameraDescription, cameras};
 pub use mjpeg::MjpegReader;
-pub use open::open;
+pub use negotiate::Chosen;
+pub use open::{open, open_or_await};
 pub use spec::{FORMS, Layout, Pace, SourceSpec};
 
 /// A picture taken.
@@ -42,6 +44,8 @@ pub struct SourceInfo {
     /// True if new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
     /// lost, and the source waits.
     pub is_live: bool,
+    /// False for a camera that is waited for.
+    pub is_there: bool,
 }
 
 /// Gives pictures one after another, on the thread that opened it.

@@ -54,7 +54,7 @@ impl Pattern {
             ((dx * dx + dy * dy) * 64 / side) as u8
         });
         let wave = std::array::from_fn(|i| (126.0 + 90.0 * (i as f32 / 256.0 * std::f32::consts::TAU).cos()) as u8);
-        let info = SourceInfo { size, frame_rate, colour: ColourSpace::BT709_LIMITED, is_live: true };
+        let info = SourceInfo { size, frame_rate, colour: ColourSpace::BT709_LIMITED, is_live: true, is_there: true };
         Self { info, rings: rings.collect(), wave, number: 0, next: None }
     }
 
