@@ -20,9 +20,10 @@ MANUAL = $(TARGET)/manual
 .PHONY: build
 build: ## build the programs, their manual pages and completions (BUILD=release)
 	@.ci/setup demo
-	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-wavelet --bins
+	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-film -p duet-wavelet --bins
 	@mkdir -p $(MANUAL)
 	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender --example manual -- $(MANUAL)
+	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-film --example film_manual -- $(MANUAL)
 	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-wavelet --example wavelet_manual -- $(MANUAL)
 
 .PHONY: install

@@ -32,7 +32,9 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
 /// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
 pub(crate) fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRate), Failure> {
     let (size, rate) = match *spec {
-        SourceSpec::Camera { size, rate, .. } | SourceSpec::Pattern { size, rate } => (size, rate),
+        SourceSpec::Camera { size, rate, .. }
+        | SourceSpec::Pattern { size, rate }
+        | SourceSpec::Strip { size, rate } => (size, rate),
         SourceSpec::File { pace: Pace::Rate(rate), .. } => (None, Some(rate)),
         SourceSpec::File { .. } => (None, None),
     };

@@ -1,4 +1,4 @@
-//! Sources of pictures: a camera, a test pattern, files.
+//! Sources of pictures: a camera, test pictures, files.
 
 mod camera;
 mod duet;
@@ -10,6 +10,8 @@ mod negotiate;
 mod open;
 pub mod pattern;
 mod spec;
+pub mod strip;
+mod ticks;
 
 use common::units::Timestamp;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};

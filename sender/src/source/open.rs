@@ -4,7 +4,7 @@ use common::config::SenderConfig;
 use picture::frame::{FrameRate, FrameSize};
 use shell::exit::{Failure, Kind};
 
-use super::{FrameSource, SourceSpec, camera, file, pattern};
+use super::{FrameSource, SourceSpec, camera, file, pattern, strip};
 use crate::linktest::asked;
 
 /// Opens the source that `spec` names; `config` gives what it leaves open.
@@ -19,6 +19,9 @@ pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSou
         }
         SourceSpec::Pattern { size, rate } => {
             Box::new(pattern::Pattern::new(or_720p(*size)?, rate.map_or_else(default_rate, Ok)?))
+        }
+        SourceSpec::Strip { size, rate } => {
+            Box::new(strip::Strip::new(or_720p(*size)?, rate.map_or_else(default_rate, Ok)?))
         }
         SourceSpec::File { layout, path, repeat, is_live, pace } => {
             file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, default_rate()?)?

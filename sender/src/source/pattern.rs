@@ -5,11 +5,10 @@
 //! the most significant, white for 1. A cell's side is a thirty-fourth of the width, at most 16 pixels; a picture
 //! that is narrower than 34 pixels or lower than two cells has no strip. [`read_row`] reads a row.
 
-use common::units::Timestamp;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
-use shell::clock;
 use shell::exit::Failure;
 
+use super::ticks::Ticks;
 use super::{FrameSource, SourceFrame, SourceInfo};
 
 const CELLS: usize = 34;
@@ -40,7 +39,7 @@ pub struct Pattern {
     rings: Vec<u8>,
     wave: [u8; 256],
     number: u32,
-    next: Option<Timestamp>,
+    ticks: Ticks,
 }
 
 impl Pattern {
@@ -55,7 +54,7 @@ impl Pattern {
         });
         let wave = std::array::from_fn(|i| (126.0 + 90.0 * (i as f32 / 256.0 * std::f32::consts::TAU).cos()) as u8);
         let info = SourceInfo { size, frame_rate, colour: ColourSpace::BT709_LIMITED, is_live: true, is_there: true };
-        Self { info, rings: rings.collect(), wave, number: 0, next: None }
+        Self { info, rings: rings.collect(), wave, number: 0, ticks: Ticks::new(frame_rate.interval()) }
     }
 
     /// Draws frame `number` of time `time_ms` into `data`, 4:2:0 planes.
@@ -100,12 +99,7 @@ impl FrameSource for Pattern {
     }
 
     fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
-        let interval = self.info.frame_rate.interval();
-        let now = clock::now();
-        let due = self.next.map_or(now, |next| if now.since(next) > interval { now } else { next });
-        self.next = Some(due + interval);
-        clock::sleep_until(due);
-        let capture = clock::now();
+        let capture = self.ticks.wait();
         self.draw(self.number, (capture.as_us() / 1000) as u32, &mut data);
         self.number = self.number.wrapping_add(1);
         Ok(Some(SourceFrame { format: PixelFormat::I420, data, capture }))

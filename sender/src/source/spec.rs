@@ -8,7 +8,7 @@ use shell::exit::Failure;
 
 /// The forms that a source can have, for messages and help.
 pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
-                         y4m:PATH[:loop][:live][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:live][:fps=N] or \
+                         strip[:size=1280x720][:fps=30] (the time, for latency-film), y4m:PATH[:loop][:live][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:live][:fps=N] or \
                          duet:PATH[:loop][:live][:fps=N], such as a recording (fps=0: as fast as it goes; live: pictures that come \
                          too fast are left out, as a camera's are)";
 
@@ -26,6 +26,13 @@ pub enum SourceSpec {
     },
     /// A moving test picture.
     Pattern {
+        /// Size; without one, 1280x720.
+        size: Option<FrameSize>,
+        /// Rate; without one, 30.
+        rate: Option<FrameRate>,
+    },
+    /// A strip chart of the time, to be filmed.
+    Strip {
         /// Size; without one, 1280x720.
         size: Option<FrameSize>,
         /// Rate; without one, 30.
@@ -78,7 +85,7 @@ impl SourceSpec {
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let layout = match kind {
-            "camera" | "pattern" => return live(kind, rest, text),
+            "camera" | "pattern" | "strip" => return live(kind, rest, text),
             "y4m" => Layout::Y4m,
             "mjpeg" => Layout::Mjpeg,
             "duet" => Layout::Duet,
@@ -106,6 +113,7 @@ fn live(kind: &str, options: &str, text: &str) -> Result<SourceSpec, Failure> {
     }
     Ok(match kind {
         "camera" => SourceSpec::Camera { index, size, rate },
+        "strip" => SourceSpec::Strip { size, rate },
         _ => SourceSpec::Pattern { size, rate },
     })
 }

@@ -1,0 +1,41 @@
+//! The strip in a window, to be filmed.
+
+use common::units::FrameId;
+use kernels::Picture;
+use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
+use receiver::sink::{Sink, Window, Wish};
+use sender::source::FrameSource;
+use sender::source::strip::Strip;
+use shell::exit::Failure;
+
+/// Pictures a second: as many as most screens show.
+const RATE: u32 = 60;
+
+/// Shows the strip until its window is closed.
+///
+/// Errors: of a device, if there is no display.
+pub fn show() -> Result<(), Failure> {
+    let size = FrameSize::new(1280, 720).map_err(Failure::usage)?;
+    let rate = FrameRate::new(RATE, 1).ok_or_else(|| Failure::usage("no such rate"))?;
+    let mut strip = Strip::new(size, rate);
+    let params = StreamParams {
+        size,
+        frame_rate: rate,
+        chroma: Chroma::C420,
+        colour: strip.info().colour,
+        codec: CodecParams::default(),
+    };
+    let mut window = Window::open(false, false, None).map_err(Failure::device)?;
+    window.start(&params).map_err(Failure::device)?;
+    let mut picture = Picture::new(PixelFormat::I420, size);
+    let (mut used, mut number) = (Vec::new(), 0);
+    while window.poll().map_err(Failure::device)? == Wish::Continue {
+        let Some(frame) = strip.next(used)? else { break };
+        picture.data_mut().copy_from_slice(&frame.data);
+        window.show(FrameId(number), &picture).map_err(Failure::device)?;
+        number = number.wrapping_add(1);
+        used = frame.data;
+    }
+    Ok(())
+}
