@@ -162,6 +162,8 @@ pub struct Reach {
     pub stun: Option<Vec<String>>,
     /// True if the house's router is asked to open the port of calls by name. Default: true.
     pub open_port: Option<bool>,
+    /// True if calls by name look for each other in the same house by mDNS. Default: true.
+    pub house: Option<bool>,
     /// `turn:HOST:PORT` of relays, for two routers between which there is no direct way. Default: none.
     pub turn: Option<Vec<String>>,
     /// Name that the relays know, and its password.

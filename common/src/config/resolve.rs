@@ -274,6 +274,7 @@ fn meeting(raw: &raw::Peer, reach: &raw::Reach) -> Result<LinkMode, ConfigError>
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
         turn: turn(reach)?,
         open_port: open_port(reach),
+        house: reach.house.unwrap_or(true),
         stun: if mailbox.is_some() { stun(reach)? } else { Vec::new() },
         mailbox,
     })))

@@ -183,6 +183,8 @@ pub struct Meet {
     pub turn: Turn,
     /// True if the router is asked to open the port.
     pub open_port: bool,
+    /// True if both look for each other in the same house.
+    pub house: bool,
     /// Mailbox server for notes, `ws://HOST:PORT/PATH`.
     pub mailbox: Option<String>,
     /// STUN servers that are asked for what a note has to say, `HOST:PORT`; none without a mailbox server.

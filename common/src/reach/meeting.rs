@@ -104,14 +104,31 @@ impl Relay {
     }
 }
 
+/// How a way came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It was told before.
+    Told,
+    /// By the newest news from there.
+    News(News),
+    /// A knock came from there; nobody has told it.
+    Knock,
+}
+
+/// Who brings news of where the other machine is. Each newer one of the same takes the place of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A note at a mailbox server.
+    Note,
+    /// Somebody in the same house, who may be anybody.
+    House,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Path {
     route: Route,
     kind: Kind,
-    /// True if nobody has told it.
-    learned: bool,
-    /// True if it was told by the newest note only.
-    noted: bool,
+    source: Source,
     /// Time of the next knock, and of the last.
     next: Timestamp,
     knocked: Option<Timestamp>,
@@ -124,7 +141,7 @@ struct Path {
 impl Path {
     fn new(route: Route, kind: Kind, now: Timestamp) -> Self {
         let kind = if route.relayed { Kind::Relayed } else { kind };
-        Self { route, kind, learned: false, noted: false, next: now, knocked: None, heard: None, dial_from: now }
+        Self { route, kind, source: Source::Told, next: now, knocked: None, heard: None, dial_from: now }
     }
 
     /// Returns the wait for a better path after this one has first worked.
@@ -148,7 +165,7 @@ impl Meeting {
     /// Adds further addresses. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
-            let told = self.count(|path| !path.learned && !path.noted && !path.route.relayed);
+            let told = self.count(|path| path.source == Source::Told && !path.route.relayed);
             let route = Route::from(candidate.address);
             match self.paths.iter_mut().find(|path| path.route == route) {
                 Some(path) => path.kind = path.kind.min(candidate.kind),
@@ -160,21 +177,21 @@ impl Meeting {
         self.since = now;
     }
 
-    /// Takes the addresses of the other machine's newest note, in the place of those of the one before.
-    pub fn set_noted(&mut self, candidates: &[Candidate], now: Timestamp) {
+    /// Takes the addresses in the newest of such news of the other machine, in the place of those before.
+    pub fn set_news(&mut self, news: News, candidates: &[Candidate], now: Timestamp) {
         let candidates = &candidates[..candidates.len().min(ADDRESSES_MAX)];
-        let dialling = self.dialling;
+        let (dialling, source) = (self.dialling, Source::News(news));
         self.paths.retain(|path| {
-            let is_noted = candidates.iter().any(|candidate| candidate.address == path.route.to);
-            !path.noted || is_noted || path.works(now) || dialling == Some(path.route)
+            let is_told = candidates.iter().any(|candidate| candidate.address == path.route.to);
+            path.source != source || is_told || path.works(now) || dialling == Some(path.route)
         });
         for &candidate in candidates {
             let route = Route::from(candidate.address);
-            let noted = self.count(|path| path.noted && !path.route.relayed);
+            let alike = self.count(|path| path.source == source && !path.route.relayed);
             match self.paths.iter_mut().find(|path| path.route == route) {
                 Some(path) => path.kind = path.kind.min(candidate.kind),
-                None if noted < TOLD_MAX => {
-                    self.paths.push(Path { noted: true, ..Path::new(route, candidate.kind, now) });
+                None if alike < TOLD_MAX => {
+                    self.paths.push(Path { source, ..Path::new(route, candidate.kind, now) });
                 }
                 None => {}
             }
@@ -205,15 +222,19 @@ impl Meeting {
     fn add_relayed(&mut self, now: Timestamp) {
         let Some(relay) = &self.relay else { return };
         let is_there = |path: &&Path| {
-            !path.route.relayed && path.kind != Kind::Local && path.route.to.is_ipv4() == relay.at.is_ipv4()
+            let is_in_house = path.kind == Kind::Local || path.source == Source::News(News::House);
+            !path.route.relayed && !is_in_house && path.route.to.is_ipv4() == relay.at.is_ipv4()
         };
-        let there: Vec<_> = self.paths.iter().filter(is_there).map(|path| (path.route.to, path.noted)).collect();
-        for (to, noted) in there {
+        let there: Vec<_> = self.paths.iter().filter(is_there).map(|path| (path.route.to, path.source)).collect();
+        for (to, source) in there {
             let route = Route { to, relayed: true };
-            let most = if noted { ADDRESSES_MAX } else { TOLD_MAX };
-            let alike = self.count(|path| path.route.relayed && !path.learned && path.noted == noted);
+            let (source, most) = match source {
+                Source::News(_) => (source, ADDRESSES_MAX),
+                Source::Told | Source::Knock => (Source::Told, TOLD_MAX),
+            };
+            let alike = self.count(|path| path.route.relayed && path.source == source);
             if alike < most && self.kind_of(route).is_none() {
-                self.paths.push(Path { noted, ..Path::new(route, Kind::Relayed, now) });
+                self.paths.push(Path { source, ..Path::new(route, Kind::Relayed, now) });
             }
         }
     }
@@ -223,7 +244,7 @@ impl Meeting {
         self.since = now;
         self.dialling = None;
         for path in &mut self.paths {
-            *path = Path { learned: path.learned, noted: path.noted, ..Path::new(path.route, path.kind, now) };
+            *path = Path { source: path.source, ..Path::new(path.route, path.kind, now) };
         }
         if let Some(relay) = &mut self.relay {
             relay.next = now + SEEK_AFTER;
@@ -241,10 +262,10 @@ impl Meeting {
             if !usable(from.to) {
                 return;
             }
-            if self.count(|path| path.learned) >= LEARNED_MAX {
+            if self.count(|path| path.source == Source::Knock) >= LEARNED_MAX {
                 let heard = |path: &&(usize, &Path)| path.1.heard.map(|(_, last)| last);
                 let learned: Vec<_> = self.paths.iter().enumerate().collect();
-                let oldest = learned.iter().filter(|(_, path)| path.learned).min_by_key(heard);
+                let oldest = learned.iter().filter(|(_, path)| path.source == Source::Knock).min_by_key(heard);
                 let Some(&(oldest, path)) = oldest else { return };
                 if self.dialling == Some(path.route) {
                     return;
@@ -252,7 +273,7 @@ impl Meeting {
                 self.paths.remove(oldest);
             }
             let kind = if self.is_relay(from.to.ip()) { Kind::Relayed } else { Kind::Learned };
-            self.paths.push(Path { learned: true, ..Path::new(from, kind, now) });
+            self.paths.push(Path { source: Source::Knock, ..Path::new(from, kind, now) });
         }
         let Some(path) = self.paths.iter_mut().find(|path| path.route == from) else { return };
         let first = path.heard.filter(|(_, last)| now.since(*last) < FRESH).map_or(now, |(first, _)| first);
@@ -419,25 +440,46 @@ mod tests {
             assert_eq!(meeting.kind_of(direct).is_some(), meeting.kind_of(relayed).is_some());
             meeting.kind_of(direct).is_some()
         };
-        meeting.set_noted(&[one, told], at(10));
+        meeting.set_news(News::Note, &[one, told], at(10));
         assert!(knows(&meeting, told) && knows(&meeting, one));
         meeting.restart(at(20));
-        meeting.set_noted(&[other], at(30));
+        meeting.set_news(News::Note, &[other], at(30));
         assert!(knows(&meeting, told) && knows(&meeting, other) && !knows(&meeting, one));
         // One that works is kept.
         meeting.on_knock(other.address.into(), at(40));
-        meeting.set_noted(&[one], at(50));
+        meeting.set_news(News::Note, &[one], at(50));
         assert!(meeting.kind_of(other.address.into()).is_some() && knows(&meeting, one));
         let knocks = steps(&mut meeting, 50, 51);
         assert!(knocks.contains(&(50, Step::Knock(one.address.into()))), "{knocks:?}");
-        // Whatever is noted, in whatever order: bounded.
+        // Whatever notes say, in whatever order: bounded.
         for n in 0..1_000_u64 {
             let many: Vec<_> = (1..20).map(|m| candidate(Kind::Seen, &format!("203.0.{}.{m}:9", n % 250))).collect();
-            meeting.set_noted(&many, at(100 + n));
+            meeting.set_news(News::Note, &many, at(100 + n));
             meeting.on_knock(many[0].address.into(), at(100 + n));
         }
         assert!(meeting.len() <= 8 * ADDRESSES_MAX, "{}", meeting.len());
         assert!(knows(&meeting, told));
+    }
+
+    #[test]
+    fn news_from_the_house_and_notes_leave_each_other_alone_and_stay_bounded() {
+        let note = candidate(Kind::Seen, "203.0.113.6:20000");
+        let [here, other] = [7, 8].map(|n| candidate(Kind::Local, &format!("192.168.1.{n}:20000")));
+        let six = candidate(Kind::Ipv6, "[2001:db8::1]:20000");
+        let mut meeting = Meeting::new(Role::Waits, &[], at(0));
+        meeting.set_relay("2001:db8::9".parse().unwrap(), 49_152..=49_155, at(0));
+        meeting.set_news(News::Note, &[note], at(10));
+        meeting.set_news(News::House, &[here, six], at(20));
+        assert_eq!(meeting.len(), 3, "nothing in the house is asked for through a relay");
+        meeting.set_news(News::House, &[other], at(30));
+        let knows = [note, here, six, other].map(|candidate| meeting.kind_of(candidate.address.into()).is_some());
+        assert_eq!(knows, [true, false, false, true]);
+        for n in 0..1_000_u64 {
+            let lies: Vec<_> = (1..20).map(|m| candidate(Kind::Local, &format!("10.0.{}.{m}:9", n % 250))).collect();
+            meeting.set_news(News::House, &lies, at(100 + n));
+        }
+        assert_eq!(meeting.len(), 1 + ADDRESSES_MAX);
+        assert_eq!(meeting.kind_of(note.address.into()), Some(Kind::Seen));
     }
 
     #[test]

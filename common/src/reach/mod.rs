@@ -17,7 +17,7 @@ mod ticket;
 
 pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
-pub use self::meeting::{Meeting, PLACES_MAX, Role, Route, Step};
+pub use self::meeting::{Meeting, News, PLACES_MAX, Role, Route, Step};
 pub use self::note::{NOTE_BYTES, Note};
 pub use self::outside::{Finding, Ipv6, Opened, Outside, Port, Router};
 pub use self::probe::{PROBE_BYTES_MAX, Probe};

@@ -8,6 +8,7 @@ mod both_ways;
 mod call;
 mod control;
 mod display;
+mod house;
 mod introduction;
 mod linktest;
 mod loopback;

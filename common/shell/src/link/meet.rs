@@ -18,7 +18,7 @@ use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, QuicError};
-use crate::reach::{Asks, Found, KnockKey, Notes, PairSeal, Search, open};
+use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -56,6 +56,9 @@ impl Meeting {
         search.follow(calls);
         if let Some((server, seal)) = meet.mailbox.clone().zip(PairSeal::new(identity, &meet.peer.key)) {
             search.take_notes(Notes::start(server, seal));
+        }
+        if let Some(names) = HouseNames::new(identity, &meet.peer.key).filter(|_| meet.house) {
+            search.look_in(House::start(names));
         }
         tracing::info!("looking for {}", meet.peer.name);
         let (found, named) = mpsc::channel(1);

@@ -1,13 +1,15 @@
 //! Finding the other machine: what this one's addresses are, knocks, introductions by ticket or by words, calls by name,
-//! and notes for such calls.
+//! and how such calls find a home whose address has changed.
 //!
 //! The decisions are those of [`common::reach`]; here they meet sockets, a clock and files.
 
 mod addresses;
 mod course;
+mod house;
 mod introduce;
 mod mapping;
 mod notes;
+mod pair;
 mod peers;
 mod proof;
 mod relaying;
@@ -21,6 +23,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
 
+pub(crate) use self::house::{House, HouseNames};
 pub use self::introduce::{invite, join, outside, pair};
 pub(crate) use self::notes::{Notes, PairSeal};
 pub use self::peers::{Learning, PeersFile, known_peers};

@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Kind, Meeting, Outside, Port, Role, Route, Step, merge};
+use common::reach::{Candidate, Kind, Meeting, News, Outside, Port, Role, Route, Step, merge};
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
 use super::addresses;
 use super::course::Course;
+use super::house::House;
 use super::mapping::Mapping;
 use super::notes::Notes;
 use super::proof::{KnockKey, random};
@@ -27,7 +28,7 @@ const SERVERS_MAX: usize = 4;
 /// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How often a note is left if this machine's addresses have changed.
+/// How often a note is left, and the house is told, if this machine's addresses have changed.
 const NOTE: Duration = Duration::from_secs(1);
 
 /// Addresses with right knocks that are remembered.
@@ -77,6 +78,7 @@ pub(crate) struct Search {
     /// True if the way of the call's packets seems to die.
     doubts: bool,
     notes: Option<Notes>,
+    house: Option<House>,
     note_at: Timestamp,
 }
 
@@ -128,6 +130,7 @@ impl Search {
             course: None,
             doubts: false,
             notes: None,
+            house: None,
             note_at: now,
         }
     }
@@ -140,6 +143,11 @@ impl Search {
     /// Leaves and reads notes from now on.
     pub(crate) fn take_notes(&mut self, notes: Notes) {
         self.notes = Some(notes);
+    }
+
+    /// Looks for the other machine in this house from now on.
+    pub(crate) fn look_in(&mut self, house: House) {
+        self.house = Some(house);
     }
 
     /// Returns true if a right knock has come from there, as it does before a friend dials.
@@ -311,19 +319,32 @@ impl Search {
                     self.tell_relay();
                 }
                 call = another_call(&mut self.calls) => self.on_call(call),
-                candidates = another_note(&mut self.notes) => self.meeting.set_noted(&candidates, clock::now()),
+                candidates = another_note(&mut self.notes) => {
+                    self.meeting.set_news(News::Note, &candidates, clock::now());
+                }
+                candidates = found_in(&mut self.house) => {
+                    self.meeting.set_news(News::House, &candidates, clock::now());
+                }
                 () = answered_by_router(&mut self.mapping) => {}
                 () = wait(next) => {}
             }
         }
     }
 
-    /// Leaves a note if it is time to look whether one is needed; returns the time to do so again.
+    /// Leaves a note and tells the house if it is time to look whether that is needed; returns the time to do so again.
     fn leave_note(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let notes = self.notes.as_ref().filter(|_| self.gathered)?;
+        let notes = self.notes.as_ref().filter(|_| self.gathered);
+        if notes.is_none() && self.house.is_none() {
+            return None;
+        }
         if now >= self.note_at {
             self.note_at = now + NOTE;
-            notes.leave(self.addresses());
+            if let Some(notes) = notes {
+                notes.leave(self.addresses());
+            }
+            if let Some(house) = &self.house {
+                house.announce(self.local());
+            }
         }
         Some(self.note_at)
     }
@@ -362,6 +383,13 @@ async fn another_call(calls: &mut Option<watch::Receiver<Option<InCall>>>) -> Op
 async fn another_note(notes: &mut Option<Notes>) -> Vec<Candidate> {
     match notes {
         Some(notes) => notes.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn found_in(house: &mut Option<House>) -> Vec<Candidate> {
+    match house {
+        Some(house) => house.next().await,
         None => std::future::pending().await,
     }
 }

@@ -1,20 +1,18 @@
-//! What two machines share that know each other's keys: the name of their mailbox, and the seals of their notes.
+//! The name of two machines' mailbox, and the seals of their notes, from the secret of the pair.
 //!
-//! The secret is X25519 (RFC 7748) between the private Ed25519 key of one and the public one of the other, each as a point of
-//! that curve: the same key for both is safe where the two uses cannot be confused, as here, where what comes out of one is
-//! only ever hashed with a name of its own (Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM", 2021).
-//! It is the same for all times: who gets hold of one of the two private keys can open notes of the past, which have addresses
-//! and nothing else.
+//! That is the same for all times: who gets hold of one of the two private keys can open notes of the past, which have
+//! addresses and nothing else.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::config::PublicKey;
 use common::reach::{Candidate, NOTE_BYTES, Note};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::hmac::{HMAC_SHA256, Key, Tag, sign};
+use ring::hmac::{Tag, sign};
 
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::reach::pair;
 use crate::reach::proof::random;
 
 /// Bytes of a name.
@@ -32,11 +30,7 @@ pub(crate) struct PairSeal {
 impl PairSeal {
     /// Of the machine with the key `own` and the one with the key `other`; none if that is its own one.
     pub(crate) fn new(own: &Identity, other: &PublicKey) -> Option<Self> {
-        let shared = own.agree(other).filter(|_| own.public_key() != *other)?;
-        let mut keys = [*own.public_key().as_bytes(), *other.as_bytes()];
-        keys.sort_unstable();
-        let secret = sign(&Key::new(HMAC_SHA256, b"duet notes"), &[shared, keys[0], keys[1]].concat());
-        let secret = Key::new(HMAC_SHA256, secret.as_ref());
+        let secret = pair::secret(own, other)?;
         let of = |what: &[u8], key: &PublicKey| sign(&secret, &[what, key.as_bytes()].concat());
         let cipher =
             |key: &PublicKey| UnboundKey::new(&CHACHA20_POLY1305, of(b"seal", key).as_ref()).ok().map(LessSafeKey::new);
