@@ -37,8 +37,8 @@ impl Film {
         Ok(Self { source: source::open(&spec, &config)?, used: Vec::new() })
     }
 
-    /// Returns the brightness of the next picture, small enough to be searched; none at the end.
-    pub fn next(&mut self) -> Result<Option<Luma>, Failure> {
+    /// Reads the next picture: its brightness, small enough to be searched; none at the end.
+    pub fn read(&mut self) -> Result<Option<Luma>, Failure> {
         let size = self.source.info().size;
         let frame = self.source.next(std::mem::take(&mut self.used))?;
         Ok(frame.map(|frame| {

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
 fn measure(path: &Path) -> Result<(), Failure> {
     let mut film = Film::open(path)?;
     let (mut pictures, mut height) = (Vec::new(), 0);
-    while let Some(luma) = film.next()? {
+    while let Some(luma) = film.read()? {
         height = luma.height;
         pictures.push(film::strips(&luma));
     }
