@@ -77,8 +77,8 @@ impl Scene {
         ((now - late) / self.stand[screen]).floor() * self.stand[screen]
     }
 
-    /// Returns the light of a point of the scene.
-    fn light(&self, (x, y): (f64, f64), now: f64) -> f64 {
+    /// Returns what is at a point of the scene: a place on a screen, or a light that does not change.
+    fn at(&self, (x, y): (f64, f64)) -> Result<(usize, f64, f64), f64> {
         for (number, screen) in self.screens.iter().enumerate() {
             let (dx, dy) = (x - screen.centre.0, y - screen.centre.1);
             let (sine, cosine) = screen.degrees.to_radians().sin_cos();
@@ -86,26 +86,35 @@ impl Scene {
             let nearness = 1.0 + screen.nearer * dx / FRAME.0;
             let (x, y) = (dx / nearness + FRAME.0 / 2.0, dy / nearness + FRAME.1 / 2.0);
             if (-1.0..FRAME.0 + 1.0).contains(&x) && (-1.0..FRAME.1 + 1.0).contains(&y) {
-                return if is_black(self.shown(number, now), x, y) { BLACK } else { WHITE };
+                return Ok((number, x, y));
             }
             if (-3.0..FRAME.0 + 3.0).contains(&x) && (-4.0..FRAME.1 + 4.0).contains(&y) {
-                return 0.2;
+                return Err(0.2);
             }
         }
-        WALL
+        Err(WALL)
+    }
+
+    /// Returns the mean light of a place on a screen, of a row whose exposure begins then.
+    fn light(&self, (screen, x, y): (usize, f64, f64), row: f64) -> f64 {
+        let moment = |step: usize| row + self.exposure * (step as f64 + 0.5) / MOMENTS as f64;
+        let light = |step| if is_black(self.shown(screen, moment(step)), x, y) { BLACK } else { WHITE };
+        (0..MOMENTS).map(light).sum::<f64>() / MOMENTS as f64
     }
 
     fn picture(&self, number: usize, random: &mut u64) -> Luma {
         let (width, height) = self.size;
+        // As a telephone brightens it.
+        let seen = |light: f64| (255.0 * light.powf(1.0 / 2.2)) as u8;
         let begin = 4_321.0 + number as f64 * 1_000.0 / self.fps;
         let mut samples = Vec::with_capacity(width * height);
         for y in 0..height {
             let row = begin + self.readout * y as f64 / height as f64;
             for x in 0..width {
-                let moment = |step: usize| row + self.exposure * (step as f64 + 0.5) / MOMENTS as f64;
-                let light: f64 = (0..MOMENTS).map(|step| self.light((x as f64, y as f64), moment(step))).sum();
-                // As a telephone brightens it.
-                samples.push((255.0 * (light / MOMENTS as f64).powf(1.0 / 2.2)) as u8);
+                samples.push(match self.at((x as f64, y as f64)) {
+                    Ok(place) => seen(self.light(place, row)),
+                    Err(light) => seen(light),
+                });
             }
         }
         for _ in 0..self.blur {
