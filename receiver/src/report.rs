@@ -256,15 +256,15 @@ impl Presentation {
         let line = match behind {
             Some(ms) => {
                 let error = suspect_ms(link).map(|error| format!(" (\u{b1}{error:.0} ms)")).unwrap_or_default();
-                format!("picture {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
+                format!(" {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
             }
-            None => format!("picture, its delay not known yet, {}", self.line_in_words(damaged)),
+            None => format!(", its delay not known yet, {}", self.line_in_words(damaged)),
         };
         let line = if self.is_too_slow(means) {
             let rate = 1.0 / self.interval.as_secs_f64();
-            format!("This computer is too slow to show {rate:.0} pictures a second; {line}")
+            format!("This computer is too slow to show {rate:.0} pictures a second; picture{line}")
         } else {
-            line.replacen('p', "P", 1)
+            format!("Picture{line}")
         };
         let mut details = Vec::new();
         if let Some(parts) = means {

@@ -71,7 +71,7 @@ pub(crate) struct Encode {
     pub(crate) pulse: Pulse,
     /// Who may want to see what is sent.
     pub(crate) own: OwnSide,
-    /// What is done to pictures first.
+    /// Changes of pictures before they are coded.
     pub(crate) effects: LiveEffects,
 }
 

@@ -14,6 +14,8 @@ use std::time::Duration;
 use common::units::Timestamp;
 use kernels::motion::Effort;
 
+use crate::thin;
+
 /// Shares of the time between two frames that a frame may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -32,12 +34,15 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// For one who asks for prediction: as long as frames are coded as fast as they come.
+    /// For one who asks for prediction: as long as frames are coded as fast as they come, with a little to spare.
     pub(crate) const ASKED: Self =
-        Self { first: Effort::Medium, more: 40, less: 60, none: 100, late: Pace::LATE, search: 50 };
+        Self { first: Effort::Medium, more: 40, less: 60, none: 85, late: Pace::LATE, search: 50 };
     /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
     pub(crate) const SPARE: Self = Self { first: Effort::Low, more: 25, less: 40, none: 50, late: 2, search: 25 };
 }
+
+// A machine that is too slow gives up prediction, and only then pictures.
+const _: () = assert!(Limits::ASKED.none < thin::SLOW && Limits::SPARE.none < thin::SLOW);
 
 /// Chooses the effort.
 #[derive(Debug)]
@@ -196,9 +201,9 @@ mod tests {
         assert_eq!(run.frames(500, 25), [(5, Some(Effort::Low))]);
         assert_eq!(run.frames(500, 15), []);
         assert_eq!(run.frames(500, 8), [(3, Some(Effort::Medium))]);
-        // What was asked for stays as long as frames are as fast as they come.
-        assert_eq!(run.frames(500, 32), [(6, Some(Effort::Low))]);
-        assert_eq!(run.frames(100, 40), [(2, None)]);
+        // What was asked for stays as long as frames are faster than they come.
+        assert_eq!(run.frames(500, 27), [(8, Some(Effort::Low))]);
+        assert_eq!(run.frames(100, 40), [(1, None)]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::units::Timestamp;
 
 /// Share of the time between two frames above which a machine is too slow, percent.
-const SLOW: u32 = 90;
+pub(crate) const SLOW: u32 = 90;
 /// Share, of the time between frames of twice the rate, below which it is fast enough for these, percent.
 const FAST: u32 = 60;
 /// Time for which it must have been too slow.

@@ -45,7 +45,7 @@ pub struct SenderConfig {
     pub controller: Controller,
     /// File or folder for the frames that are sent.
     pub record: Option<PathBuf>,
-    /// What is done to pictures before they are coded.
+    /// Changes of pictures before they are coded.
     pub effects: Effects,
 }
 

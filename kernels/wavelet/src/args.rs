@@ -136,7 +136,7 @@ pub(crate) struct TransformArgs {
     pub(crate) precision: Option<PrecisionName>,
 }
 
-/// What is done to pictures.
+/// Changes of pictures.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EffectsArgs {
     /// Gain of the finest detail, 0 to 4: below 1 softens, above 1 sharpens [default: 1]

@@ -8,7 +8,7 @@ use crate::quad::Point;
 pub const PICTURES_MIN: usize = 20;
 /// A difference that is further from the median is misread, milliseconds.
 const MISREAD_MS: f64 = 150.0;
-/// What a strip is read wrong by, milliseconds, on the average of a film.
+/// Error of a strip that is read, milliseconds, on the average of a film.
 const READING_MS: f64 = 1.0;
 /// Neighbouring pictures of a film are much alike: so many count as one.
 const ALIKE: f64 = 4.0;
@@ -18,7 +18,7 @@ const SHUTTER_MS: f64 = 20.0;
 /// A strip in a picture of a film.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// What it says, milliseconds within its cycle.
+    /// Its time, milliseconds within its cycle.
     pub time_ms: f64,
     /// Its middle.
     pub centre: Point,
@@ -74,7 +74,7 @@ pub enum NoDelay {
         "both strips are seen in only {0} pictures, and {PICTURES_MIN} are needed: film for ten seconds, with a quiet hand"
     )]
     TooFew(usize),
-    /// What was read does not agree.
+    /// The times that were read do not agree.
     #[error("the strips are read differently in each picture: film them larger, sharper and without reflections")]
     Restless,
 }

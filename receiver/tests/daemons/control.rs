@@ -72,7 +72,7 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     assert!(said(&nobody).contains("no sender of this user runs here"), "{}", said(&nobody));
 }
 
-/// What the lines of luma of the last whole picture in a Y4M file of 320x180 in 4:2:0 have of sharpness: the mean difference
+/// Returns the sharpness of the lines of luma of the last whole picture in a Y4M file of 320x180 in 4:2:0: the mean difference
 /// of neighbours. None: there is no picture yet.
 fn sharpness(path: &Path) -> Option<f64> {
     const FRAME: usize = 320 * 180 * 3 / 2;

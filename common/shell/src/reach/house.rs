@@ -23,7 +23,7 @@ use crate::clock;
 use crate::identity::Identity;
 use crate::limited;
 
-/// What is announced (RFC 6763, section 7).
+/// The announced service (RFC 6763, section 7).
 const SERVICE: &str = "_duet._udp.local.";
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
@@ -39,7 +39,7 @@ const RECORDS_MAX: i64 = 8192;
 /// Pause before the next try.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What a machine needs to announce itself to one other, and to know what that has announced.
+/// Secrets with which a machine announces itself to one other, and knows what that has announced.
 pub(crate) struct HouseNames {
     secret: Key,
     own: PublicKey,

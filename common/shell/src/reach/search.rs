@@ -283,6 +283,8 @@ impl Search {
                 && self.mapping.as_ref().is_none_or(Mapping::is_complete);
             if !self.gathered && (now >= self.gather_until || answered && now > self.begun) {
                 self.gathered = true;
+                // A note was worth nothing before.
+                self.note_at = now;
                 return Ok(Found::Addresses);
             }
             while let Some(step) = self.meeting.poll(now, u64::from_le_bytes(random()?)) {
