@@ -94,7 +94,7 @@ const LEAST_BPS: f64 = 300e3;
 const START_PACE: f64 = 4.0;
 /// Factor by which it leaves faster than the capacity estimate, and if the last bursts arrived as fast as they left.
 const PACE: f64 = 1.25;
-const SEARCH_PACE: f64 = 2.0;
+const SEARCH_PACE: f64 = 4.0;
 /// Least speed of a burst, bits a second: small frames leave at once, or they would show nothing of the line.
 const PACE_LEAST: f64 = 4e6;
 /// Ratio of a capacity to the highest target from which on a frame leaves at once.

@@ -49,7 +49,7 @@ pub(crate) struct Measured {
     pub(crate) interval: f64,
     /// Bit rate that the sender was told, bits a second.
     pub(crate) rate_told: f64,
-    /// Average capacity of the line at the rate that the sender was told, bits a second.
+    /// Average capacity of the line, at most the rate that the sender was told, after the first second; bits a second.
     pub(crate) capacity: f64,
     /// Bits a second that came from the sender, by seconds since the scenario's begin.
     pub(crate) rates: Vec<f64>,

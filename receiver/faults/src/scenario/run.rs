@@ -79,7 +79,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         hostile_until: length.as_secs_f64() * 1e3,
         ..Measured::default()
     };
-    run.capacity = lines::capacity(&case.there, run.rate_told, Duration::ZERO, length);
+    run.capacity = lines::capacity(&case.there, run.rate_told, Duration::from_secs(1), length);
     let before = scene.pair.memory();
     let cpu_before = scene.pair.network_time();
     let time_before = scene.pair.time();

@@ -7,7 +7,7 @@ use crate::scenario::case::Case;
 use crate::scenario::measured::{Measured, percentile};
 
 /// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one. Machine late: the
-/// longest stall of the machine itself, and the number of stalls a minute of more than 5 ms.
+/// longest stall of the machine itself, and the number of its stalls a minute.
 pub(crate) const HEAD: &str = "\
 | scenario | | controller | seed | gap max, ms | gap p99 | presented | whole | coarse | latency p50/p95/p99, ms | Mbit/s | \
 PSNR-Y mean/least, dB | network CPU sender/receiver, % of a core | growth sender/receiver, MB | machine late, ms (times a minute) | verdict |
