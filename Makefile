@@ -160,7 +160,7 @@ miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchai
 		wire:: container:: packetise:: y4m:: config::
 
 .PHONY: camera-check
-camera-check: ## stream from a kernel test camera in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
+camera-check: ## stream from a kernel test camera to a virtual one in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
 	@.ci/setup camera
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins
 	sender/tests/camera-vm/run $(TARGET) $(or $(CYCLES),4)

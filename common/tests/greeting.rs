@@ -5,7 +5,7 @@ use common::protection::Protection;
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 
@@ -128,34 +128,35 @@ fn a_receiver_that_pings_without_end_is_sent_away() {
 }
 
 #[test]
-fn a_source_that_stands_still_is_told_on_each_connection_and_only_during_a_stream() {
+fn how_the_source_is_is_told_on_each_connection_and_only_during_a_stream() {
+    use SourceState::{Gives, Lost, Stalled};
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
-    sender.set_source_stands(true);
+    sender.set_source(Lost);
     for _ in 0..2 {
         sender.on_connected(t(0), 1_200);
         receiver.on_connected(t(0));
-        assert!(!receiver.source_stands());
+        assert_eq!(receiver.source(), Gives);
         talk(&mut sender, &mut receiver);
         receiver.ready();
         talk(&mut sender, &mut receiver);
-        assert!(receiver.source_stands());
-        for stands in [false, false, true] {
-            sender.set_source_stands(stands);
+        assert_eq!(receiver.source(), Lost);
+        for state in [Gives, Gives, Stalled, Lost] {
+            sender.set_source(state);
             talk(&mut sender, &mut receiver);
-            assert_eq!(receiver.source_stands(), stands);
+            assert_eq!(receiver.source(), state);
         }
         sender.on_disconnected(t(0));
         receiver.on_disconnected(t(0));
-        assert!(!receiver.source_stands());
+        assert_eq!(receiver.source(), Gives);
     }
     sender.on_connected(t(0), 1_200);
     receiver.on_connected(t(0));
-    let early = receiver.on_control(ControlMessage::Source { stands: true }, t(0));
+    let early = receiver.on_control(ControlMessage::Source { state: Stalled }, t(0));
     assert!(early.is_err());
     let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
     sender.on_control(hello, t(0)).unwrap();
-    assert!(sender.on_control(ControlMessage::Source { stands: true }, t(0)).is_err(), "receivers have none");
+    assert!(sender.on_control(ControlMessage::Source { state: Stalled }, t(0)).is_err(), "receivers have none");
 }
 
 /// Carries messages both ways until nobody says more.

@@ -14,7 +14,7 @@ use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader, ShardPlace};
 use picture::coded::{FrameHeader, StepIndex};
@@ -148,7 +148,9 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
         Kind::Again => Act::Say(match random.below(5) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: own },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
-            2 => ControlMessage::Source { stands: random.chance(0.5) },
+            2 => ControlMessage::Source {
+                state: if random.chance(0.5) { SourceState::Stalled } else { SourceState::Lost },
+            },
             3 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
             _ => ControlMessage::Ready,
         }),

@@ -10,7 +10,7 @@ use common::protection::Protection;
 use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::MediaHeader;
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
@@ -303,7 +303,9 @@ fn any_message(random: &mut Random) -> ControlMessage {
             sent: time(random),
         },
         7 => ControlMessage::Bye { reason: ByeReason::Finished { last_frame: last_frame(random) } },
-        8 => ControlMessage::Source { stands: random.chance(0.5) },
+        8 => {
+            ControlMessage::Source { state: if random.chance(0.5) { SourceState::Stalled } else { SourceState::Lost } }
+        }
         9 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
         _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
     }

@@ -67,6 +67,7 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("ocl_core", vec!["kernels/src/opencl/"]),
         ("nokhwa", vec!["sender/src/source/camera.rs", "sender/src/source/camera/"]),
         ("minifb", vec!["receiver/src/sink/window.rs", "receiver/src/sink/window/"]),
+        ("v4l", vec!["receiver/src/sink/video_output.rs"]),
         ("quinn", quinn),
         ("quinn_proto", vec!["common/shell/src/quic/", "common/shell/src/quic.rs", "receiver/tests/"]),
         ("bincode", vec!["common/src/wire/control.rs"]),

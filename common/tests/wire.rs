@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, SourceState, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, Probe};
@@ -92,7 +92,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 6);
+    assert_eq!(PROTOCOL_VERSION, 7);
     let t = Timestamp::from_us;
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
@@ -107,7 +107,9 @@ fn golden_control_messages() {
         (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 06"),
         (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 07 026e6f"),
         (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
-        (ControlMessage::Source { stands: true }, "02000000 09 01"),
+        (ControlMessage::Source { state: SourceState::Gives }, "02000000 09 00"),
+        (ControlMessage::Source { state: SourceState::Stalled }, "02000000 09 01"),
+        (ControlMessage::Source { state: SourceState::Lost }, "02000000 09 02"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
     ] {
         let mut bytes = Vec::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use common::config::{LinkMode, Peer, PublicKey};
 use common::stats::{CallState, HEARD_MAX, Standing};
 use common::units::Timestamp;
+use common::wire::control::SourceState;
 
 use crate::handover::LinkSnapshot;
 
@@ -50,10 +51,13 @@ impl Absence {
         let who = self.who(link);
         let has_left = self.last.is_some_and(|last| link.goodbye >= last.stream);
         let time = |since| duration(now.since(since));
+        if let Some([fault, tried]) = fault(link.source).filter(|_| is_heard(link, now)) {
+            return Some(match self.last.filter(|_| !has_left) {
+                Some(last) => format!("{fault}: no picture from {who} for {}; {tried}", time(last.at)),
+                None => format!("{fault} for {}: {who} is there; {tried}", time(link.source_told)),
+            });
+        }
         Some(match self.last {
-            Some(last) if !has_left && link.source_stands && is_heard(link, now) => {
-                format!("No picture from {who} for {}: the camera there gives none", time(last.at))
-            }
             Some(last) if !has_left && now.since(last.at) < last.patience => return None,
             Some(last) if !has_left && is_heard(link, now) => {
                 format!(
@@ -64,9 +68,6 @@ impl Absence {
             Some(last) if !has_left => {
                 let trying = if self.dials { "calling again" } else { "waiting for a call" };
                 sentence(format!("{who} has been missing for {}; {trying}", time(last.at)))
-            }
-            _ if is_heard(link, now) && link.source_stands => {
-                sentence(format!("{who} is there; the camera there gives no picture"))
             }
             _ if is_heard(link, now) => sentence(format!("{who} is there; waiting for the first picture")),
             Some(last) => {
@@ -106,6 +107,15 @@ impl Absence {
     fn name<'a>(&self, peer: &'a Peer) -> &'a str {
         let is_key = peer.key.to_string().starts_with(&peer.name);
         if is_key && self.peers.len() == 1 { "the other side" } else { &peer.name }
+    }
+}
+
+/// Returns what is wrong with the camera there, as the sender says, and what is done about it there; none: nothing.
+fn fault(source: SourceState) -> Option<[&'static str; 2]> {
+    match source {
+        SourceState::Gives => None,
+        SourceState::Stalled => Some(["Camera stalled", "the computer there waits for it"]),
+        SourceState::Lost => Some(["Camera lost", "the computer there tries to open it again"]),
     }
 }
 
@@ -175,8 +185,13 @@ mod tests {
         check(&absence, &nobody, 600, Some("Waiting for a call from Clara for 0 s"));
         check(&absence, &nobody, 62_600, Some("Waiting for a call from Clara for 1 min 2 s"));
         check(&absence, &streaming(900), 1_000, Some("Clara is there; waiting for the first picture"));
-        let stands = LinkSnapshot { source_stands: true, ..streaming(900) };
-        check(&absence, &stands, 1_000, Some("Clara is there; the camera there gives no picture"));
+        for (source, wanted) in [
+            (SourceState::Lost, "Camera lost for 4 s: Clara is there; the computer there tries to open it again"),
+            (SourceState::Stalled, "Camera stalled for 4 s: Clara is there; the computer there waits for it"),
+        ] {
+            let link = LinkSnapshot { source, source_told: at(900), ..streaming(4_900) };
+            check(&absence, &link, 4_910, Some(wanted));
+        }
         let absence = Absence::new(&[peer("Clara", CLARA), peer("Robert", ROBERT)], &dials(), at(0));
         check(&absence, &nobody, 7_300_000, Some("Calling Clara or Robert for 2 h 1 min"));
         assert_eq!(absence.state(&nobody, at(0)), CallState::Waiting);
@@ -216,8 +231,19 @@ mod tests {
     fn what_the_sender_says_of_its_camera_is_shown_at_once() {
         let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(0));
         absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
-        let stands = LinkSnapshot { source_stands: true, ..streaming(1_350) };
-        check(&absence, &stands, 1_360, Some("No picture from Clara for 0 s: the camera there gives none"));
+        for (source, wanted) in [
+            (SourceState::Stalled, "Camera stalled: no picture from Clara for 0 s; the computer there waits for it"),
+            (
+                SourceState::Lost,
+                "Camera lost: no picture from Clara for 0 s; the computer there tries to open it again",
+            ),
+        ] {
+            let link = LinkSnapshot { source, source_told: at(1_350), ..streaming(1_350) };
+            check(&absence, &link, 1_360, Some(wanted));
+            check(&absence, &LinkSnapshot { heard: at(5_000), ..link }, 5_010, Some(&wanted.replace("0 s", "4 s")));
+            // Who is not heard of any more is missing, whatever was said before.
+            check(&absence, &link, 5_010, Some("Clara has been missing for 4 s; waiting for a call"));
+        }
         let gone = LinkSnapshot { heard: at(1_350), ..LinkSnapshot::default() };
         check(&absence, &gone, 4_000, Some("Clara has been missing for 3 s; waiting for a call"));
         check(&absence, &streaming(1_400), 1_410, None);

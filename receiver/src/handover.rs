@@ -7,6 +7,7 @@ use std::time::Duration;
 use common::config::PublicKey;
 use common::session::{ArrivedFrame, ReceiverCounters};
 use common::units::{FrameId, Timestamp};
+use common::wire::control::SourceState;
 use common::wire::states::StatesReport;
 use kernels::{BackendInfo, Picture};
 use picture::params::StreamParams;
@@ -140,8 +141,10 @@ pub struct LinkSnapshot {
     pub clock_error_us: Option<u64>,
     /// True if a sender is streaming.
     pub streaming: bool,
-    /// True if the sender has said that its source stands still.
-    pub source_stands: bool,
+    /// Sender's source, as it has said.
+    pub source: SourceState,
+    /// Time at which it has said so.
+    pub source_told: Timestamp,
     /// The peer that is connected.
     pub peer: Option<PublicKey>,
     /// Time of the last datagram.

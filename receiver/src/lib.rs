@@ -53,7 +53,7 @@ use crate::link::ReceiverLink;
 use crate::own::OwnSide;
 use crate::patience::Patience;
 use crate::picture_log::PictureLog;
-use crate::present::Presenter;
+use crate::present::{Presenter, Sinks};
 use crate::sink::{SinkError, SinkSpec};
 
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
@@ -125,10 +125,7 @@ pub fn run_over(
     let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
-    let opened = sinks
-        .iter()
-        .map(|spec| sink::open(spec, config.status_line, records, own.as_ref()))
-        .collect::<Result<Vec<_>, _>>();
+    let opened = Sinks::open(sinks, |spec| sink::open(spec, config.status_line, records, own.as_ref()));
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
         SinkError::File { .. } => Failure::usage(error),

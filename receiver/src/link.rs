@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::{FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
@@ -148,11 +148,16 @@ impl ReceiverLink {
         view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
         view.snapshot.clock_error_us = self.session.clock().error_us(now).or(view.snapshot.clock_error_us);
         view.snapshot.streaming = self.session.is_streaming();
-        if view.snapshot.source_stands != self.session.source_stands() {
-            view.snapshot.source_stands = self.session.source_stands();
-            match view.snapshot.source_stands {
-                true => limited!(info, "the camera or computer there gives no pictures, says the sender"),
-                false => limited!(info, "the camera there gives pictures again"),
+        if view.snapshot.source != self.session.source() {
+            (view.snapshot.source, view.snapshot.source_told) = (self.session.source(), now);
+            match view.snapshot.source {
+                SourceState::Gives => limited!(info, "the camera there gives pictures again"),
+                SourceState::Stalled => {
+                    limited!(info, "camera stalled, says the sender: it is there and gives no pictures")
+                }
+                SourceState::Lost => {
+                    limited!(info, "camera lost, says the sender: it is unplugged or another program has it")
+                }
             }
         }
         view.snapshot.peer = self.peer;

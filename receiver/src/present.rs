@@ -16,7 +16,7 @@ use crate::absence::Absence;
 use crate::handover::{Decoded, End, LinkSnapshot, LinkView, STALE, Shown, Stream};
 use crate::picture_log::PictureLog;
 use crate::report::Presentation;
-use crate::sink::{Sink, SinkError, Wish};
+use crate::sink::{Sink, SinkError, SinkSpec, Wish};
 
 /// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -41,16 +41,42 @@ pub struct Presenter<'a, E> {
 }
 
 /// The sinks that work, and why another does not.
-struct Sinks {
+#[derive(Default)]
+pub struct Sinks {
     open: Vec<Box<dyn Sink>>,
     failed: Option<Failure>,
 }
 
 impl Sinks {
-    /// Calls `act` with each sink. A file that cannot be written is given up, with a warning: the call goes on. Without
-    /// its window it does not.
+    /// Opens all of `specs` with `open`. A virtual camera that cannot be opened is given up, with a warning, where there is
+    /// another sink.
+    pub fn open(
+        specs: &[SinkSpec],
+        mut open: impl FnMut(&SinkSpec) -> Result<Box<dyn Sink>, SinkError>,
+    ) -> Result<Self, SinkError> {
+        let mut sinks = Self::default();
+        for spec in specs {
+            match open(spec) {
+                Ok(sink) => sinks.open.push(sink),
+                Err(error @ SinkError::VirtualCamera(_)) if specs.len() > 1 => sinks.give_up(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sinks)
+    }
+
+    fn give_up(&mut self, error: SinkError) {
+        match error {
+            SinkError::VirtualCamera(_) => tracing::warn!("{error}; the call goes on without it"),
+            _ => tracing::warn!("{error}; nothing more is recorded there, and the call goes on"),
+        }
+        self.failed = Some(Failure::device(error));
+    }
+
+    /// Calls `act` with each sink. A file that cannot be written is given up, with a warning: the call goes on. Likewise a
+    /// virtual camera. Without its window it does not.
     fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> Result<(), SinkError>) -> Result<(), Failure> {
-        let mut broken = Ok(());
+        let (mut broken, mut lost) = (Ok(()), Vec::new());
         self.open.retain_mut(|sink| match act(sink.as_mut()) {
             Ok(()) => true,
             Err(error @ (SinkError::NoDisplay(_) | SinkError::Window(_))) => {
@@ -58,11 +84,11 @@ impl Sinks {
                 false
             }
             Err(error) => {
-                tracing::warn!("{error}; nothing more is recorded there, and the call goes on");
-                self.failed = Some(Failure::device(error));
+                lost.push(error);
                 false
             }
         });
+        lost.into_iter().for_each(|error| self.give_up(error));
         broken
     }
 }
@@ -70,10 +96,10 @@ impl Sinks {
 /// Shows pictures until the picture slot is closed. The statistics file gets a line a second and a last one, also after
 /// a failure; the last one is returned.
 ///
-/// Errors: the window is gone; or, at the end, a recording that has ended early.
+/// Errors: the window is gone; or, at the end, a recording or a virtual camera that has ended early.
 pub fn run<E: FnMut(End)>(
     mut presenter: Presenter<'_, E>,
-    sinks: Vec<Box<dyn Sink>>,
+    mut sinks: Sinks,
     stats: &mut Statistics,
     log: &mut PictureLog,
     watchdog: &mut Watchdog,
@@ -85,7 +111,6 @@ pub fn run<E: FnMut(End)>(
         stream: None,
         log,
     };
-    let mut sinks = Sinks { open: sinks, failed: None };
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
     // A recording may take a while to end.
     watchdog.stopping();

@@ -50,6 +50,7 @@ impl Capture {
         if opened.send(Ok(source.info())).is_err() {
             return Ok(());
         }
+        source.tell_lost(Arc::clone(&self.gate.source_lost));
         self.follow(source.as_mut())
     }
 

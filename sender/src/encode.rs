@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::session::FrameTimes;
 use common::units::{FrameId, Timestamp};
+use common::wire::control::SourceState;
 use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
 use picture::coded::PredictedFrame;
@@ -102,9 +103,13 @@ impl Encode {
         }
     }
 
-    fn tell_source_stands(&self, stands: bool) {
+    /// Tells how the source is, unless that is what was `told` last.
+    fn tell_source(&self, stands: bool, told: &mut SourceState) {
         self.gate.source_stands.store(stands, Ordering::Relaxed);
-        self.waker.wake();
+        let source = self.gate.source();
+        if std::mem::replace(told, source) != source {
+            self.waker.wake();
+        }
     }
 
     /// Tells that one picture in so many is coded from now on.
@@ -124,6 +129,7 @@ impl Encode {
         let mut count = 0;
         let interval = self.info.frame_rate.interval();
         let (mut stall, mut thinning) = (Stall::new(interval, self.info.is_there), Thinning::new(interval));
+        let (mut stands, mut told) = (false, SourceState::Gives);
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
             let picture = match self.next_picture()? {
@@ -132,16 +138,19 @@ impl Encode {
                 Taken::Timeout => {
                     if stall.on_nothing(self.gate.is_open(), clock::now()) {
                         limited!(warn, "the source gives no pictures; waiting for it");
-                        self.tell_source_stands(true);
+                        stands = true;
                     }
+                    // A camera that has stalled may be pulled out then.
+                    self.tell_source(stands, &mut told);
                     continue;
                 }
                 Taken::Closed => return Ok(()),
             };
             if let Some(stood) = stall.on_picture(clock::now()) {
                 limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
-                self.tell_source_stands(false);
             }
+            stands = false;
+            self.tell_source(stands, &mut told);
             if self.info.is_live && !self.gate.is_open() {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 continue;

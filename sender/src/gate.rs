@@ -2,9 +2,10 @@
 //! whether there are any.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use common::prediction::PredictionCounters;
+use common::wire::control::SourceState;
 
 use crate::predict::Told;
 use shell::lock::lock;
@@ -30,6 +31,8 @@ pub(crate) struct Gate {
     prediction: Mutex<PredictionCounters>,
     /// True if the source is wanted and gives no pictures.
     pub(crate) source_stands: AtomicBool,
+    /// True while the source's device has gone.
+    pub(crate) source_lost: Arc<AtomicBool>,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
@@ -48,6 +51,7 @@ impl Gate {
             told: Mutex::default(),
             prediction: Mutex::default(),
             source_stands: AtomicBool::new(false),
+            source_lost: Arc::default(),
             captured: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             unwanted: AtomicU64::new(0),
@@ -79,6 +83,15 @@ impl Gate {
     /// Returns true if it is open now.
     pub(crate) fn is_open(&self) -> bool {
         *lock(&self.state) == State::Open
+    }
+
+    /// Returns how the source is. One that gives pictures is not lost, whatever its thread thinks.
+    pub(crate) fn source(&self) -> SourceState {
+        match (self.source_stands.load(Ordering::Relaxed), self.source_lost.load(Ordering::Relaxed)) {
+            (false, _) => SourceState::Gives,
+            (true, false) => SourceState::Stalled,
+            (true, true) => SourceState::Lost,
+        }
     }
 
     /// Tells an encoder that predicts about the receiver. Nothing that was told before a restart counts after it.

@@ -282,7 +282,7 @@ impl Link for SenderLink {
 
     fn on_wake(&mut self, _: Timestamp) {
         // A frame that is there is found when the loop polls for datagrams.
-        self.parts.session.set_source_stands(self.parts.gate.source_stands.load(Ordering::Relaxed));
+        self.parts.session.set_source(self.parts.gate.source());
     }
 
     fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {

@@ -206,7 +206,7 @@ pub struct Peer {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Display {
-    /// `window[:fullscreen]`, `headless` or `y4m:PATH`. Default `window`.
+    /// `window[:fullscreen]`, `headless`, `y4m:PATH` or `v4l2:DEVICE`. Default `window`.
     pub sink: Option<String>,
     /// True if the line about delay and losses is shown at start (a key toggles it). Default true.
     pub status_line: Option<bool>,

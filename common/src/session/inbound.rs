@@ -15,6 +15,7 @@ use super::receiver::{ReceiverCounters, ReceiverOptions};
 use super::reception::Reception;
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
 use crate::units::{FrameId, SequenceNumber, Timestamp};
+use crate::wire::control::SourceState;
 use crate::wire::media::MediaHeader;
 
 /// A frame to decode and show.
@@ -47,8 +48,8 @@ pub(super) struct Inbound {
     ending: Option<Ending>,
     /// Backlog; none: old frames are wanted, too.
     backlog: Option<Backlog>,
-    /// True if the sender has said that its source stands still.
-    pub(super) source_stands: bool,
+    /// Sender's source, as it has said.
+    pub(super) source: SourceState,
     /// Time for which the sender's program has stood still in this stream, as it says.
     pub(super) sender_stalled: Duration,
 }
@@ -92,7 +93,7 @@ impl Inbound {
             newest: None,
             ending: None,
             backlog: options.drops_backlog.then(|| Backlog::new(now)),
-            source_stands: false,
+            source: SourceState::Gives,
             sender_stalled: Duration::ZERO,
         }
     }

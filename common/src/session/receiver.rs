@@ -14,7 +14,7 @@ use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
-use crate::wire::control::{ByeReason, ControlMessage, Role};
+use crate::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use crate::wire::states::{Fate, StatesReport};
 
 /// Number and interval of the first pings, which are fast so that the clocks are known before the first frame.
@@ -212,9 +212,9 @@ impl ReceiverSession {
                     self.clock.on_pong(ping_sent, received, sent, now);
                 }
             }
-            (Phase::Streaming, ControlMessage::Source { stands }) => {
+            (Phase::Streaming, ControlMessage::Source { state }) => {
                 if let Some(inbound) = &mut self.inbound {
-                    inbound.source_stands = stands;
+                    inbound.source = state;
                 }
             }
             (Phase::Streaming, ControlMessage::Stalled { total }) => {
@@ -253,9 +253,10 @@ impl ReceiverSession {
         self.phase == Phase::Streaming
     }
 
-    /// Returns true if the sender has said that its source stands still.
-    pub fn source_stands(&self) -> bool {
-        self.is_streaming() && self.inbound.as_ref().is_some_and(|inbound| inbound.source_stands)
+    /// Returns how the sender's source is, as it has said.
+    pub fn source(&self) -> SourceState {
+        let inbound = self.inbound.as_ref().filter(|_| self.is_streaming());
+        inbound.map_or(SourceState::Gives, |inbound| inbound.source)
     }
 
     /// Takes a datagram. Afterwards take the events.

@@ -25,7 +25,7 @@ use crate::allowance::Allowance;
 use crate::packetise::{Packet, packetise};
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
-use crate::wire::control::{ByeReason, ControlMessage, Role};
+use crate::wire::control::{ByeReason, ControlMessage, Role, SourceState};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::MediaHeader;
 use crate::wire::states::{StatesReport, is_states};
@@ -91,8 +91,7 @@ pub struct SenderSession {
     next_sequence: SequenceNumber,
     /// The last frame given in this connection.
     current: Option<CurrentFrame>,
-    /// True if the source gives no pictures.
-    source_stands: bool,
+    source: SourceState,
     pacer: Pacer,
     rate_max: Bitrate,
     /// While streaming.
@@ -153,7 +152,7 @@ impl SenderSession {
             next_frame: FrameId(0),
             next_sequence: SequenceNumber(0),
             current: None,
-            source_stands: false,
+            source: SourceState::Gives,
             pacer: Pacer::default(),
             rate_max,
             rate: None,
@@ -220,8 +219,8 @@ impl SenderSession {
                 self.rate = Some(rate);
                 self.watch = Some(Watch::new(now));
                 self.events.push_back(SenderEvent::Streaming);
-                if self.source_stands {
-                    self.control.push(ControlMessage::Source { stands: true });
+                if self.source != SourceState::Gives {
+                    self.control.push(ControlMessage::Source { state: self.source });
                 }
             }
             (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
@@ -246,11 +245,11 @@ impl SenderSession {
         Ok(())
     }
 
-    /// Tells the receiver of a change when the source stands still, or gives pictures again.
-    pub fn set_source_stands(&mut self, stands: bool) {
-        let is_new = std::mem::replace(&mut self.source_stands, stands) != stands;
+    /// Tells the receiver of a change when the source stalls, is lost, or gives pictures again.
+    pub fn set_source(&mut self, state: SourceState) {
+        let is_new = std::mem::replace(&mut self.source, state) != state;
         if is_new && self.phase == Phase::Streaming {
-            self.control.push(ControlMessage::Source { stands });
+            self.control.push(ControlMessage::Source { state });
         }
     }
 

@@ -67,10 +67,10 @@ pub enum ControlMessage {
         /// Time of sending this answer, sender's clock.
         sent: Timestamp,
     },
-    /// Sender to receiver while it streams: the source stands still, or gives pictures again.
+    /// Sender to receiver while it streams: how its source is now.
     Source {
-        /// True if it stands still.
-        stands: bool,
+        /// Its state.
+        state: SourceState,
     },
     /// Sender to receiver while it streams: its program should have run and did not.
     Stalled {
@@ -82,6 +82,23 @@ pub enum ControlMessage {
         /// Why.
         reason: ByeReason,
     },
+}
+
+/// State of the sender's source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceState {
+    /// Gives pictures.
+    #[default]
+    Gives,
+    /// There, and gives no pictures.
+    Stalled,
+    /// Gone: unplugged, or taken by another program.
+    Lost,
+}
+
+impl SourceState {
+    /// All states; the place is the number on the wire.
+    const ALL: [Self; 3] = [Self::Gives, Self::Stalled, Self::Lost];
 }
 
 /// Reasons for which a peer leaves.
@@ -168,7 +185,7 @@ enum Wire {
     Stopping,
     Protocol { reason: String },
     ReplacedByNewer,
-    Source { stands: bool },
+    Source { state: u8 },
     Stalled { total_us: u64 },
 }
 
@@ -186,7 +203,7 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::Pong { id, ping_sent, received, sent } => {
                 Self::Pong { id: *id, ping_sent: ping_sent.as_us(), received: received.as_us(), sent: sent.as_us() }
             }
-            ControlMessage::Source { stands } => Self::Source { stands: *stands },
+            ControlMessage::Source { state } => Self::Source { state: *state as u8 },
             ControlMessage::Stalled { total } => {
                 Self::Stalled { total_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX) }
             }
@@ -233,7 +250,10 @@ impl TryFrom<Wire> for ControlMessage {
             }
             Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
             Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
-            Wire::Source { stands } => Self::Source { stands },
+            Wire::Source { state } => {
+                let known = SourceState::ALL.get(usize::from(state));
+                Self::Source { state: *known.ok_or(DecodeError::Malformed("a source has no such state"))? }
+            }
             Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
         })
     }

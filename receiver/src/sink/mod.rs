@@ -1,6 +1,7 @@
 //! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
 
 mod awake;
+mod camera_picture;
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod headless;
@@ -12,6 +13,8 @@ mod session_bus;
 mod snapshot;
 mod spec;
 mod text;
+mod video_output;
+mod virtual_camera;
 mod window;
 mod x11;
 mod y4m;
@@ -27,6 +30,8 @@ use crate::report::Status;
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
+pub use self::video_output::{VideoOutputError, VideoOutputProblem};
+pub use self::virtual_camera::VirtualCamera;
 pub use self::window::Window;
 
 /// Errors of opening or using a sink.
@@ -49,6 +54,9 @@ pub enum SinkError {
         /// Message of the system.
         reason: String,
     },
+    /// A virtual camera takes no pictures.
+    #[error(transparent)]
+    VirtualCamera(#[from] VideoOutputError),
     /// A Y4M file holds one size, rate and sampling; the sender came back with another.
     #[error("{path} holds {held} and cannot go on with {new}: start again with another file", path = path.display())]
     StreamChanged {

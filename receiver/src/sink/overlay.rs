@@ -103,11 +103,7 @@ impl Overlay {
         let (width, height) = (canvas.width, canvas.height());
         let letters = Letters::for_height(height);
         if let Some(notice) = &self.notice {
-            canvas.dim();
-            let large = Letters::for_height(2 * height);
-            let lines = large.wrap(notice, width);
-            let top = (height / 2).saturating_sub(lines.len() * large.line() / 2);
-            canvas.write(&lines, large, top, true);
+            draw_notice(canvas, notice);
         }
         let mut page: Vec<String> = Vec::new();
         if self.keys_shown {
@@ -132,6 +128,16 @@ impl Overlay {
             (None, None) => {}
         }
     }
+}
+
+/// Dims the picture and writes `notice` in its middle.
+pub(super) fn draw_notice(canvas: &mut Canvas<'_>, notice: &str) {
+    let (width, height) = (canvas.width, canvas.height());
+    canvas.dim();
+    let letters = Letters::for_height(2 * height);
+    let lines = letters.wrap(notice, width);
+    let top = (height / 2).saturating_sub(lines.len() * letters.line() / 2);
+    canvas.write(&lines, letters, top, true);
 }
 
 /// The first row of the line at the bottom.

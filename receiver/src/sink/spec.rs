@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::{Headless, Recorder, Sink, SinkError, Window};
+use super::{Headless, Recorder, Sink, SinkError, VirtualCamera, Window};
 use crate::own::OwnSide;
 
 /// The text of `--help` about sinks.
@@ -12,7 +12,9 @@ Sinks (--sink may be given several times):
   window[:fullscreen]  a window; H lists its keys, Esc twice closes
   headless             show nothing, count and measure everything
   y4m:PATH             a Y4M file, - for standard output; the picture before fills in for frames that never came and for
-                       outages of up to ten minutes, so that the file keeps time with a recording of the sound";
+                       outages of up to ten minutes, so that the file keeps time with a recording of the sound
+  v4l2:DEVICE          a virtual camera for OBS, Zoom and others, such as v4l2:/dev/video10: a video device that takes
+                       pictures, made by `sudo modprobe v4l2loopback video_nr=10 exclusive_caps=1`";
 
 /// A sink asked for on the command line or in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +28,13 @@ pub enum SinkSpec {
     Headless,
     /// A file.
     Y4m(PathBuf),
+    /// A virtual camera: a video device that takes pictures.
+    V4l2(PathBuf),
 }
 
 /// A text that names no sink.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no sink: use window, window:fullscreen, headless or y4m:PATH")]
+#[error("`{0}` is no sink: use window, window:fullscreen, headless, y4m:PATH or v4l2:DEVICE")]
 pub struct UnknownSink(String);
 
 impl SinkSpec {
@@ -40,6 +44,7 @@ impl SinkSpec {
             Self::Window { .. } => "window",
             Self::Headless => "headless",
             Self::Y4m(_) => "y4m",
+            Self::V4l2(_) => "v4l2",
         }
     }
 }
@@ -49,7 +54,7 @@ impl SinkSpec {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Y4m(path) => Some(path),
-            Self::Window { .. } | Self::Headless => None,
+            Self::Window { .. } | Self::Headless | Self::V4l2(_) => None,
         }
     }
 }
@@ -64,6 +69,10 @@ impl FromStr for SinkSpec {
             Some(("window", "fullscreen")) => Ok(Self::Window { fullscreen: true }),
             Some(("y4m", "-")) => Ok(Self::Y4m(PathBuf::from("/dev/stdout"))),
             Some(("y4m", path)) if !path.is_empty() => Ok(Self::Y4m(PathBuf::from(path))),
+            // No file's name has a zero in it.
+            Some(("v4l2", device)) if !device.is_empty() && !device.contains('\0') => {
+                Ok(Self::V4l2(PathBuf::from(device)))
+            }
             _ => Err(UnknownSink(text.to_owned())),
         }
     }
@@ -81,6 +90,7 @@ pub fn open(
         SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line, own.cloned())?),
         SinkSpec::Headless => Box::new(Headless),
         SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
+        SinkSpec::V4l2(path) => Box::new(VirtualCamera::open(path)?),
     })
 }
 
@@ -97,9 +107,10 @@ mod tests {
         assert_eq!("headless".parse(), Ok(SinkSpec::Headless));
         assert_eq!("y4m:a:b.y4m".parse(), Ok(SinkSpec::Y4m(PathBuf::from("a:b.y4m"))));
         assert_eq!("y4m:-".parse(), Ok(SinkSpec::Y4m(PathBuf::from("/dev/stdout"))));
-        for wrong in ["", "y4m", "y4m:", "windows", "window:full", "headless:1"] {
+        assert_eq!("v4l2:/dev/video10".parse(), Ok(SinkSpec::V4l2(PathBuf::from("/dev/video10"))));
+        for wrong in ["", "y4m", "y4m:", "windows", "window:full", "headless:1", "v4l2", "v4l2:", "v4l2:/dev/\0"] {
             let error = wrong.parse::<SinkSpec>().unwrap_err();
-            assert!(error.to_string().contains("window:fullscreen, headless or y4m:PATH"), "{error}");
+            assert!(error.to_string().contains("window:fullscreen, headless, y4m:PATH or v4l2:DEVICE"), "{error}");
         }
     }
 }

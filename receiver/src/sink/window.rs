@@ -369,7 +369,7 @@ fn fit(size: (usize, usize), screen: (usize, usize)) -> (usize, usize) {
 }
 
 /// Returns the largest size of the shape of `size` that is not larger than `room`.
-fn enlarged(size: (usize, usize), room: (usize, usize)) -> (usize, usize) {
+pub(super) fn enlarged(size: (usize, usize), room: (usize, usize)) -> (usize, usize) {
     let (width, height) = size;
     // The side that fills the room does so exactly.
     let is_wide = width * room.1 >= height * room.0;

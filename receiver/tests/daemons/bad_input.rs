@@ -37,13 +37,23 @@ fn an_unknown_flag() {
 #[test]
 fn an_unknown_sink() {
     let pair = Pair::new();
-    run(pair.receiver().args(["--sink", "windows"])).check(2, &["`windows`", "headless or y4m:PATH"]);
+    run(pair.receiver().args(["--sink", "windows"])).check(2, &["`windows`", "headless, y4m:PATH or v4l2:DEVICE"]);
 }
 
 #[test]
 fn a_sink_that_cannot_be_written() {
     let pair = Pair::new();
     run(pair.receiver().args(["--sink", "y4m:/nonexistent/out.y4m"])).check(2, &["/nonexistent/out.y4m"]);
+}
+
+#[test]
+fn a_virtual_camera_that_is_none() {
+    let pair = Pair::new();
+    let sink = |device: &str| format!("v4l2:{device}");
+    let missing = ["the virtual camera /dev/video-none is not there", "modprobe v4l2loopback"];
+    run(pair.receiver().args(["--sink", &sink("/dev/video-none")])).check(3, &missing);
+    run(pair.receiver().args(["doctor", "--backend", "cpu", "--sink", &sink("/dev/video-none")])).check(3, &missing);
+    run(pair.receiver().args(["--sink", &sink("/dev/null")])).check(3, &["is no video device", "v4l2loopback"]);
 }
 
 #[test]
@@ -112,7 +122,7 @@ fn no_opencl_platform() {
 fn help_lists_the_sinks() {
     let output = receiver().arg("--help").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for sink in ["window[:fullscreen]", "headless", "y4m:PATH"] {
+    for sink in ["window[:fullscreen]", "headless", "y4m:PATH", "v4l2:DEVICE"] {
         assert!(text.contains(sink), "{text}");
     }
 }

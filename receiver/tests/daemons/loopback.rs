@@ -83,6 +83,23 @@ fn stream_clip(backend: &str, prediction: &str, (width, height): (usize, usize),
 }
 
 #[test]
+fn without_its_virtual_camera_a_call_goes_on() {
+    let pair = Pair::new();
+    let mut command = pair.receiver();
+    command.args(["--sink", "headless", "--sink", "v4l2:/dev/video-none", "--backend", "cpu", "--frames", "10"]);
+    let receiving = Daemon::start("receiver", &mut command);
+    let mut command = pair.sender();
+    command.args(["--source", "pattern:size=320x180", "--backend", "cpu"]);
+    let sending = Daemon::start("sender", &mut command);
+    receiving.says(&["WARN", "the virtual camera /dev/video-none is not there", "the call goes on without it"]);
+    receiving.wait().check(3, &["the virtual camera /dev/video-none is not there"]);
+    sending.terminate();
+    sending.wait().check(0, &[]);
+    let received = pair.folder.stats("receiver.jsonl").pop().unwrap();
+    assert!(received["frames_shown"].as_u64() >= Some(10), "{received}");
+}
+
+#[test]
 fn every_frame_arrives_with_the_reference() {
     every_frame_arrives("reference", (97, 64), "1M");
 }

@@ -2,6 +2,8 @@
 //!
 //! Pictures are taken as the camera delivers them; JPEGs are decoded here, everything else is the encoder's work.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use common::units::Timestamp;
@@ -78,6 +80,8 @@ pub(super) struct Camera {
     format: Option<CameraFormat>,
     info: SourceInfo,
     skipped: u64,
+    /// True while it cannot be opened or read.
+    lost: Arc<AtomicBool>,
 }
 
 impl Camera {
@@ -99,7 +103,8 @@ impl Camera {
         let usual = FrameRate::new(30, 1).ok_or_else(|| Failure::usage("no frame rate"))?;
         let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(usual);
         let info = SourceInfo { size, frame_rate, colour: colour_of(format.format()), is_live: true, is_there: true };
-        let mut this = Self { camera: Some(camera), index, format: Some(format), info, skipped: 0 };
+        let mut this =
+            Self { camera: Some(camera), index, format: Some(format), info, skipped: 0, lost: Arc::default() };
         this.apply_format().map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
         Ok(this)
     }
@@ -109,7 +114,7 @@ impl Camera {
         // Of all that cameras give.
         let colour = ColourSpace::BT601_LIMITED;
         let info = SourceInfo { size, frame_rate, colour, is_live: true, is_there: false };
-        Self { camera: None, index, format: None, info, skipped: 0 }
+        Self { camera: None, index, format: None, info, skipped: 0, lost: Arc::default() }
     }
 
     fn apply_format(&mut self) -> Result<(), String> {
@@ -178,6 +183,7 @@ impl FrameSource for Camera {
         loop {
             match self.take() {
                 Ok(picture) => {
+                    self.lost.store(false, Ordering::Relaxed);
                     let capture = capture_time(&picture);
                     match self.convert(&picture, &mut data) {
                         Ok(format) => return Ok(Some(SourceFrame { format, data, capture })),
@@ -188,6 +194,7 @@ impl FrameSource for Camera {
                     }
                 }
                 Err(error) => {
+                    self.lost.store(true, Ordering::Relaxed);
                     if !std::mem::replace(&mut reported, true) {
                         tracing::warn!("camera {}: {error}; opening it again until it works", self.index);
                     }
@@ -206,6 +213,10 @@ impl FrameSource for Camera {
             // Closing it does so as well.
             self.camera = None;
         }
+    }
+
+    fn tell_lost(&mut self, lost: Arc<AtomicBool>) {
+        self.lost = lost;
     }
 
     fn skipped(&self) -> u64 {

@@ -13,6 +13,9 @@ mod spec;
 pub mod strip;
 mod ticks;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use common::units::Timestamp;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::exit::Failure;
@@ -60,6 +63,9 @@ pub trait FrameSource {
 
     /// Pauses the source: a camera is switched off. The next call of [`Self::next`] switches it on.
     fn rest(&mut self) {}
+
+    /// Has `lost` true while the device has gone, for the time in which [`Self::next`] waits for it.
+    fn tell_lost(&mut self, _lost: Arc<AtomicBool>) {}
 
     /// Returns the pictures that could not be used so far, such as broken JPEGs.
     fn skipped(&self) -> u64 {
