@@ -96,8 +96,8 @@ pub fn server_config(
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(rustls::server::AlwaysResolvesServerRawPublicKeys::new(own)));
     let spoken = match protocol {
-        Protocol::Introduction => &[protocol][..],
-        _ => &[protocol, Protocol::LinkTest],
+        Protocol::Introduction | Protocol::LinkTest => &[protocol][..],
+        Protocol::Call | Protocol::BothWays => &[protocol, Protocol::LinkTest],
     };
     config.alpn_protocols = spoken.iter().map(|protocol| protocol.name().to_vec()).collect();
     config.send_tls13_tickets = 0;
