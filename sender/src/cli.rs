@@ -33,6 +33,10 @@ pub struct Cli {
     /// receiver that listens at HOST
     #[arg(long, value_name = "NAME|HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
     pub link_test: Option<String>,
+    /// Send pictures to a machine that runs `receiver --bounce`, receive them back, and say after some ten seconds how long
+    /// each part of the way takes: one way by both clocks, and there and back by this clock alone
+    #[arg(long, conflicts_with_all = ["link_test", "also_receive", "frames"])]
+    pub latency_test: bool,
     /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The
     /// other side must do the same, or `call`
     #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
@@ -106,7 +110,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
     let receiving = match &cli.also_receive {
         Some(path) => Some(both::of_other_file(path, sinks, &cli.common, &config)?),
-        None if config.shared.share_port => Some(both::of_one_file(&file, sinks, path)?),
+        None if config.shared.share_port || cli.latency_test => Some(both::of_one_file(&file, sinks, path)?),
         None => None,
     };
     Ok(Resolved { config, source, receiving })
