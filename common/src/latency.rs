@@ -298,7 +298,7 @@ mod tests {
             }
         }
         assert_eq!(trips.pictures(), 1, "the last one");
-        assert_eq!((trips.bounces.len(), trips.returns.len()), (WAITING_MAX, 0));
+        assert_eq!((trips.bounces.len(), trips.returns.len()), (WAITING_MAX - 1, 0), "the last one has been joined");
         let (bounce, back) = trip(60_000_000, 0);
         trips.on_return(back);
         trips.on_bounce(Bounce { decoded: Timestamp::from_us(0), ..bounce });
