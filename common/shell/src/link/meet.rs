@@ -1,7 +1,8 @@
 //! Connections to a machine that was introduced: both sides look for each other, and one of them dials.
 //!
-//! The side with the smaller key dials, so that there is one handshake; only a link test is dialled by whoever tests. The other accepts, and answers knocks during a call
-//! as well: the path may have died on the way from there only. Both look for a better way for the call while it lasts.
+//! The side with the smaller key dials, so that there is one handshake; only a link test is dialled by whoever tests. The other
+//! accepts, and answers knocks during a call as well: the path may have died on the way from there only. Both look for a better
+//! way for the call while it lasts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
