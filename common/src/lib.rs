@@ -9,6 +9,7 @@
 mod allowance;
 pub mod clock;
 pub mod config;
+pub mod latency;
 pub mod linktest;
 pub mod metrics;
 #[cfg(feature = "netsim")]

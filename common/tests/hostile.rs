@@ -9,6 +9,7 @@ mod world;
 
 use std::time::Duration;
 
+use common::latency::Bounce;
 use common::netsim::Random;
 use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
@@ -145,13 +146,17 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
         }
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
-        Kind::Again => Act::Say(match random.below(5) {
+        Kind::Again => Act::Say(match random.below(6) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: own },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
             2 => ControlMessage::Source {
                 state: if random.chance(0.5) { SourceState::Stalled } else { SourceState::Lost },
             },
             3 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
+            4 => {
+                let [capture, sent, received, released, decoded, shown] = [(); 6].map(|()| time(random));
+                ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+            }
             _ => ControlMessage::Ready,
         }),
         Kind::FarAhead => {

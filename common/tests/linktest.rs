@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use common::linktest::{Answerer, Measured, Silent, Tester};
+use common::linktest::{Answerer, Measured, Silent, Tester, Turning, told};
 use common::netsim::{Bottleneck, NetConditions, Network, Scenario};
 use common::units::{Bitrate, Timestamp};
 
@@ -119,4 +119,42 @@ fn silence_ends_the_test() {
     let (outcome, took) = run(small, small);
     assert!(matches!(outcome, Err(Silent)) || outcome.is_ok_and(|measured| measured.usable.as_bps() == 0));
     assert!(took < Duration::from_secs(40), "{took:?}");
+}
+
+#[test]
+fn in_its_turn_the_other_side_measures_the_other_way() {
+    let start = Timestamp::from_us(1_000_000);
+    let (mut there, mut back) = (Network::new(line(50_000_000, 10), start), Network::new(line(8_000_000, 10), start));
+    let (mut turning, mut other) = (Turning::new(start), None);
+    let mut now = start;
+    let found = loop {
+        while let Some(asked) = turning.poll_datagram(now) {
+            there.push(asked, now);
+        }
+        while let Some(datagram) = there.pop(now) {
+            // Whatever comes first is the request.
+            let other = other.get_or_insert_with(|| Tester::new(1_400, now + CLOCK_AHEAD));
+            other.on_datagram(&datagram, now + CLOCK_AHEAD);
+        }
+        if let Some(other) = &mut other {
+            while let Some(datagram) = other.poll_datagram(now + CLOCK_AHEAD) {
+                back.push(datagram, now);
+            }
+            if let Some(outcome) = other.outcome() {
+                back.push(told(&outcome.unwrap()), now);
+            }
+        }
+        while let Some(datagram) = back.pop(now) {
+            if let Some(answer) = turning.on_datagram(&datagram, now) {
+                there.push(answer, now);
+            }
+        }
+        if let Some(outcome) = turning.outcome() {
+            break outcome.expect("it has taken its turn");
+        }
+        now = now + Duration::from_micros(500);
+        assert!(now.since(start) < Duration::from_secs(60), "the turn does not end");
+    };
+    assert!((6_000_000..=8_000_000).contains(&found.usable.as_bps()) && !found.at_least, "{found:?}");
+    assert!(found.loaded_p50_us >= 20_000 && found.loaded_p95_us < 60_000 && found.lost_ppm < 10_000, "{found:?}");
 }

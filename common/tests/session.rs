@@ -5,6 +5,7 @@ mod world;
 
 use std::time::Duration;
 
+use common::latency::Bounce;
 use common::netsim::{NetConditions, Random, Scenario};
 use common::protection::Protection;
 use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
@@ -290,7 +291,7 @@ fn any_message(random: &mut Random) -> ControlMessage {
     let time = |random: &mut Random| t(number(random));
     let frame = |random: &mut Random| FrameId(number(random) as u32);
     let last_frame = |random: &mut Random| random.chance(0.7).then(|| frame(random));
-    match random.below(10) {
+    match random.below(11) {
         0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender },
         1 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver },
         2 => ControlMessage::Welcome { params: params(), start_frame: frame(random) },
@@ -307,6 +308,10 @@ fn any_message(random: &mut Random) -> ControlMessage {
             ControlMessage::Source { state: if random.chance(0.5) { SourceState::Stalled } else { SourceState::Lost } }
         }
         9 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
+        10 => {
+            let [capture, sent, received, released, decoded, shown] = [(); 6].map(|()| time(random));
+            ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+        }
         _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use common::latency::Bounce;
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, SourceState, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
@@ -94,6 +95,7 @@ fn golden_feedback() {
 fn golden_control_messages() {
     assert_eq!(PROTOCOL_VERSION, 7);
     let t = Timestamp::from_us;
+    let bounce = Bounce { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
         (
@@ -111,6 +113,7 @@ fn golden_control_messages() {
         (ControlMessage::Source { state: SourceState::Stalled }, "02000000 09 01"),
         (ControlMessage::Source { state: SourceState::Lost }, "02000000 09 02"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
+        (ControlMessage::Bounced(bounce), "09000000 0b 01 02 03 04 05 fb2c01"),
     ] {
         let mut bytes = Vec::new();
         encode(&message, Role::Sender, &mut bytes);

@@ -20,6 +20,9 @@ pub struct Cli {
     /// Destination of the pictures; may be repeated. See below
     #[arg(long, global = true, value_name = "SPEC")]
     pub sink: Vec<String>,
+    /// Send every picture back once it is shown, for `sender --latency-test` at the other side; no call can be taken meanwhile
+    #[arg(long, conflicts_with = "frames")]
+    pub bounce: bool,
     /// Flags of both daemons.
     #[command(flatten)]
     pub common: CommonFlags,

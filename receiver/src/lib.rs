@@ -14,6 +14,7 @@
 #![deny(unsafe_code)]
 
 pub mod absence;
+pub mod bounce;
 pub mod cli;
 pub mod decode;
 pub mod doctor;
@@ -30,7 +31,7 @@ pub mod sink;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use common::config::{Controller, LinkMode, ReceiverConfig};
+use common::config::{Controller, LinkMode, ReceiverConfig, SharedConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
@@ -53,7 +54,7 @@ use crate::link::ReceiverLink;
 use crate::own::OwnSide;
 use crate::patience::Patience;
 use crate::picture_log::PictureLog;
-use crate::present::{Presenter, Sinks};
+use crate::present::{Presenter, SeenHook, Sinks};
 use crate::sink::{SinkError, SinkSpec};
 
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
@@ -69,30 +70,39 @@ const LIVE_DEPTH: usize = 2;
 /// asked for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last
 /// statistics.
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
-    let shared = &config.shared;
+    let options = options(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
+    let waker = Waker::default();
+    let patience = Patience::new(config.latency_max);
+    let _control = control::serve("receiver", &config.shared, vec![patience.setting()]);
+    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, patience, seen: None };
+    run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
+}
+
+/// Returns the options of the loop; `rate` and `frame_bytes` are those of what is sent.
+fn options(
+    shared: &SharedConfig,
+    protocol: Protocol,
+    rate: LiveRate,
+    frame_bytes: usize,
+) -> Result<LinkOptions, Failure> {
     if shared.peers.is_empty() {
         return Err(Failure::usage(NO_PEER));
     }
     if shared.mode == LinkMode::DialNobody {
         return Err(Failure::usage(NOBODY));
     }
-    let options = LinkOptions {
+    Ok(LinkOptions {
         mode: shared.mode.clone(),
         identity: Identity::load(&shell::cli::identity_path(shared)?)?,
         peers: shared.peers.clone(),
         socket_buffer_bytes: shared.socket_buffer_bytes,
         gso: shared.gso,
         controller: Controller::default(),
-        rate: LiveRate::new(Bitrate::from_bps(0)),
-        frame_bytes: 0,
-        protocol: Protocol::Call,
+        rate,
+        frame_bytes,
+        protocol,
         learning: Learning::of(shared),
-    };
-    let waker = Waker::default();
-    let patience = Patience::new(config.latency_max);
-    let _control = control::serve("receiver", shared, vec![patience.setting()]);
-    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, patience };
-    run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
+    })
 }
 
 /// Access to the loop that turns a receiver's link.
@@ -107,6 +117,8 @@ pub struct Network {
     pub own: Option<OwnSide>,
     /// How long missing parts of a frame are waited for.
     pub patience: Patience,
+    /// Who is told of each picture once it is shown.
+    pub seen: Option<SeenHook>,
 }
 
 /// Runs as [`run`] does, but the link is turned by `turn`, on a thread of its own; the connection is its matter.
@@ -118,7 +130,7 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, patience } = network;
+    let Network { waker, hang_up, mut pulses, own, patience, seen } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     decode::probe(shared.backend, shared.device.as_deref())?;
@@ -186,7 +198,8 @@ pub fn run_over(
         }
     };
     let absence = Absence::new(&shared.peers, &shared.mode, clock::now());
-    let presenter = Presenter { pictures: &pictures, shown: &shown, link: &view, end: &end, frames, records, absence };
+    let (link, shown) = (&view, &shown);
+    let presenter = Presenter { pictures: &pictures, shown, link, end: &end, frames, records, absence, seen };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     signals::end_within(signals::END_MAX);
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.

@@ -29,6 +29,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             if resolved.config.shared.share_port {
                 return Err(Failure::usage(ONE_PORT));
             }
+            if cli.bounce {
+                return receiver::bounce::run(&resolved.config, &resolved.sinks).map(drop);
+            }
             receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
         Command::Identity => shell::cli::print_identity(&resolved.config.shared),

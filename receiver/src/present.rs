@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::stats::ReceiverReport;
 use common::units::Timestamp;
+use kernels::Picture;
 use shell::clock;
 use shell::exit::Failure;
 use shell::lock::lock;
@@ -13,7 +14,7 @@ use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
 
 use crate::absence::Absence;
-use crate::handover::{Decoded, End, LinkSnapshot, LinkView, STALE, Shown, Stream};
+use crate::handover::{Decoded, End, LinkSnapshot, LinkView, Passed, STALE, Shown, Stream};
 use crate::picture_log::PictureLog;
 use crate::report::Presentation;
 use crate::sink::{Sink, SinkError, SinkSpec, Wish};
@@ -21,6 +22,24 @@ use crate::sink::{Sink, SinkError, SinkSpec, Wish};
 /// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A picture that has just been shown.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The stream it belongs to.
+    pub stream: &'a Stream,
+    /// The picture.
+    pub picture: &'a Picture,
+    /// Times of the points it passed.
+    pub passed: &'a Passed,
+    /// When the first sink had shown it.
+    pub presented: Timestamp,
+    /// State of the link then.
+    pub link: &'a LinkSnapshot,
+}
+
+/// Who is told of each picture once it is shown, on the main thread.
+pub type SeenHook = Box<dyn FnMut(&Seen<'_>)>;
 
 /// The presenter and its connections.
 pub struct Presenter<'a, E> {
@@ -38,6 +57,8 @@ pub struct Presenter<'a, E> {
     pub records: bool,
     /// Watches whether pictures come.
     pub absence: Absence,
+    /// Who is told of each picture once it is shown.
+    pub seen: Option<SeenHook>,
 }
 
 /// The sinks that work, and why another does not.
@@ -184,7 +205,12 @@ fn until_closed<E: FnMut(End)>(
 }
 
 impl Show<'_> {
-    fn picture<E>(&mut self, decoded: Decoded, sinks: &mut Sinks, presenter: &Presenter<'_, E>) -> Result<(), Failure> {
+    fn picture<E>(
+        &mut self,
+        decoded: Decoded,
+        sinks: &mut Sinks,
+        presenter: &mut Presenter<'_, E>,
+    ) -> Result<(), Failure> {
         let interval = decoded.stream.params.frame_rate.interval();
         if self.stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
             sinks.each(|sink| sink.start(&decoded.stream.params))?;
@@ -193,7 +219,7 @@ impl Show<'_> {
         self.say(None, sinks);
         let serial = decoded.stream.serial;
         // The same stream may have got another back end.
-        self.stream = Some(decoded.stream);
+        let stream = self.stream.insert(decoded.stream);
         let mut presented: Option<Timestamp> = None;
         sinks.each(|sink| {
             sink.show(decoded.id, &decoded.picture)?;
@@ -203,6 +229,10 @@ impl Show<'_> {
         })?;
         let presented = presented.unwrap_or_else(clock::now);
         let snapshot = view(presenter.link).snapshot;
+        if let Some(seen) = &mut presenter.seen {
+            let (picture, passed) = (&decoded.picture, &decoded.passed);
+            seen(&Seen { stream, picture, passed, presented, link: &snapshot });
+        }
         self.absence.on_picture(serial, &snapshot, interval, presented);
         self.presentation.on_shown(&decoded.passed, &snapshot, presented);
         self.log.write(decoded.id, &decoded.passed, presented);

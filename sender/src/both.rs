@@ -44,6 +44,7 @@ pub fn run(
         pulses: vec![sending.pulse.clone()],
         own: Some(own),
         patience,
+        seen: None,
     };
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {
@@ -103,7 +104,8 @@ pub(crate) fn of_other_file(
         record: flags.record.as_ref().map(|path| recording(&path.to_string_lossy())),
         ..CommonFlags::default()
     };
-    let mut resolved = receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: sinks.to_vec(), common })?;
+    let mut resolved =
+        receiver::cli::resolve(&receiver::cli::Cli { command: None, sink: sinks.to_vec(), bounce: false, common })?;
     resolved.config.shared.mode = config.shared.mode.clone();
     resolved.config.shared.peers.clone_from(&config.shared.peers);
     Ok(resolved)

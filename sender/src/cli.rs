@@ -28,9 +28,15 @@ pub struct Cli {
     /// Code frames from the picture that the receiver holds; auto: where the processor codes and is fast enough
     #[arg(long, global = true, value_name = "on|off|auto")]
     pub prediction: Option<String>,
-    /// Measure the line to a receiver that waits for a call there, say what pictures it can carry, and end
-    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
+    /// Measure the line in both directions, say which way packets took and what pictures it can carry, and end: to a machine
+    /// that was introduced, over the way that a call would take (the receiver or `sender call` must run there), or to a
+    /// receiver that listens at HOST
+    #[arg(long, value_name = "NAME|HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
     pub link_test: Option<String>,
+    /// Send pictures to a machine that runs `receiver --bounce`, receive them back, and say after some ten seconds how long
+    /// each part of the way takes: one way by both clocks, and there and back by this clock alone
+    #[arg(long, conflicts_with_all = ["link_test", "also_receive", "frames"])]
+    pub latency_test: bool,
     /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The
     /// other side must do the same, or `call`
     #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
@@ -86,6 +92,12 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if let Some((name, _)) = called {
         call(&cli.common, name, network, peers)?;
     }
+    let is_known = |name: &&str| peers.iter().any(|peer| peer.name.as_deref() == Some(*name));
+    if let Some(name) = cli.link_test.as_deref().filter(is_known) {
+        let shares = network.share_port;
+        call(&cli.common, Some(name), network, peers)?;
+        network.share_port = shares;
+    }
     if matches!(&cli.command, Some(Task::Common(command)) if command.introduces()) {
         network.mode = None;
     }
@@ -98,7 +110,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
     let receiving = match &cli.also_receive {
         Some(path) => Some(both::of_other_file(path, sinks, &cli.common, &config)?),
-        None if config.shared.share_port => Some(both::of_one_file(&file, sinks, path)?),
+        None if config.shared.share_port || cli.latency_test => Some(both::of_one_file(&file, sinks, path)?),
         None => None,
     };
     Ok(Resolved { config, source, receiving })

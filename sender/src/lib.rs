@@ -11,6 +11,7 @@ pub mod devices;
 mod effects;
 mod encode;
 mod gate;
+pub mod latency;
 mod link;
 pub mod linktest;
 mod pace;

@@ -1,27 +1,49 @@
 //! `--link-test`: what a line carries, and what pictures to expect of it, in words.
 
-use common::config::{SenderConfig, with_port};
+use common::config::{LinkMode, SenderConfig, with_port};
 use common::linktest::{Measured, RateChoice, choices, recommended};
 use common::units::Bitrate;
 use picture::frame::{FrameRate, FrameSize};
 use shell::exit::Failure;
+use shell::linktest::{Target, Tested};
 
 use crate::run::NO_PEER;
 use crate::source::{Pace, SourceSpec};
 
-/// Measures the line to the receiver at `target` (`HOST[:PORT]`) and prints what it found.
+/// Measures the line to `target`, the name of a peer that is found as a call finds it, or `HOST[:PORT]`, and prints what it
+/// found.
 pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(), Failure> {
-    if config.shared.peers.is_empty() {
+    let shared = &config.shared;
+    if shared.peers.is_empty() {
         return Err(Failure::usage(NO_PEER));
     }
-    let address = with_port(target).ok_or_else(|| {
-        Failure::usage(format!("`{target}` is not an address to test: write HOST or HOST:PORT, such as home.example"))
-    })?;
-    println!("testing the line to {address}, up to 20 seconds");
-    let (peer, measured) = shell::linktest::run(&config.shared, &address)?;
+    let is_named = shared.peers.iter().any(|peer| peer.name == target);
+    let tested = match &shared.mode {
+        LinkMode::Meet(meet) if is_named => {
+            println!("looking for {target} as a call does, then testing the line, up to a minute");
+            shell::linktest::run(shared, Target::Named(meet))?
+        }
+        LinkMode::Listen(address) if is_named => {
+            return Err(Failure::usage(format!(
+                "{target} is waited for at {address}, so no way there is known: test the line from there, give its HOST here, \
+                 or introduce both with `invite` and `join`"
+            )));
+        }
+        mode => {
+            let target = if let (LinkMode::Dial(address), true) = (mode, is_named) { address } else { target };
+            let address = with_port(target).ok_or_else(|| {
+                Failure::usage(format!(
+                    "`{target}` is not an address to test: write HOST or HOST:PORT, such as home.example, or the name of a \
+                     machine that was introduced"
+                ))
+            })?;
+            println!("testing the line to {address}, up to 40 seconds");
+            shell::linktest::run(shared, Target::Address(&address))?
+        }
+    };
     let (size, frame_rate) = asked(config, spec)?;
-    print!("{}", report(&peer.name, &measured, size, frame_rate));
-    if measured.usable.as_bps() == 0 {
+    print!("{}", report(&tested, size, frame_rate));
+    if tested.there.usable.as_bps() == 0 {
         return Err(Failure::network(
             "the line carries no video: not even the lowest rate came through without a queue",
         ));
@@ -43,14 +65,17 @@ pub(crate) fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSi
     Ok((size, rate.ok_or_else(|| Failure::usage("no frame rate"))?))
 }
 
-fn report(peer: &str, measured: &Measured, size: FrameSize, frame_rate: FrameRate) -> String {
+fn report(tested: &Tested, size: FrameSize, frame_rate: FrameRate) -> String {
     let ms = |us: u64| us as f64 / 1e3;
-    let Measured { rtt, rtt_loaded, loss, loss_loaded, usable, at_least } = *measured;
+    let Tested { peer, way: (way, address), there, back } = tested;
+    let Measured { rtt, rtt_loaded, loss, loss_loaded, usable, at_least } = *there;
     let mut text = format!(
-        "line to {peer}\n\
+        "line to {}, {} ({address})\n\
          round trip    {:.1} ms (p50), {:.1} ms (p95); while sending {:.1} and {:.1} ms\n\
          loss          {:.1} % of the test's round trips, {:.1} % of the packets while sending\n\
-         usable rate   {}{}, without a queue\n",
+         usable rate   {}{}, without a queue, from here to there\n",
+        peer.name,
+        way.name(),
         ms(rtt.p50),
         ms(rtt.p95),
         ms(rtt_loaded.p50),
@@ -60,6 +85,18 @@ fn report(peer: &str, measured: &Measured, size: FrameSize, frame_rate: FrameRat
         if at_least { "at least " } else { "" },
         megabits(usable),
     );
+    text += &match back {
+        Some(back) => format!(
+            "              {}{}, from there to here; round trip {:.1} and {:.1} ms, loss {:.1} % meanwhile\n",
+            if back.at_least { "at least " } else { "" },
+            megabits(back.usable),
+            ms(back.loaded_p50_us),
+            ms(back.loaded_p95_us),
+            f64::from(back.lost_ppm) / 1e4,
+        ),
+        None => "              from there to here not measured: the other side's Duet is older, or was interrupted\n"
+            .to_owned(),
+    };
     if usable.as_bps() == 0 {
         return text;
     }
@@ -114,7 +151,10 @@ fn flag(rate: Bitrate) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use common::config::Peer;
+    use common::reach::Kind;
     use common::stats::Percentiles;
+    use common::wire::probe::OtherWay;
 
     use super::*;
 
@@ -128,20 +168,33 @@ mod tests {
             usable: Bitrate::from_bps(41_700_000),
             at_least: false,
         };
+        let usable = Bitrate::from_bps(9_000_000);
+        let back = OtherWay { usable, at_least: true, loaded_p50_us: 26_000, loaded_p95_us: 29_000, lost_ppm: 4_000 };
+        let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap();
+        let tested = Tested {
+            peer: Peer { name: "Robert".to_owned(), key },
+            way: (Kind::Mapped, "203.0.113.5:4820".parse().unwrap()),
+            there: measured,
+            back: Some(back),
+        };
         let (size, frame_rate) = (FrameSize::new(1280, 720).unwrap(), FrameRate::new(30, 1).unwrap());
-        let text = report("Robert", &measured, size, frame_rate);
+        let text = report(&tested, size, frame_rate);
         for wanted in [
+            "line to Robert, through a port that the router has opened (203.0.113.5:4820)",
+            "at least 9 Mbit/s, from there to here; round trip 26.0 and 29.0 ms, loss 0.4 %",
             "23.1 ms (p50), 25.0 ms (p95)",
             "1.2 % of the packets",
-            "41.7 Mbit/s, without",
+            "41.7 Mbit/s, without a queue, from here",
             "--rate 20M",
             "16.0 ms",
             "45 dB",
         ] {
             assert!(text.contains(wanted), "{wanted} is missing in\n{text}");
         }
-        let nothing = report("Robert", &Measured { usable: Bitrate::from_bps(0), ..measured }, size, frame_rate);
+        let there = Measured { usable: Bitrate::from_bps(0), ..measured };
+        let nothing = report(&Tested { there, back: None, ..tested }, size, frame_rate);
         assert!(nothing.contains("0 Mbit/s") && !nothing.contains("recommended"), "{nothing}");
+        assert!(nothing.contains("from there to here not measured"), "{nothing}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             }
             signals::serve();
             match receiving {
+                Some(receiving) if cli.latency_test => sender::latency::run(&config, &source, &receiving),
                 Some(receiving) => sender::both::run(&config, &source, &receiving, cli.common.frames),
                 None => sender::run(&config, &source, cli.common.frames),
             }

@@ -28,6 +28,8 @@ pub enum Protocol {
     Call,
     /// Video in both directions.
     BothWays,
+    /// Video that the other side sends back.
+    Bounce,
     /// Datagrams that measure the link.
     LinkTest,
     /// Two machines that get to know each other; no media.
@@ -35,13 +37,14 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    const ALL: [Self; 4] = [Self::Call, Self::BothWays, Self::LinkTest, Self::Introduction];
+    const ALL: [Self; 5] = [Self::Call, Self::BothWays, Self::Bounce, Self::LinkTest, Self::Introduction];
 
     /// Returns its name in the handshake.
     pub const fn name(self) -> &'static [u8] {
         match self {
             Self::Call => b"duet/1",
             Self::BothWays => b"duet-both-ways/1",
+            Self::Bounce => b"duet-bounce/1",
             Self::LinkTest => b"duet-link-test/1",
             Self::Introduction => b"duet-introduction/1",
         }
@@ -96,8 +99,8 @@ pub fn server_config(
         .with_client_cert_verifier(verifier)
         .with_cert_resolver(Arc::new(rustls::server::AlwaysResolvesServerRawPublicKeys::new(own)));
     let spoken = match protocol {
-        Protocol::Introduction => &[protocol][..],
-        _ => &[protocol, Protocol::LinkTest],
+        Protocol::Introduction | Protocol::LinkTest => &[protocol][..],
+        Protocol::Call | Protocol::BothWays | Protocol::Bounce => &[protocol, Protocol::LinkTest],
     };
     config.alpn_protocols = spoken.iter().map(|protocol| protocol.name().to_vec()).collect();
     config.send_tls13_tickets = 0;

@@ -25,7 +25,7 @@ impl Answerer {
                 return None;
             }
             Probe::Ask { train } => Probe::Tell { train, arrived: self.arrived(train) },
-            Probe::Pong { .. } | Probe::Tell { .. } => return None,
+            Probe::Pong { .. } | Probe::Tell { .. } | Probe::Turn | Probe::Found(_) => return None,
         };
         Some(answer.to_bytes(0))
     }

@@ -9,14 +9,17 @@
 //! steps:  trains at a rate, up by half until one is lost or queues, then halving the interval (self-loading streams;
 //!         Jain and Dovrolis: Pathload, 2002)
 //! hold:   two seconds at nine tenths of the result, with pings: round trip and loss under load; less if a queue grows
+//! turn:   all of this from the other side, which tells what it has found
 //! ```
 
 mod answerer;
+mod other_way;
 mod pings;
 mod quality;
 mod search;
 mod tester;
 
 pub use answerer::Answerer;
+pub use other_way::{Turning, told};
 pub use quality::{ExpectedPsnr, RateChoice, choices, expected_psnr, recommended};
 pub use tester::{Measured, Silent, Tester};

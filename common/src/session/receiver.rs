@@ -226,6 +226,7 @@ impl ReceiverSession {
             }
             (_, ControlMessage::Stalled { .. }) => self.violation("a stall without a stream".to_owned())?,
             (_, ControlMessage::Source { .. }) => self.violation("a source's state without a stream".to_owned())?,
+            (_, ControlMessage::Bounced(_)) => self.violation("a bounced picture without a latency test".to_owned())?,
             (_, ControlMessage::Ready | ControlMessage::Ping { .. }) => {
                 self.violation("a message that only receivers send".to_owned())?;
             }

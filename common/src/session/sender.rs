@@ -237,7 +237,8 @@ impl SenderSession {
                 ControlMessage::Welcome { .. }
                 | ControlMessage::Pong { .. }
                 | ControlMessage::Source { .. }
-                | ControlMessage::Stalled { .. },
+                | ControlMessage::Stalled { .. }
+                | ControlMessage::Bounced(_),
             ) => {
                 self.violation("a message that only senders send".to_owned())?;
             }

@@ -12,6 +12,7 @@ use bincode::{Decode, Encode};
 use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
 
 use super::{DecodeError, MESSAGE_BYTES_MAX};
+use crate::latency::Bounce;
 use crate::units::{FrameId, Timestamp};
 
 /// Longest text in a [`ByeReason::Protocol`], bytes; longer ones are cut.
@@ -77,6 +78,9 @@ pub enum ControlMessage {
         /// For so long in all, since the stream began; whole microseconds.
         total: Duration,
     },
+    /// Sender of pictures that go back to where they came from, in a latency test only: of the picture that was shown at this
+    /// time and is sent back with it as its capture time.
+    Bounced(Bounce),
     /// Last message of either end.
     Bye {
         /// Why.
@@ -187,6 +191,7 @@ enum Wire {
     ReplacedByNewer,
     Source { state: u8 },
     Stalled { total_us: u64 },
+    Bounced { times_us: [u64; 6] },
 }
 
 impl From<&ControlMessage> for Wire {
@@ -206,6 +211,10 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::Source { state } => Self::Source { state: *state as u8 },
             ControlMessage::Stalled { total } => {
                 Self::Stalled { total_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX) }
+            }
+            ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown }) => {
+                let times = [capture, sent, received, released, decoded, shown];
+                Self::Bounced { times_us: times.map(|time| time.as_us()) }
             }
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
@@ -255,6 +264,10 @@ impl TryFrom<Wire> for ControlMessage {
                 Self::Source { state: *known.ok_or(DecodeError::Malformed("a source has no such state"))? }
             }
             Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
+            Wire::Bounced { times_us } => {
+                let [capture, sent, received, released, decoded, shown] = times_us.map(Timestamp::from_us);
+                Self::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+            }
         })
     }
 }

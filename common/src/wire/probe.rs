@@ -7,19 +7,25 @@
 //! load  3      0, train        tester's clock      padding
 //! ask   4      0, train        0
 //! tell  5      0, train        first arrival       last arrival    shortest way    95 % way  datagrams (u32)
+//! turn  6      0, 0            0
+//! found 7      0, at least     usable (bits/s)     loaded p50      loaded p95      lost in a million (u32)
 //! ```
 //!
 //! A way is a load's arrival (answerer's clock) minus its departure (tester's clock), a signed number: the clocks'
 //! difference is in it, and falls out when two are compared.
+//!
+//! Once the tester has its result it asks the other side to take its turn: then the answerer is a tester, and ends with what it
+//! has found. A program that does not know this gives no answer to it.
 
 use super::DecodeError;
-use crate::units::Timestamp;
+use crate::units::{Bitrate, Timestamp};
 
 /// Shortest datagram of a link test; a load has at least as many bytes.
 pub const PROBE_BYTES_MIN: usize = 12;
 
 const PONG_BYTES: usize = 20;
 const TELL_BYTES: usize = 40;
+const FOUND_BYTES: usize = 32;
 
 /// A datagram of a link test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,25 @@ pub enum Probe {
         /// Counts and times of its arrival.
         arrived: Arrived,
     },
+    /// Tester: measure the other way, from there to here.
+    Turn,
+    /// Answerer that has had its turn: this came of it.
+    Found(OtherWay),
+}
+
+/// The findings of the side that was asked to take its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherWay {
+    /// Rate that this way carried without queueing, with all that is around the datagrams; zero: none.
+    pub usable: Bitrate,
+    /// The link may carry more than was tried.
+    pub at_least: bool,
+    /// Half of the round trips at that rate took at most this, microseconds.
+    pub loaded_p50_us: u64,
+    /// 95 of 100 round trips at that rate took at most this, microseconds.
+    pub loaded_p95_us: u64,
+    /// Datagrams in a million that did not arrive at that rate.
+    pub lost_ppm: u32,
 }
 
 /// The arrival of a train.
@@ -107,6 +132,14 @@ impl Probe {
                 out.extend(arrived.datagrams.to_le_bytes());
                 out
             }
+            Self::Turn => head(6, 0, Timestamp::default()),
+            Self::Found(found) => {
+                let mut out = head(7, found.at_least.into(), Timestamp::from_us(found.usable.as_bps()));
+                out.extend(found.loaded_p50_us.to_le_bytes());
+                out.extend(found.loaded_p95_us.to_le_bytes());
+                out.extend(found.lost_ppm.to_le_bytes());
+                out
+            }
         }
     }
 
@@ -131,6 +164,14 @@ impl Probe {
                 let arrived = Arrived { datagrams, first: sent, last: time(12)?, way_min_us, way_p95_us };
                 Ok(Self::Tell { train: number, arrived })
             }
+            (6, PROBE_BYTES_MIN) if number == 0 && sent == Timestamp::default() => Ok(Self::Turn),
+            (7, FOUND_BYTES) if number <= 1 => Ok(Self::Found(OtherWay {
+                usable: Bitrate::from_bps(sent.as_us()),
+                at_least: number == 1,
+                loaded_p50_us: u64_at(12)?,
+                loaded_p95_us: u64_at(20)?,
+                lost_ppm: u32::from_le_bytes([bytes[28], bytes[29], bytes[30], bytes[31]]),
+            })),
             _ => Err(broken),
         }
     }
@@ -146,12 +187,16 @@ mod tests {
     fn every_kind_survives_and_every_other_length_is_refused() {
         let t = Timestamp::from_us;
         let arrived = Arrived { datagrams: 7, first: t(u64::MAX), last: t(2), way_min_us: -3, way_p95_us: i64::MAX };
+        let (usable, at_least) = (Bitrate::from_bps(9), true);
+        let found = OtherWay { usable, at_least, loaded_p50_us: 3, loaded_p95_us: u64::MAX, lost_ppm: u32::MAX };
         let probes = [
             Probe::Ping { number: 1, sent: t(2) },
             Probe::Pong { number: u16::MAX, sent: t(2), received: t(3) },
             Probe::Load { train: 9, sent: t(u64::MAX) },
             Probe::Ask { train: 9 },
             Probe::Tell { train: 9, arrived },
+            Probe::Turn,
+            Probe::Found(found),
         ];
         for probe in probes {
             let bytes = probe.to_bytes(1_000);
@@ -165,7 +210,7 @@ mod tests {
                 assert!(Probe::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
             }
         }
-        for kind in (0..=255).filter(|kind| !(1..=5).contains(kind)) {
+        for kind in (0..=255).filter(|kind| !(1..=7).contains(kind)) {
             assert!(Probe::from_bytes(&[kind; 40]).is_err());
         }
     }

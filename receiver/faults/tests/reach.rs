@@ -11,6 +11,11 @@ fn two_homes_behind_routers_call_each_other() {
 }
 
 #[test]
+fn a_line_is_tested_by_name_over_the_way_of_a_call() {
+    reach(&["test:port-port"]);
+}
+
+#[test]
 fn running_calls_take_other_ways() {
     reach(&["opens", "blocked", "address"]);
 }

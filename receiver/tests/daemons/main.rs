@@ -10,6 +10,7 @@ mod control;
 mod display;
 mod house;
 mod introduction;
+mod latency;
 mod linktest;
 mod loopback;
 mod metrics;

@@ -299,18 +299,18 @@ impl Sockets {
     }
 }
 
-/// Accepts handshakes side by side and hands over those that succeed. While `busy`, or after failed handshakes, a
-/// caller must first prove its address.
+/// Accepts handshakes side by side and hands over those that succeed; without `connections` only those of link tests.
+/// Then, while `busy`, or after failed handshakes, a caller must first prove its address.
 pub(super) async fn accept_for_ever(
     endpoint: Endpoint,
-    connections: Sender<Result<Connection, QuicError>>,
+    connections: Option<Sender<Result<Connection, QuicError>>>,
     busy: Arc<AtomicBool>,
 ) {
     let gate = Arc::new(Mutex::new(Gate::default()));
     while let Some(incoming) = endpoint.incoming().await {
         let address = incoming.address();
-        let is_busy = busy.load(Ordering::Relaxed);
-        let ticket = match lock(&gate).knock(address.ip(), incoming.address_is_validated(), is_busy, clock::now()) {
+        let proves = connections.is_none() || busy.load(Ordering::Relaxed);
+        let ticket = match lock(&gate).knock(address.ip(), incoming.address_is_validated(), proves, clock::now()) {
             Answer::Admit(ticket) => ticket,
             Answer::Prove => {
                 incoming.demand_address_validation();
@@ -328,7 +328,9 @@ pub(super) async fn accept_for_ever(
             lock(&gate).ended(ticket, accepted.is_ok(), clock::now());
             match accepted {
                 Ok(Accepted::Call(connection)) => {
-                    let _ = connections.send(Ok(connection)).await;
+                    if let Some(connections) = connections {
+                        let _ = connections.send(Ok(connection)).await;
+                    }
                 }
                 Ok(Accepted::LinkTest(probing)) => linktest::answer(probing, &busy).await,
                 // Another attempt of the same dialler was faster.

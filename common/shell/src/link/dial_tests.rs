@@ -47,7 +47,7 @@ impl Listener {
                 let endpoint = Endpoint::bind(&options, address, true).unwrap();
                 bound.send(endpoint.local_addr().unwrap()).unwrap();
                 let (sender, mut accepted) = mpsc::channel(8);
-                tokio::spawn(accept_for_ever(endpoint, sender, Arc::new(AtomicBool::new(false))));
+                tokio::spawn(accept_for_ever(endpoint, Some(sender), Arc::new(AtomicBool::new(false))));
                 let keep = async {
                     while let Some(connection) = accepted.recv().await {
                         kept.push(connection);

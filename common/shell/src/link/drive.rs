@@ -85,16 +85,17 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
             tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
             listener = Some(endpoint.clone());
-            tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
+            tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy)));
         }
         LinkMode::Meet(meet) => {
             let meeting = Meeting::open(&endpoint_options, &options.identity, &meet, call)?;
             if meeting.role == Meets::Dials {
+                tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy)));
                 tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&patience)));
             } else {
                 let endpoint = meeting.endpoint();
                 listener = Some(endpoint.clone());
-                tokio::spawn(accept_for_ever(endpoint, sender.clone(), Arc::clone(&busy)));
+                tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy)));
                 tokio::spawn(meeting.wait_for_ever(Arc::clone(&busy)));
             }
         }

@@ -1,7 +1,8 @@
 //! Connections to a machine that was introduced: both sides look for each other, and one of them dials.
 //!
-//! The side with the smaller key dials, so that there is one handshake. The other accepts, and answers knocks during a call
-//! as well: the path may have died on the way from there only. Both look for a better way for the call while it lasts.
+//! The side with the smaller key dials, so that there is one handshake; only a link test is dialled by whoever tests. The other
+//! accepts, and answers knocks during a call as well: the path may have died on the way from there only. Both look for a better
+//! way for the call while it lasts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +18,15 @@ use super::dial::{Find, Stalled, revived};
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, QuicError};
+use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes};
 use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
 
 /// How often the side that is dialled looks whether a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// How often a name server is asked for the other machine.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// Longest search for a machine whose link shall be tested.
+const TEST_PATIENCE: Duration = Duration::from_secs(20);
 /// After this time without the other machine, this one says so.
 const SAY_AFTER: Duration = Duration::from_secs(20);
 
@@ -46,14 +49,28 @@ impl Meeting {
         calls: watch::Receiver<Option<InCall>>,
     ) -> Result<Self, QuicError> {
         let role = role(&options.own, &meet.peer.key);
-        let (endpoint, beside) = open(options, meet.port, role == Role::Waits).map_err(|error| match error {
+        let takes = if role == Role::Waits { Takes::Everything } else { Takes::LinkTests };
+        let mut meeting = Self::of(options, identity, meet, takes, role)?;
+        meeting.search.follow(calls);
+        Ok(meeting)
+    }
+
+    /// Opens the same socket and looks for the other side. `seeks`: whether this side dials where it has heard a knock.
+    fn of(
+        options: &EndpointOptions,
+        identity: &Identity,
+        meet: &Meet,
+        takes: Takes,
+        seeks: Role,
+    ) -> Result<Self, QuicError> {
+        let role = role(&options.own, &meet.peer.key);
+        let (endpoint, beside) = open(options, meet.port, takes).map_err(|error| match error {
             QuicError::AddressInUse(_) => QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
             error => error,
         })?;
         let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
         let asks = Asks { stun: &meet.stun, turn: &meet.turn, open_port: meet.open_port };
-        let mut search = Search::new(beside, meet.port, knocks, role, &meet.candidates, asks);
-        search.follow(calls);
+        let mut search = Search::new(beside, meet.port, knocks, seeks, &meet.candidates, asks);
         if let Some((server, seal)) = meet.mailbox.clone().zip(PairSeal::new(identity, &meet.peer.key)) {
             search.take_notes(Notes::start(server, seal));
         }
@@ -98,6 +115,59 @@ impl Meeting {
             }
         }
     }
+}
+
+/// The way to a machine that was found for a link test. A place at a relay and a port at the router are kept with it.
+pub(crate) struct TestWay {
+    pub(crate) probing: Probing,
+    _search: Search,
+}
+
+/// Looks for the machine of `meet` as a call does, and connects to test the link. Whoever of the two would dial in a call,
+/// here it is this side: the other one takes link tests in either role.
+pub(crate) async fn find_to_test(
+    options: &EndpointOptions,
+    identity: &Identity,
+    meet: &Meet,
+) -> Result<TestWay, Failure> {
+    let mut meeting = Meeting::of(options, identity, meet, Takes::Nothing, Role::Dials)?;
+    let (mut dials, mut failed) = (JoinSet::new(), None);
+    let mut is_there = false;
+    let mut patience = std::pin::pin!(tokio::time::sleep(TEST_PATIENCE));
+    loop {
+        tokio::select! {
+            biased;
+            Some(Ok((address, dialled))) = dials.join_next() => match dialled {
+                Ok(probing) => return Ok(TestWay { probing, _search: meeting.search }),
+                Err(error) => {
+                    let error: QuicError = error;
+                    meeting.search.dial_failed(address);
+                    if error.is_final() || error.is_mistake() {
+                        failed = Some(error);
+                    }
+                }
+            },
+            found = meeting.search.next() => if let Found::Path(address) = found? {
+                is_there = true;
+                let endpoint = meeting.endpoint();
+                dials.spawn(async move { (address, endpoint.dial_to_probe(address).await) });
+            },
+            Some(candidates) = meeting.named.recv() => meeting.search.add(&candidates),
+            () = &mut patience => break,
+        }
+    }
+    Err(match (failed, is_there) {
+        (Some(error), _) => error.into(),
+        (None, true) => Failure::network(format!(
+            "{} is there and answers no link test: its Duet may be older than this one, or the line loses nearly everything",
+            meeting.name
+        )),
+        (None, false) => Failure::network(format!(
+            "{} was not found in {} s: start the receiver or `sender call` there, and test again",
+            meeting.name,
+            TEST_PATIENCE.as_secs()
+        )),
+    })
 }
 
 impl Find for Meeting {

@@ -30,7 +30,9 @@ use crate::tls::Protocol;
 pub use self::both::{BothWays, HangUp};
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
+pub(crate) use self::meet::{TestWay, find_to_test};
 pub use self::path::PathInUse;
+pub(crate) use self::path::Ways;
 pub(crate) use self::runtime::on_the_network;
 
 /// A daemon as the loop sees it: its session, and what becomes of what comes out.

@@ -9,7 +9,7 @@ use super::LinkState;
 
 /// How the ends of ways are told apart.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ways {
+pub(crate) struct Ways {
     /// True if both sides have looked for each other.
     found: bool,
     /// Ports of relays, if there are any.
@@ -18,7 +18,7 @@ pub(super) struct Ways {
 
 impl Ways {
     /// Those of connections that are made so.
-    pub(super) fn of(mode: &LinkMode) -> Self {
+    pub(crate) fn of(mode: &LinkMode) -> Self {
         let LinkMode::Meet(meet) = mode else { return Self::default() };
         let relay_ports = (!meet.turn.servers.is_empty()).then(|| meet.turn.ports.clone());
         Self { found: true, relay_ports }
@@ -26,7 +26,7 @@ impl Ways {
 
     /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside
     /// is a router's; one that somebody has typed or that has called is as direct as anybody knows.
-    pub(super) fn kind_of(&self, route: Route) -> Kind {
+    pub(crate) fn kind_of(&self, route: Route) -> Kind {
         let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
         match candidate_of(route.to).map(|candidate| candidate.kind) {
             _ if route.relayed => Kind::Relayed,

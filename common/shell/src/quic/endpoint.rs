@@ -62,6 +62,17 @@ pub(crate) struct EndpointOptions {
     pub(crate) protocol: Protocol,
 }
 
+/// Handshakes of others that an endpoint completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// None: it dials.
+    Nothing,
+    /// Link tests: it dials, and its callers must prove their addresses first, since its handshake packets go twice.
+    LinkTests,
+    /// All of its protocol, and link tests: it listens.
+    Everything,
+}
+
 /// One UDP socket and the connections on it.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -70,20 +81,23 @@ pub(crate) struct Endpoint {
     own: PublicKey,
     peers: Vec<Peer>,
     verifier: Arc<PeerVerifier>,
+    pub(super) rate: LiveRate,
 }
 
 impl Endpoint {
     /// Opens a socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
-        Self::bind_beside(options, address, listens).map(|(endpoint, _)| endpoint)
+        let takes = if listens { Takes::Everything } else { Takes::Nothing };
+        Self::bind_beside(options, address, takes).map(|(endpoint, _)| endpoint)
     }
 
     /// Opens the same; also returns the part of the socket that is not QUIC's.
     pub(crate) fn bind_beside(
         options: &EndpointOptions,
         address: SocketAddr,
-        listens: bool,
+        takes: Takes,
     ) -> Result<(Self, Beside), QuicError> {
+        let listens = takes == Takes::Everything;
         let failed = |error: io::Error| of_socket(address, &error);
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
         let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
@@ -93,9 +107,14 @@ impl Endpoint {
             _ => PeerVerifier::new(options.peers.iter().map(|peer| peer.key)),
         };
         let transport = Arc::new(transport(options));
-        let server = if listens {
-            let config = tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)
-                .map_err(|e| setup(&e))?;
+        let spoken = match takes {
+            Takes::Nothing => None,
+            Takes::LinkTests => Some(Protocol::LinkTest),
+            Takes::Everything => Some(options.protocol),
+        };
+        let server = if let Some(protocol) = spoken {
+            let config =
+                tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier), protocol).map_err(|e| setup(&e))?;
             let crypto = QuicServerConfig::try_from(config).map_err(|e| setup(&e))?;
             let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
             server.transport_config(Arc::clone(&transport));
@@ -117,8 +136,8 @@ impl Endpoint {
         let mut client = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(config).map_err(|e| setup(&e))?));
         client.transport_config(transport);
         inner.set_default_client_config(client);
-        let sending = beside.sending().clone();
-        Ok((Self { inner, socket: sending, own: options.own, peers: options.peers.clone(), verifier }, beside))
+        let (socket, peers, rate) = (beside.sending().clone(), options.peers.clone(), options.rate.clone());
+        Ok((Self { inner, socket, own: options.own, peers, verifier, rate }, beside))
     }
 
     /// Returns the socket's address.

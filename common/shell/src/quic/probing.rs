@@ -4,11 +4,14 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use common::config::Peer;
+use common::reach::Route;
+use common::units::Bitrate;
 use quinn::VarInt;
 
 use super::connection::LEAVING;
 use super::endpoint::{CloseCode, Endpoint};
 use super::error::QuicError;
+use crate::link::LiveRate;
 
 /// A connection to a peer that has proved its key, over which only a link test's datagrams go.
 #[derive(Debug)]
@@ -16,6 +19,20 @@ pub(crate) struct Probing {
     inner: quinn::Connection,
     peer: Peer,
     explain: Endpoint,
+}
+
+/// A congestion window that is wider than a call needs.
+#[derive(Debug)]
+pub(crate) struct Widened {
+    rate: LiveRate,
+    before: Bitrate,
+}
+
+impl Drop for Widened {
+    fn drop(&mut self) {
+        // A call that has begun meanwhile sets its rate with the next feedback.
+        self.rate.set(self.before);
+    }
 }
 
 impl Endpoint {
@@ -36,7 +53,20 @@ impl Probing {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.inner.remote_address()
+        self.route().to
+    }
+
+    /// Returns the way that packets to the peer take.
+    pub(crate) fn route(&self) -> Route {
+        self.explain.route_of(self.inner.remote_address())
+    }
+
+    /// Opens the congestion window for traffic of `rate` until the value returned is dropped.
+    pub(crate) fn widen(&self, rate: Bitrate) -> Widened {
+        let rate_of_now = self.explain.rate.clone();
+        let before = rate_of_now.get();
+        rate_of_now.set(rate);
+        Widened { rate: rate_of_now, before }
     }
 
     /// Returns the largest datagram that fits a packet on this path now, bytes; 0 if the peer takes none.

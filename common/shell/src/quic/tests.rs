@@ -210,7 +210,7 @@ fn where_machines_are_introduced_any_key_is_taken_and_nothing_else_is_spoken() {
         assert_eq!((guest.key(), host.key()), (b.public_key(), a.public_key()));
         assert_eq!(guest.shared().unwrap(), host.shared().unwrap());
         assert_eq!(guest.hear().await.unwrap(), common::reach::Message::Remembered);
-        for protocol in [Protocol::Call, Protocol::BothWays, Protocol::LinkTest] {
+        for protocol in [Protocol::Call, Protocol::BothWays, Protocol::Bounce, Protocol::LinkTest] {
             let dialling = EndpointOptions { protocol, ..options(&b, &[&a]) };
             let dialling = Endpoint::bind(&dialling, LOOPBACK.into(), false).unwrap();
             let accept = async { listening.incoming().await.unwrap().accept().await };
@@ -230,9 +230,10 @@ fn where_machines_are_introduced_any_key_is_taken_and_nothing_else_is_spoken() {
 fn what_is_not_quic_goes_beside_it_and_a_call_goes_on() {
     let [a, b, _] = identities();
     run(async {
-        let (listening, mut beside) = Endpoint::bind_beside(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
+        let (listening, mut beside) =
+            Endpoint::bind_beside(&options(&a, &[&b]), LOOPBACK.into(), Takes::Everything).unwrap();
         let address = listening.local_addr().unwrap();
-        let (dialling, other) = Endpoint::bind_beside(&options(&b, &[&a]), LOOPBACK.into(), false).unwrap();
+        let (dialling, other) = Endpoint::bind_beside(&options(&b, &[&a]), LOOPBACK.into(), Takes::Nothing).unwrap();
         let from = dialling.local_addr().unwrap();
         let knock = [KNOCK; KNOCK_BYTES];
         other.writable().await;

@@ -13,7 +13,7 @@ use super::*;
 use crate::clock;
 use crate::identity::Identity;
 use crate::link::LiveRate;
-use crate::quic::{Accepted, Beside, Carrier, Connection, Endpoint, EndpointOptions, Input, PROBE, Unwrapped};
+use crate::quic::{Accepted, Beside, Carrier, Connection, Endpoint, EndpointOptions, Input, PROBE, Takes, Unwrapped};
 use crate::tls::Protocol;
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
@@ -173,8 +173,9 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
     let [one, other] = std::array::from_fn(|_| Identity::generate().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (dialling, near) = Endpoint::bind_beside(&options(&one, &other), LOOPBACK.into(), false).unwrap();
-        let (listening, far) = Endpoint::bind_beside(&options(&other, &one), LOOPBACK.into(), true).unwrap();
+        let (dialling, near) = Endpoint::bind_beside(&options(&one, &other), LOOPBACK.into(), Takes::Nothing).unwrap();
+        let (listening, far) =
+            Endpoint::bind_beside(&options(&other, &one), LOOPBACK.into(), Takes::Everything).unwrap();
         let ends = [dialling.local_addr().unwrap(), listening.local_addr().unwrap()];
         let (server, place) = relay(ends[0], ends[1]).await;
         let is_open = Arc::new(AtomicBool::new(false));

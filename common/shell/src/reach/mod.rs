@@ -21,7 +21,7 @@ mod words;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError};
+use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError, Takes};
 
 pub(crate) use self::house::{House, HouseNames};
 pub use self::introduce::{invite, join, outside, pair};
@@ -33,8 +33,8 @@ pub use self::stun::stun_answer;
 pub use self::words::{PairError, Words, WordsError};
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
-pub(crate) fn open(options: &EndpointOptions, port: u16, listens: bool) -> Result<(Endpoint, Beside), QuicError> {
-    Endpoint::bind_beside(options, (Ipv6Addr::UNSPECIFIED, port).into(), listens)
+pub(crate) fn open(options: &EndpointOptions, port: u16, takes: Takes) -> Result<(Endpoint, Beside), QuicError> {
+    Endpoint::bind_beside(options, (Ipv6Addr::UNSPECIFIED, port).into(), takes)
 }
 
 /// Returns the port of an endpoint.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
-use common::linktest::{Answerer, Tester};
+use common::linktest::{Answerer, Tester, Turning};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
 use common::reach::{
@@ -164,6 +164,7 @@ fn probe(input: &[u8]) {
         assert_eq!(Probe::from_bytes(&probe.to_bytes(input.len())), Ok(probe));
     }
     let (mut answerer, mut tester) = (Answerer::default(), Tester::new(1200, Timestamp::default()));
+    let mut turning = Turning::new(Timestamp::default());
     let mut now = Timestamp::default();
     for (_, datagram) in records(input) {
         now = now + Duration::from_millis(3);
@@ -172,6 +173,8 @@ fn probe(input: &[u8]) {
         }
         answerer.on_datagram(datagram, now);
         tester.on_datagram(datagram, now);
+        turning.on_datagram(datagram, now);
+        turning.poll_datagram(now);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use common::latency::Bounce;
 use common::protection::Protection;
 use common::reach::{
     Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
@@ -12,7 +13,7 @@ use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, encode};
 use common::wire::feedback::FeedbackHeader;
-use common::wire::probe::{Arrived, Probe};
+use common::wire::probe::{Arrived, OtherWay, Probe};
 use common::wire::states::{Fate, StatesReport};
 use picture::coded::StepIndex;
 use picture::container::ContainerWriter;
@@ -62,6 +63,9 @@ pub(crate) fn write() -> anyhow::Result<()> {
         call.extend(message(&one, receiver));
     }
     put("control", "answers", &call)?;
+    let t = Timestamp::from_us;
+    let bounce = Bounce { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
+    put("control", "bounced", &message(&ControlMessage::Bounced(bounce), sender))?;
     for (number, reason) in reasons.iter().enumerate() {
         put("control", &format!("bye-{number}"), &message(&ControlMessage::Bye { reason: reason.clone() }, receiver))?;
     }
@@ -134,12 +138,16 @@ pub(crate) fn write() -> anyhow::Result<()> {
     record(CONTROL, &message(&ControlMessage::Bye { reason: reasons[1].clone() }, receiver), &mut sending);
     put("sender-session", "two-frames", &sending)?;
 
+    let usable = Bitrate::from_bps(1);
+    let found = OtherWay { usable, at_least: true, loaded_p50_us: 1, loaded_p95_us: 1, lost_ppm: 1 };
     let probes = [
         Probe::Ping { number: 1, sent: now },
         Probe::Pong { number: 1, sent: now, received: now },
         Probe::Load { train: 1, sent: now },
         Probe::Ask { train: 1 },
         Probe::Tell { train: 1, arrived: Arrived::default() },
+        Probe::Turn,
+        Probe::Found(found),
     ];
     let mut talk = Vec::new();
     for (number, probe) in probes.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::limited;
 use crate::link::gate::{Answer, Gate};
 use crate::link::on_the_network;
 use crate::lock::lock;
-use crate::quic::{CloseCode, Introducing, QuicError};
+use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
@@ -73,7 +73,7 @@ impl Inviting {
         let secret = random()?;
         let expires = unix_s() + TICKET_LIFE_S;
         let end = tokio::time::Instant::now() + Duration::from_secs(TICKET_LIFE_S);
-        let (endpoint, beside, port) = endpoint(config, identity, Vec::new(), true)?;
+        let (endpoint, beside, port) = endpoint(config, identity, Vec::new(), Takes::Everything)?;
         let inviting =
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
         let knocks = inviting.secret.knocks(Role::Waits);

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::link::on_the_network;
-use crate::quic::{CloseCode, Introducing, QuicError};
+use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
@@ -74,7 +74,7 @@ async fn join_by(
         tokio::time::Instant::now() + Duration::from_secs(ticket.expires.saturating_sub(unix_s()).min(TICKET_LIFE_S));
     let secret = Secret::new(&ticket.proof);
     let host = Peer { name: name.to_owned(), key: ticket.key };
-    let (endpoint, beside, port) = endpoint(config, identity, vec![host], false)?;
+    let (endpoint, beside, port) = endpoint(config, identity, vec![host], Takes::Nothing)?;
     let knocks = secret.knocks(Role::Dials);
     let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
     let answer_at = tokio::time::Instant::now() + ALONE;

@@ -21,7 +21,7 @@ use super::{open, port_of};
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::{LiveRate, on_the_network};
-use crate::quic::{Beside, Endpoint, EndpointOptions};
+use crate::quic::{Beside, Endpoint, EndpointOptions, Takes};
 use crate::tls::Protocol;
 
 /// Ports of calls by name: where systems take no ports by themselves, so that the port is free next time.
@@ -38,7 +38,7 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
     let identity = Identity::generate()?;
     let key = identity.public_key();
     on_the_network(async {
-        let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), false)?;
+        let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), Takes::Nothing)?;
         let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
         let without_relay = Asks { turn: &Turn::default(), ..asks(config) };
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], without_relay);
@@ -84,13 +84,13 @@ fn endpoint(
     config: &SharedConfig,
     identity: &Identity,
     peers: Vec<Peer>,
-    listens: bool,
+    takes: Takes,
 ) -> Result<(Endpoint, Beside, u16), Failure> {
     let options = options(config.gso, identity, peers)?;
     let mut last = Failure::network("there is no free UDP port");
     for _ in 0..PORT_TRIES {
         let port = PORTS.start + u16::from_le_bytes(random()?) % (PORTS.end - PORTS.start);
-        match open(&options, port, listens) {
+        match open(&options, port, takes) {
             Ok((endpoint, beside)) => {
                 let port = port_of(&endpoint)?;
                 return Ok((endpoint, beside, port));

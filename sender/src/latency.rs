@@ -1,0 +1,284 @@
+//! `--latency-test`: pictures go to a receiver that bounces them and come back, and a table says how long which part of
+//! the way took.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::config::{Peer, SenderConfig};
+use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
+use common::session::ProtocolViolation;
+use common::stats::Percentiles;
+use common::units::Timestamp;
+use common::wire::control::{ControlMessage, Role};
+use receiver::cli::Resolved;
+use receiver::own::OwnSide;
+use receiver::patience::Patience;
+use receiver::present::Seen;
+use receiver::{Network, run_over};
+use shell::clock;
+use shell::exit::Failure;
+use shell::link::{Action, BothWays, HangUp, Link, LinkState, Waker};
+use shell::lock::lock;
+use shell::tls::Protocol;
+
+use crate::run::Sending;
+use crate::source::SourceSpec;
+
+/// Time from the first picture that came back to those that count: by then the rate has been found.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// Time in which pictures count.
+const MEASURED: Duration = Duration::from_secs(10);
+/// Longest wait for the first picture that comes back.
+const AWAITED_MAX: Duration = Duration::from_secs(30);
+
+/// Sends, receives what comes back, and prints what that took. Call it on the main thread, on which a window must live.
+///
+/// The connection, the identity and the peers are those of `config`; `receiving` says what to do with the pictures that
+/// come.
+pub fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Result<(), Failure> {
+    let waker = Waker::default();
+    let own = OwnSide::new(config.rate, config.rate_most, config.effects);
+    let sending = Sending::start(config, spec, None, &waker, &own, true)?;
+    let options = sending.options(config, Protocol::Bounce)?;
+    let hang_up = HangUp::new(waker.clone());
+    let trips: Arc<Mutex<Trips>> = Arc::default();
+    let network = Network {
+        waker: waker.clone(),
+        hang_up: Some(hang_up.clone()),
+        pulses: vec![sending.pulse.clone()],
+        own: None,
+        patience: Patience::new(receiving.config.latency_max),
+        seen: Some(Box::new(seen(Arc::clone(&trips)))),
+    };
+    let Sending { link, threads, .. } = sending;
+    let counted = Arc::clone(&trips);
+    println!("sending pictures to be sent back, some {} seconds", (WARM_UP + MEASURED).as_secs());
+    let turn = move |receiver_link| {
+        let both = BothWays::new(link, receiver_link, hang_up.clone());
+        let mut test = TestLink { both, trips: counted, hang_up, began: clock::now(), connected: None, ends: None };
+        let linked = shell::link::run(options, &waker, &mut test);
+        test.both.sending().report_final();
+        threads.end(linked)
+    };
+    run_over(network, &receiving.config, &receiving.sinks, None, turn)?;
+    match lock(&trips).latency() {
+        Some(latency) => print!("{}", report(&latency)),
+        None => println!("ended before a picture came back"),
+    }
+    Ok(())
+}
+
+/// Returns the hook that counts pictures once they are shown.
+fn seen(trips: Arc<Mutex<Trips>>) -> impl FnMut(&Seen<'_>) {
+    move |seen: &Seen<'_>| {
+        let passed = seen.passed;
+        // Before the first answers nobody knows the other's clock.
+        if let (Some(clock_offset_us), Some(clock_error_us)) = (passed.clock_offset_us, seen.link.clock_error_us) {
+            lock(&trips).on_return(Return {
+                capture: passed.capture,
+                sent: passed.sent,
+                received: passed.received,
+                released: passed.released,
+                decoded: passed.decoded,
+                shown: seen.presented,
+                clock_offset_us,
+                clock_error_us,
+            });
+        }
+    }
+}
+
+/// Both directions of a test, and its end.
+struct TestLink<S, R> {
+    both: BothWays<S, R>,
+    trips: Arc<Mutex<Trips>>,
+    hang_up: HangUp,
+    began: Timestamp,
+    /// Name of the other side, once it was connected.
+    connected: Option<String>,
+    /// The end of the test, once a picture has come back.
+    ends: Option<Timestamp>,
+}
+
+impl<S: Link, R: Link> TestLink<S, R> {
+    /// Looks whether it is time to count, to end, or to give up.
+    fn look(&mut self, now: Timestamp) -> Option<Failure> {
+        match self.ends {
+            Some(ends) if ends <= now => {
+                self.ends = Some(now + AWAITED_MAX);
+                self.hang_up.hang_up();
+            }
+            None if lock(&self.trips).pictures() > 0 => {
+                lock(&self.trips).begin(now + WARM_UP);
+                self.ends = Some(now + WARM_UP + MEASURED);
+            }
+            None if now.since(self.began) > AWAITED_MAX => return Some(Failure::network(self.nothing_came())),
+            Some(_) | None => {}
+        }
+        None
+    }
+
+    fn nothing_came(&self) -> String {
+        let seconds = AWAITED_MAX.as_secs();
+        match &self.connected {
+            Some(name) => format!("{name} is connected, and no picture has come back in {seconds} s"),
+            None => {
+                format!(
+                    "nobody sends pictures back, in {seconds} s: start `receiver --bounce` at the other side, then this"
+                )
+            }
+        }
+    }
+}
+
+impl<S: Link, R: Link> Link for TestLink<S, R> {
+    fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp) {
+        self.connected = Some(peer.name.clone());
+        self.both.on_connected(peer, max_datagram, now);
+    }
+
+    fn on_disconnected(&mut self, now: Timestamp) {
+        self.both.on_disconnected(now);
+    }
+
+    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        match message {
+            ControlMessage::Bounced(bounce) => {
+                lock(&self.trips).on_bounce(bounce);
+                Ok(())
+            }
+            message => self.both.on_control(speaker, message, now),
+        }
+    }
+
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.both.on_datagram(bytes, now);
+    }
+
+    fn on_path_changed(&mut self, now: Timestamp) {
+        self.both.on_path_changed(now);
+    }
+
+    fn on_wake(&mut self, now: Timestamp) {
+        self.both.on_wake(now);
+    }
+
+    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
+        self.both.on_tick(state, now);
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.both.handle_timeout(now);
+    }
+
+    fn on_stop(&mut self, now: Timestamp) {
+        self.both.on_stop(now);
+    }
+
+    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+        self.both.poll_control()
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.both.poll_datagram(now)
+    }
+
+    fn silence_max(&self) -> Duration {
+        self.both.silence_max()
+    }
+
+    fn is_for_one_stream(&self) -> bool {
+        self.both.is_for_one_stream()
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.both.poll_timeout()
+    }
+
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+        match self.look(now) {
+            Some(failure) => Some(Action::Fail(failure)),
+            None => self.both.poll_action(now),
+        }
+    }
+}
+
+/// Returns the table and what it means.
+fn report(latency: &Latency) -> String {
+    let ms = |us: f64| us / 1e3;
+    let error = ms(latency.clock_error_us as f64);
+    let row = |name: &str, us: f64| format!("{name:34}{:9.1} ms", ms(us));
+    let spread = |of: &Percentiles| format!("(p50 {:.1}, p95 {:.1})", ms(of.p50 as f64), ms(of.p95 as f64));
+    let rows = STAGES.iter().zip(latency.stages_us).map(|(name, us)| row(name, us) + "\n");
+    let rows: Vec<String> = rows.collect();
+    let Latency { one_way_mean_us, round_trip_mean_us, halved_us, .. } = *latency;
+    let sum: f64 = latency.stages_us.iter().sum();
+    let verdict = if latency.is_clock_suspect() {
+        format!(
+            "clock suspect: by both clocks a picture is {:.1} ms on its way, by this clock alone {:.1}, and the other's should be \
+             known to \u{b1}{error:.1} ms; or the line is much slower in one direction",
+            ms(one_way_mean_us),
+            ms(halved_us)
+        )
+    } else {
+        format!(
+            "both clocks say {:.1} ms one way, this clock alone {:.1}: they agree within the clocks' error",
+            ms(one_way_mean_us),
+            ms(halved_us)
+        )
+    };
+    format!(
+        "\nlatency of {} pictures, means\n{}{} \u{b1}{error:.1}, by both clocks {}\n\n{}{}, by this clock alone {}\n{}\n{}, which is {:.1} % of the round trip\n\n{verdict}\n",
+        latency.pictures,
+        rows[..STAGES_THERE].concat(),
+        row("capture to the display there", one_way_mean_us),
+        spread(&latency.one_way_us),
+        rows[STAGES_THERE..].concat(),
+        row("round trip to the display here", round_trip_mean_us),
+        spread(&latency.round_trip_us),
+        row("one way, both lines halved", halved_us),
+        row("all stages together", sum),
+        100.0 * sum / round_trip_mean_us.max(1.0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn latency(stages_us: [f64; 10]) -> Latency {
+        let percentiles = Percentiles { p50: 15_000, p95: 16_000, p99: 17_000, ..Percentiles::default() };
+        let one_way_mean_us = stages_us[..STAGES_THERE].iter().sum();
+        Latency {
+            pictures: 300,
+            stages_us,
+            one_way_us: percentiles,
+            one_way_mean_us,
+            round_trip_us: percentiles,
+            round_trip_mean_us: stages_us.iter().sum(),
+            halved_us: 15_200.0,
+            clock_error_us: 600,
+        }
+    }
+
+    #[test]
+    fn the_table_has_every_stage_and_what_it_means() {
+        let text = report(&latency([1e3, 2e3, 3e3, 4e3, 5e3, 6e3, 2e3, 8e3, 9e3, 10e3]));
+        for stage in STAGES {
+            assert!(text.contains(stage), "{stage} is missing in\n{text}");
+        }
+        for wanted in [
+            "latency of 300 pictures",
+            "15.0 ms \u{b1}0.6, by both clocks (p50 15.0, p95 16.0)",
+            "50.0 ms, by this clock alone",
+            "which is 100.0 % of the round trip",
+            "both clocks say 15.0 ms one way, this clock alone 15.2: they agree",
+        ] {
+            assert!(text.contains(wanted), "{wanted} is missing in\n{text}");
+        }
+        let text = report(&latency([1e3, -2e3, 3e3, 4e3, 5e3, 6e3, 6e3, 8e3, 9e3, 10e3]));
+        assert!(
+            text.contains("clock suspect: by both clocks a picture is 11.0 ms on its way, by this clock alone 15.2")
+        );
+    }
+}
