@@ -127,7 +127,7 @@ pub fn run_over(
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
     let opened = sinks
         .iter()
-        .map(|spec| sink::open(spec, config.status_line, records, own.as_ref()))
+        .map(|spec| sink::open(spec, config.window, config.status_line, records, own.as_ref()))
         .collect::<Result<Vec<_>, _>>();
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
