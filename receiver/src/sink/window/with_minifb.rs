@@ -12,9 +12,6 @@ use crate::sink::{SinkError, display_loss};
 /// Rows that go to the X server at once.
 const PART_ROWS: usize = 90;
 
-/// Bytes of alignment: from there the kernel copies to a file's pages several times as fast.
-const ALIGNMENT: usize = 64;
-
 pub(super) struct MinifbPane {
     window: minifb::Window,
     display: Display,
@@ -82,8 +79,8 @@ impl MinifbPane {
                 }
             }
         }
-        self.parts = [room(width * PART_ROWS), room(width * PART_ROWS)];
-        self.frame = room(width * height);
+        self.parts = [vec![0; width * PART_ROWS], vec![0; width * PART_ROWS]];
+        self.frame = vec![0; width * height];
         self.frame_size = (width, height);
         Ok(())
     }
@@ -94,9 +91,7 @@ impl MinifbPane {
         let (width, height) = self.frame_size;
         let written = composition.begin(self.frame_size);
         let mut passage = Passage::new(display, surface);
-        let [mut made, mut next] = [made, next].map(|part| aligned(part, width * PART_ROWS));
-        let frame = aligned(frame, width * height);
-        let (mut first, mut made_rows) = (0, 0..0);
+        let (mut first, mut made, mut next, mut made_rows) = (0, made, next, 0..0);
         while first < written {
             let last = (first + PART_ROWS).min(written);
             let put = || passage.put(&made[..made_rows.len() * width], made_rows.start).map_err(x11::failed);
@@ -120,11 +115,10 @@ impl MinifbPane {
     fn send(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
         let (width, height) = self.frame_size;
         composition.begin(self.frame_size);
-        let frame = aligned(&mut self.frame, width * height);
-        composition.make(frame, 0);
-        composition.write(frame);
+        composition.make(&mut self.frame, 0);
+        composition.write(&mut self.frame);
         self.has_looked = true;
-        self.window.update_with_buffer(frame, width, height).map_err(|e| SinkError::Window(e.to_string()))
+        self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))
     }
 }
 
@@ -186,17 +180,6 @@ impl Pane for MinifbPane {
     fn hold_saver(&self, on: bool) {
         self.display.hold_saver(on);
     }
-}
-
-/// Returns room for so many pixels, from wherever it is aligned.
-fn room(pixels: usize) -> Vec<u32> {
-    vec![0; pixels + ALIGNMENT / size_of::<u32>()]
-}
-
-/// Returns the pixels of [`room`].
-fn aligned(room: &mut [u32], pixels: usize) -> &mut [u32] {
-    let first = room.as_ptr().align_offset(ALIGNMENT).min(room.len() - pixels);
-    &mut room[first..][..pixels]
 }
 
 fn key(key: minifb::Key) -> Option<Key> {
