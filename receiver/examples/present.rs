@@ -1,12 +1,20 @@
-//! Cost of showing pictures in a window: `present [PICTURES]` on the display that `DISPLAY` names, 720p60 in full screen.
+//! Cost of showing pictures in a window: `present [PICTURES]`, 720p60 in full screen, with each back end of the window in turn, and
+//! before that its stages that need no window.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use common::config::WindowBackend;
 use common::units::FrameId;
-use kernels::Picture;
+use kernels::{Converter, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use receiver::sink::{Sink, Window};
+
+/// Pictures before those that count.
+const FIRST: usize = 10;
+/// A large screen.
+const SCREEN: (usize, usize) = (2560, 1440);
 
 /// Processor time of this process so far, milliseconds.
 fn processor_ms() -> f64 {
@@ -20,13 +28,42 @@ fn processor_ms() -> f64 {
     threads.flatten().filter_map(|thread| of(thread.path())).sum::<f64>() / 1e6
 }
 
+/// Does `work` 60 times a second and prints how long it took.
+fn measure(name: &str, pictures: usize, mut work: impl FnMut(usize) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let interval = Duration::from_secs(1) / 60;
+    let mut took = Vec::with_capacity(pictures);
+    let (mut next, mut before) = (Instant::now(), 0.0);
+    for number in 0..pictures + FIRST {
+        if number == FIRST {
+            before = processor_ms();
+        }
+        next = (next + interval).max(Instant::now());
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        let began = Instant::now();
+        work(number)?;
+        took.push(began.elapsed());
+    }
+    let processor = (processor_ms() - before) / pictures as f64;
+    took.drain(..FIRST);
+    took.sort();
+    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    let late = took.iter().filter(|&&took| took > interval).count();
+    println!(
+        "{name:8} ms: least {:5.2}, p50 {:5.2}, p95 {:5.2}, p99 {:5.2}; {late} of {pictures} later than the next picture; \
+         processor {processor:.2} ms a picture",
+        at(0.0),
+        at(0.5),
+        at(0.95),
+        at(0.99),
+    );
+    Ok(())
+}
+
 fn main() -> anyhow::Result<()> {
     let pictures: usize = std::env::args().nth(1).map_or(Ok(600), |word| word.parse())?;
     let size = FrameSize::new(1280, 720)?;
     let frame_rate = FrameRate::new(60, 1).ok_or_else(|| anyhow::anyhow!("no such rate"))?;
     let (chroma, colour, codec) = (Chroma::C420, ColourSpace::BT709_LIMITED, CodecParams::default());
-    let mut window = Window::open(true, true, None)?;
-    window.start(&StreamParams { size, frame_rate, chroma, colour, codec })?;
     let picture = |number: usize| {
         let mut picture = Picture::for_stream(chroma, size);
         let samples = picture.data_mut().iter_mut().enumerate();
@@ -34,30 +71,31 @@ fn main() -> anyhow::Result<()> {
         picture
     };
     let shown: Vec<_> = (0..4).map(picture).collect();
-    let mut took = Vec::with_capacity(pictures);
-    let (mut next, mut before) = (Instant::now(), 0.0);
-    for number in 0..pictures + 10 {
-        if number == 10 {
-            before = processor_ms();
-        }
-        next += frame_rate.interval();
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        let began = Instant::now();
-        window.show(FrameId(number as u32), &shown[number % shown.len()])?;
-        took.push(began.elapsed());
+
+    let (converter, mut rgb) = (Converter::new(colour), Vec::new());
+    measure("convert", pictures, |number| {
+        converter.convert(&shown[number % shown.len()], &mut rgb);
+        Ok(())
+    })?;
+    let (mut scaler, mut frame) = (Scaler::new((1280, 720), SCREEN), vec![0; SCREEN.0 * SCREEN.1]);
+    measure("scale", pictures, |_| {
+        scaler.scale(&rgb, black_box(&mut frame), SCREEN.0, (0, 0));
+        Ok(())
+    })?;
+
+    for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
+        let mut window = match Window::open(backend, true, true, None) {
+            Ok(window) => window,
+            Err(error) => {
+                println!("{name:8} {error}");
+                continue;
+            }
+        };
+        window.start(&StreamParams { size, frame_rate, chroma, colour, codec })?;
+        measure(name, pictures, |number| {
+            window.show(FrameId(number as u32), &shown[number % shown.len()])?;
+            Ok(())
+        })?;
     }
-    let processor = (processor_ms() - before) / pictures as f64;
-    took.drain(..10);
-    took.sort();
-    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    let late = took.iter().filter(|&&took| took > Duration::from_micros(16_667)).count();
-    println!(
-        "present, ms: least {:.2}, p50 {:.2}, p95 {:.2}, p99 {:.2}; {late} of {pictures} later than the next picture; \
-         processor {processor:.2} ms a picture",
-        at(0.0),
-        at(0.5),
-        at(0.95),
-        at(0.99),
-    );
     Ok(())
 }

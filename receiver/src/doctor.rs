@@ -1,6 +1,6 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
-use common::config::ReceiverConfig;
+use common::config::{ReceiverConfig, WindowBackend};
 use common::units::Bitrate;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
@@ -22,7 +22,7 @@ pub fn print_devices(as_json: bool) {
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.
 pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
-    checks.push(Check::of("sink", sinks_open(sinks)));
+    checks.push(Check::of("sink", sinks_open(config.window, sinks)));
     checks.extend(speed(config));
     doctor::print(&checks, as_json)
 }
@@ -56,11 +56,11 @@ pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure>
 }
 
 /// Opens the window, and no file: opening one would empty it.
-fn sinks_open(sinks: &[SinkSpec]) -> Result<String, Failure> {
+fn sinks_open(backend: WindowBackend, sinks: &[SinkSpec]) -> Result<String, Failure> {
     for spec in sinks {
         match spec.file() {
             Some(path) => doctor::writable(path)?,
-            None => drop(sink::open(spec, false, true, None).map_err(Failure::device)?),
+            None => drop(sink::open(spec, backend, false, true, None).map_err(Failure::device)?),
         }
     }
     Ok(format!("{} in use", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))

@@ -137,7 +137,7 @@ pub fn run_over(
     let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
-    let opened = Sinks::open(sinks, |spec| sink::open(spec, config.status_line, records, own.as_ref()));
+    let opened = Sinks::open(sinks, |spec| sink::open(spec, config.window, config.status_line, records, own.as_ref()));
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
         SinkError::File { .. } => Failure::usage(error),

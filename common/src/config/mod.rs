@@ -19,4 +19,5 @@ pub use resolve::{
 };
 pub use resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, Turn,
+    WindowBackend,
 };

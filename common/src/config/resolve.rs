@@ -15,7 +15,7 @@ use super::public_key::PublicKey;
 use super::raw;
 use super::resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, TURN_PORTS,
-    Turn,
+    Turn, WindowBackend,
 };
 use crate::protection::Protection;
 use crate::reach::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX};
@@ -103,6 +103,11 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
     };
     Ok(ReceiverConfig {
         shared: shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, false)?,
+        window: choice(
+            "display.backend",
+            &file.display.backend,
+            &[("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)],
+        )?,
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,
         size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,

@@ -21,6 +21,7 @@ fn empty_files_give_the_defaults() {
     assert_eq!(config.shared.mode, LinkMode::DialNobody);
     let config = receiver("").unwrap();
     assert_eq!((config.latency_max, config.status_line), (None, true));
+    assert_eq!(config.window, WindowBackend::Minifb);
     assert_eq!(config.shared.mode, LinkMode::Listen("[::]:4820".parse().unwrap()));
 }
 
@@ -59,8 +60,9 @@ fn every_key_is_read() {
     assert_eq!(config.effects.to_string(), "detail 1.25, noise 3, still_noise 2.5, even_light 0.5");
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
-    let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
+    let text = "[display]\nsink = \"headless\"\nbackend = \"winit\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
     let config = receiver(text).unwrap();
+    assert_eq!(config.window, WindowBackend::Winit);
     assert_eq!(config.size_max, FrameSize::new(640, 480).unwrap());
     assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
 }

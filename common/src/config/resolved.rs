@@ -71,11 +71,23 @@ pub enum Controller {
     Cubic,
 }
 
+/// The library that opens the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowBackend {
+    /// On X11.
+    #[default]
+    Minifb,
+    /// On Wayland or X11.
+    Winit,
+}
+
 /// A receiver's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceiverConfig {
     /// The part that both daemons have.
     pub shared: SharedConfig,
+    /// The library that opens the window.
+    pub window: WindowBackend,
     /// True if the status line is shown at start.
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.

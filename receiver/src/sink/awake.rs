@@ -1,7 +1,7 @@
 //! The screen saver, which is held while pictures come.
 //!
-//! Two are asked, since no desktop heeds both: the X server (MIT-SCREEN-SAVER 1.1, `ScreenSaverSuspend`, which holds its
-//! power saving, too) and the desktop's own saver (`org.freedesktop.ScreenSaver.Inhibit` on the session's D-Bus). Both let
+//! Two are asked, since no desktop heeds both: the X server, if there is one (MIT-SCREEN-SAVER 1.1, `ScreenSaverSuspend`, which
+//! holds its power saving, too), and the desktop's own saver (`org.freedesktop.ScreenSaver.Inhibit` on the session's D-Bus). Both let
 //! go when the connection on which they were asked ends, so that nothing stays held after this process.
 
 use std::time::Duration;
@@ -9,7 +9,6 @@ use std::time::Duration;
 use common::units::Timestamp;
 
 use super::session_bus::Inhibited;
-use super::x11::Display;
 
 /// Time without a picture after which the screen may go dark. An outage is no reason: the picture comes back, and nobody
 /// has touched a key for an hour.
@@ -41,27 +40,20 @@ pub(super) struct Awake {
 }
 
 impl Awake {
-    /// Takes a picture that has been shown.
-    pub(super) fn on_picture(&mut self, display: &Display, now: Timestamp) {
+    /// Takes a picture that has been shown. `hold_saver` holds the display's saver or lets it go.
+    pub(super) fn on_picture(&mut self, hold_saver: impl FnOnce(bool), now: Timestamp) {
         if self.hold.on_picture(now) {
-            suspend(display, true);
+            hold_saver(true);
             self.desktop = Inhibited::ask("duet", "a call with pictures");
         }
     }
 
     /// Lets go when no picture has come for long.
-    pub(super) fn look(&mut self, display: &Display, now: Timestamp) {
+    pub(super) fn look(&mut self, hold_saver: impl FnOnce(bool), now: Timestamp) {
         if self.hold.lets_go(now) {
-            suspend(display, false);
+            hold_saver(false);
             self.desktop = None;
         }
-    }
-}
-
-fn suspend(display: &Display, on: bool) {
-    // A window without this is a window all the same; that the server has gone shows elsewhere.
-    if let Err(error) = display.suspend_saver(on) {
-        tracing::debug!("the X server's screen saver cannot be held: {error}");
     }
 }
 

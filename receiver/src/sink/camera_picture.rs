@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::overlay::draw_notice;
 use super::text::Canvas;
-use super::window::enlarged;
+use super::window::composition::enlarged;
 
 /// Order of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

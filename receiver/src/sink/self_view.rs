@@ -40,19 +40,30 @@ impl SelfView {
         })
     }
 
-    /// Draws it at the right, above the line at the bottom, where the window has room for it.
-    pub(super) fn draw(&mut self, frame: &mut [u32], width: usize) {
-        let (from, height) = (self.picture.size, frame.len() / width.max(1));
+    /// Returns the first row of a frame of `width` x `height` pixels that it takes: `height` if none.
+    pub(super) fn top(&self, (width, height): (usize, usize)) -> usize {
+        self.place(width, height).map_or(height, |((_, top), _)| top - BORDER)
+    }
+
+    /// Returns where it stands, at the right above the line at the bottom, and its size, where the window has room for it.
+    fn place(&self, width: usize, height: usize) -> Option<((usize, usize), (usize, usize))> {
+        let from = self.picture.size;
         if !self.is_shown || from.0 == 0 {
-            return;
+            return None;
         }
         let size = (width / SHARE, width / SHARE * from.1 / from.0);
         let margin = height / 12;
         let room = (size.0 + BORDER + margin, size.1 + BORDER + margin);
         if size.0 == 0 || size.1 == 0 || room.0 + BORDER > width || room.1 + BORDER > height {
-            return;
+            return None;
         }
-        let (left, top) = (width - room.0, height - room.1);
+        Some(((width - room.0, height - room.1), size))
+    }
+
+    /// Draws it.
+    pub(super) fn draw(&mut self, frame: &mut [u32], width: usize) {
+        let from = self.picture.size;
+        let Some(((left, top), size)) = self.place(width, frame.len() / width.max(1)) else { return };
         for row in frame[(top - BORDER) * width..][..(size.1 + 2 * BORDER) * width].chunks_exact_mut(width) {
             row[left - BORDER..left + size.0 + BORDER].fill(BORDER_COLOUR);
         }
@@ -83,6 +94,8 @@ mod tests {
         let drawn = |view: &mut SelfView, width: usize, height: usize| {
             let mut frame = vec![0; width * height];
             view.draw(&mut frame, width);
+            let first = frame.iter().position(|&pixel| pixel != 0).map_or(height, |at| at / width);
+            assert_eq!(view.top((width, height)), first);
             frame.iter().filter(|&&pixel| pixel == 0x00c8_0000).count()
         };
         show();

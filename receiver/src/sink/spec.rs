@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use common::config::WindowBackend;
+
 use super::{Headless, Recorder, Sink, SinkError, VirtualCamera, Window};
 use crate::own::OwnSide;
 
@@ -19,7 +21,7 @@ Sinks (--sink may be given several times):
 /// A sink asked for on the command line or in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkSpec {
-    /// A window on the display that `DISPLAY` names.
+    /// A window on the display that `DISPLAY` or `WAYLAND_DISPLAY` names.
     Window {
         /// Without borders, as large as the screen.
         fullscreen: bool,
@@ -78,16 +80,17 @@ impl FromStr for SinkSpec {
     }
 }
 
-/// Opens a sink. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
+/// Opens a sink. `backend`: what opens a window. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
 /// `own`: what a window shows of the other direction.
 pub fn open(
     spec: &SinkSpec,
+    backend: WindowBackend,
     status_line: bool,
     records: bool,
     own: Option<&OwnSide>,
 ) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match spec {
-        SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, status_line, own.cloned())?),
+        SinkSpec::Window { fullscreen } => Box::new(Window::open(backend, *fullscreen, status_line, own.cloned())?),
         SinkSpec::Headless => Box::new(Headless),
         SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
         SinkSpec::V4l2(path) => Box::new(VirtualCamera::open(path)?),

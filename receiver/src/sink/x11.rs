@@ -1,19 +1,21 @@
-//! X11 functions that minifb lacks: the screen's size, a window's size, full screen, pixels in shared memory, the screen saver.
+//! X11 functions that minifb and winit lack: the screen's size, a window's size, full screen, pixels in shared memory, the screen saver.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use x11rb::connection::Connection;
-use x11rb::cookie::VoidCookie;
+use x11rb::cookie::Cookie;
 use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
 use x11rb::protocol::screensaver::ConnectionExt as _;
 use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{
-    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, CreateGCAux, EventMask, Gcontext, ImageFormat, ImageOrder,
-    PropMode, ScreenSaver, StackMode, Window,
+    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, CreateGCAux, EventMask, Gcontext, GetInputFocusReply,
+    ImageFormat, ImageOrder, PropMode, ScreenSaver, StackMode, Window,
 };
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
+
+use super::SinkError;
 
 type Error = Box<dyn std::error::Error>;
 type Result<T> = std::result::Result<T, Error>;
@@ -21,14 +23,69 @@ type Result<T> = std::result::Result<T, Error>;
 /// Bytes of a pixel in shared memory.
 const PIXEL_BYTES: usize = 4;
 
-/// A window's pixels, in memory that the X server reads: a file without a name.
+/// Memory that the X server reads, a file without a name: room for a few parts of a window's pixels. It is small so that all of
+/// it stays in the processor's cache.
 pub(super) struct Surface {
     window: Window,
-    size: (u16, u16),
+    width: u16,
+    /// Rows of a part.
+    rows: u16,
     depth: u8,
     context: Gcontext,
     segment: Seg,
     file: File,
+}
+
+/// Parts of a surface.
+const SLOTS: usize = 3;
+
+/// A frame on its way to the X server.
+pub(super) struct Passage<'a> {
+    display: &'a Display,
+    surface: &'a Surface,
+    /// Answered when the server does not read a slot any more.
+    read: [Option<Cookie<'a, RustConnection, GetInputFocusReply>>; SLOTS],
+    slot: usize,
+}
+
+impl<'a> Passage<'a> {
+    /// Nothing has been put yet.
+    pub(super) fn new(display: &'a Display, surface: &'a Surface) -> Self {
+        Self { display, surface, read: [const { None }; SLOTS], slot: 0 }
+    }
+
+    /// Asks the X server to show the rows from `first` on as `pixels`, 0x00RRGGBB row by row. Waits if too many are on their way.
+    pub(super) fn put(&mut self, pixels: &[u32], first: usize) -> Result<()> {
+        let Surface { window, width, rows, depth, context, segment, ref file } = *self.surface;
+        let connection = &self.display.connection;
+        let (row, format) = (usize::from(width).max(1), ImageFormat::Z_PIXMAP.into());
+        for (number, part) in pixels.chunks(row * usize::from(rows)).enumerate() {
+            let read = &mut self.read[self.slot];
+            if let Some(read) = read.take() {
+                read.reply()?;
+            }
+            let from = self.slot * usize::from(rows);
+            // A mapping would save this copy, and needs `unsafe`.
+            file.write_all_at(bytemuck::cast_slice(part), (PIXEL_BYTES * row * from) as u64)?;
+            let to = i16::try_from(first + number * usize::from(rows))?;
+            let (from, part_rows, all) = (u16::try_from(from)?, u16::try_from(part.len() / row)?, SLOTS as u16 * rows);
+            let put = connection.shm_put_image(
+                window, context, width, all, 0, from, width, part_rows, 0, to, depth, format, false, segment, 0,
+            )?;
+            put.ignore_error();
+            // The server does one thing after the other.
+            *read = Some(connection.get_input_focus()?);
+            connection.flush()?;
+            self.slot = (self.slot + 1) % SLOTS;
+        }
+        Ok(())
+    }
+
+    /// Waits until all that was put is shown.
+    pub(super) fn finish(self) -> Result<()> {
+        self.read.into_iter().flatten().try_for_each(|read| read.reply().map(drop))?;
+        Ok(())
+    }
 }
 
 /// Returns true if the X server has gone.
@@ -36,6 +93,14 @@ pub(super) fn is_lost(error: &Error) -> bool {
     error.is::<ConnectionError>()
         || matches!(error.downcast_ref(), Some(ReplyError::ConnectionError(_)))
         || matches!(error.downcast_ref(), Some(ReplyOrIdError::ConnectionError(_)))
+}
+
+/// Message about an X server that has gone.
+pub(super) const ENDED: &str = "the X server has ended";
+
+/// Returns the error of a function here as a sink's.
+pub(super) fn failed(error: Error) -> SinkError {
+    SinkError::Window(if is_lost(&error) { ENDED.to_owned() } else { error.to_string() })
 }
 
 /// A second connection to the display that `DISPLAY` names.
@@ -55,6 +120,12 @@ impl Display {
     pub(super) fn size(&self) -> (usize, usize) {
         let screen = &self.connection.setup().roots[self.screen];
         (screen.width_in_pixels.into(), screen.height_in_pixels.into())
+    }
+
+    /// Returns the place of the contents of `window` on the screen.
+    pub(super) fn position(&self, window: Window) -> Result<(isize, isize)> {
+        let place = self.connection.translate_coordinates(window, self.root(), 0, 0)?.reply()?;
+        Ok((place.dst_x.into(), place.dst_y.into()))
     }
 
     /// Makes `window` `width` x `height` pixels, unless the window manager knows better.
@@ -96,9 +167,23 @@ impl Display {
         Ok(())
     }
 
+    /// Returns an error once the X server has gone.
+    pub(super) fn check(&self) -> Result<()> {
+        // None is asked for.
+        while self.connection.poll_for_event()?.is_some() {}
+        Ok(())
+    }
+
     /// Holds the server's screen saver and power saving, or lets them go; with this connection they go, too. A screen that
     /// was dark is lit.
-    pub(super) fn suspend_saver(&self, on: bool) -> Result<()> {
+    pub(super) fn hold_saver(&self, on: bool) {
+        // A window without this is a window all the same; that the server has gone shows elsewhere.
+        if let Err(error) = self.suspend_saver(on) {
+            tracing::debug!("the X server's screen saver cannot be held: {error}");
+        }
+    }
+
+    fn suspend_saver(&self, on: bool) -> Result<()> {
         // Servers learn from it which version is spoken; Suspend came with 1.1.
         let version = self.connection.screensaver_query_version(1, 1)?.reply()?;
         if (version.server_major_version, version.server_minor_version) < (1, 1) {
@@ -111,9 +196,9 @@ impl Display {
         Ok(())
     }
 
-    /// Shares memory for the pixels of `window`, which has `width` x `height` of them. An error means that this server cannot,
-    /// as one on another machine, or that it has gone.
-    pub(super) fn share(&self, window: Window, (width, height): (usize, usize)) -> Result<Surface> {
+    /// Shares memory for parts of the pixels of `window`, which is `width` pixels wide, of `rows` rows each. An error means that
+    /// this server cannot, as one on another machine, or that it has gone.
+    pub(super) fn share(&self, window: Window, width: usize, rows: usize) -> Result<Surface> {
         let (setup, depth) = (self.connection.setup(), self.connection.get_geometry(window)?.reply()?.depth);
         let is_plain = |format: &x11rb::protocol::xproto::Format| {
             format.depth == depth && usize::from(format.bits_per_pixel) == 8 * PIXEL_BYTES
@@ -126,46 +211,12 @@ impl Display {
         if (version.major_version, version.minor_version) < (1, 2) {
             return Err("it cannot share files".into());
         }
-        let (segment, bytes) = (self.connection.generate_id()?, u32::try_from(PIXEL_BYTES * width * height)?);
+        let (segment, bytes) = (self.connection.generate_id()?, u32::try_from(PIXEL_BYTES * width * rows * SLOTS)?);
         let shared = self.connection.shm_create_segment(segment, bytes, false)?.reply()?;
         let context = self.connection.generate_id()?;
         self.connection.create_gc(context, window, &CreateGCAux::new())?.check()?;
-        let size = (u16::try_from(width)?, u16::try_from(height)?);
-        Ok(Surface { window, size, depth, context, segment, file: shared.shm_fd.into() })
-    }
-
-    /// Asks the X server to show the rows from `first` on as `pixels`, 0x00RRGGBB row by row.
-    pub(super) fn put(&self, surface: &Surface, pixels: &[u32], first: usize) -> Result<()> {
-        // A mapping would save this copy, and needs `unsafe`.
-        let at = PIXEL_BYTES * first * usize::from(surface.size.0);
-        surface.file.write_all_at(bytemuck::cast_slice(pixels), at as u64)?;
-        let rows = pixels.len() / usize::from(surface.size.0).max(1);
-        self.put_rows(surface, first, rows)?.ignore_error();
-        self.connection.flush()?;
-        Ok(())
-    }
-
-    /// Shows all that has been put; it is there when this returns.
-    pub(super) fn finish(&self, surface: &Surface) -> Result<()> {
-        // The server does one thing after the other.
-        self.put_rows(surface, 0, 0)?.check()?;
-        Ok(())
-    }
-
-    /// Shows the pixels of `surface` again.
-    pub(super) fn put_again(&self, surface: &Surface) -> Result<()> {
-        self.put_rows(surface, 0, surface.size.1.into())?.check()?;
-        Ok(())
-    }
-
-    fn put_rows(&self, surface: &Surface, first: usize, rows: usize) -> Result<VoidCookie<'_, RustConnection>> {
-        let Surface { window, size: (width, height), depth, context, segment, .. } = *surface;
-        let (first, rows, format) = (u16::try_from(first)?, u16::try_from(rows)?, ImageFormat::Z_PIXMAP.into());
-        let (from, to) = (first, i16::try_from(first)?);
-        let image = self.connection.shm_put_image(
-            window, context, width, height, 0, from, width, rows, 0, to, depth, format, false, segment, 0,
-        )?;
-        Ok(image)
+        let (width, rows) = (u16::try_from(width)?, u16::try_from(rows)?);
+        Ok(Surface { window, width, rows, depth, context, segment, file: shared.shm_fd.into() })
     }
 
     /// Gives the memory of `surface` back.

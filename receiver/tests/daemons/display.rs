@@ -1,19 +1,21 @@
 //! An X server without a screen, and what a person at it would see and do.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use x11rb::connection::Connection;
 use x11rb::protocol::screensaver::{ConnectionExt as _, State};
 use x11rb::protocol::xproto::{
-    Blanking, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
-    Window,
+    Blanking, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat, InputFocus, KEY_PRESS_EVENT,
+    KEY_RELEASE_EVENT, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
-use crate::support::until;
+use crate::support::{Folder, until};
 
 /// Between two looks at what a key has done.
 const LOOK: Duration = Duration::from_millis(50);
@@ -133,6 +135,8 @@ impl Display {
     fn key(&self, kind: u8, window: Window, keysym: u32) {
         // A window that has closed meanwhile takes no key.
         let _ = self.connection.warp_pointer(x11rb::NONE, window, 0, 0, 0, 0, 8, 8).unwrap().check();
+        let focus = self.connection.set_input_focus(InputFocus::POINTER_ROOT, window, x11rb::CURRENT_TIME).unwrap();
+        let _ = focus.check();
         let setup = self.connection.setup();
         let (min, max) = (setup.min_keycode, setup.max_keycode);
         let mapping = self.connection.get_keyboard_mapping(min, max - min + 1).unwrap().reply().unwrap();
@@ -148,6 +152,46 @@ impl Display {
         let message =
             ClientMessageEvent::new(32, window, atom(b"WM_PROTOCOLS"), [atom(b"WM_DELETE_WINDOW"), 0, 0, 0, 0]);
         self.connection.send_event(false, window, EventMask::NO_EVENT, message).unwrap().check().unwrap();
+    }
+}
+
+/// Weston without a screen: a Wayland compositor.
+pub(crate) struct Compositor {
+    server: Child,
+    /// Folder of its socket.
+    pub(crate) folder: Folder,
+}
+
+impl Compositor {
+    /// The value of `WAYLAND_DISPLAY` for its programs.
+    pub(crate) const NAME: &str = "duet-test";
+
+    pub(crate) fn start() -> Self {
+        let folder = Folder::new();
+        std::fs::set_permissions(folder.join(""), Permissions::from_mode(0o700)).unwrap();
+        let server = Command::new("weston")
+            .args(["--backend=headless-backend.so", "--idle-time=0", "--socket", Self::NAME])
+            .env("XDG_RUNTIME_DIR", folder.join(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("weston (Debian: weston) is needed for this test");
+        until("a compositor", || folder.join(Self::NAME).exists().then_some(()));
+        Self { server, folder }
+    }
+
+    /// Ends it under everybody who uses it.
+    pub(crate) fn end(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+}
+
+impl Drop for Compositor {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 }
 

@@ -1,16 +1,28 @@
 //! The window: what is on the screen, and what keys and the cross do.
 
+use std::process::Command;
 use std::time::Duration;
 
-use crate::display::{Display, Screenshot};
+use crate::display::{Compositor, Display, Screenshot};
 use crate::support::{Daemon, Pair, until};
 
 const ESCAPE: u32 = 0xff1b;
 const LETTER_I: u32 = 0x69;
 
-fn start(display: &Display, pair: &Pair, sink: &str) -> Daemon {
+/// The libraries that open a window.
+const BACKENDS: [&str; 2] = ["minifb", "winit"];
+
+/// Returns the command of a receiver whose window is opened by `backend`.
+fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
+    let file = pair.folder.join("receiver.toml");
+    std::fs::write(&file, format!("[display]\nbackend = \"{backend}\"\n")).unwrap();
     let mut command = pair.receiver();
-    Daemon::start("receiver", command.args(["--sink", sink, "--backend", "cpu"]).env("DISPLAY", &display.name))
+    command.arg("--config").arg(file).args(["--sink", sink, "--backend", "cpu"]).env_remove("WAYLAND_DISPLAY");
+    command
+}
+
+fn start(display: &Display, pair: &Pair, backend: &str, sink: &str) -> Daemon {
+    Daemon::start("receiver", receiver(pair, backend, sink).env("DISPLAY", &display.name))
 }
 
 fn is_white(pixel: &u32) -> bool {
@@ -38,58 +50,66 @@ fn escape(display: &Display, window: u32, receiver: &mut Daemon) {
 
 #[test]
 fn escape_pressed_twice_ends_a_waiting_receiver() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let mut receiver = start(&display, &pair, "window");
-    let window = until("a window", || display.find("Duet"));
-    let shot = until("a text on black", || {
-        let shot = display.screenshot(window);
-        shot.pixels.iter().any(is_white).then_some(shot)
-    });
-    assert_eq!((shot.width, shot.height), (800, 450), "the screen's width, in shape");
-    assert!(shot.pixels[..shot.width * 150].iter().all(|&p| p == 0));
-    press_escape_once(&display, window);
-    assert!(receiver.is_running(), "one Esc only asks");
-    escape(&display, window, &mut receiver);
-    receiver.wait().check(0, &[]);
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let mut receiver = start(&display, &pair, backend, "window");
+        let window = until("a window", || display.find("Duet"));
+        let shot = until("a text on black", || {
+            let shot = display.screenshot(window);
+            shot.pixels.iter().any(is_white).then_some(shot)
+        });
+        assert_eq!((shot.width, shot.height), (800, 450), "the screen's width, in shape");
+        assert!(shot.pixels[..shot.width * 150].iter().all(|&p| p == 0));
+        press_escape_once(&display, window);
+        assert!(receiver.is_running(), "one Esc only asks");
+        escape(&display, window, &mut receiver);
+        receiver.wait().check(0, &[]);
+    }
 }
 
 #[test]
 fn closing_the_window_ends_a_waiting_receiver() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let receiver = start(&display, &pair, "window");
-    let window = until("a window", || display.find("Duet"));
-    display.close(window);
-    receiver.wait().check(0, &[]);
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let receiver = start(&display, &pair, backend, "window");
+        let window = until("a window", || display.find("Duet"));
+        display.close(window);
+        receiver.wait().check(0, &[]);
+    }
 }
 
 #[test]
 fn full_screen_covers_the_screen() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let receiver = start(&display, &pair, "window:fullscreen");
-    let window = until("a window", || display.find("Duet"));
-    until("full screen", || (display.geometry(window) == (0, 0, 800, 600)).then_some(()));
-    display.close(window);
-    receiver.wait().check(0, &[]);
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let receiver = start(&display, &pair, backend, "window:fullscreen");
+        let window = until("a window", || display.find("Duet"));
+        until("full screen", || (display.geometry(window) == (0, 0, 800, 600)).then_some(()));
+        display.close(window);
+        receiver.wait().check(0, &[]);
+    }
 }
 
 #[test]
 fn the_end_of_the_x_server_ends_a_call_with_a_goodbye() {
-    let (mut display, pair) = (Display::start(800, 600), Pair::new());
-    let receiver = start(&display, &pair, "window");
-    let mut command = pair.sender();
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
-    let mut sender = Daemon::start("sender", &mut command);
-    let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
-    until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
-    display.end();
-    receiver.wait().check(3, &["the X server has ended"]);
-    let last = pair.folder.stats("receiver.jsonl").pop().unwrap();
-    assert!(last["frames_shown"].as_u64().unwrap() > 0, "{last}");
-    assert!(sender.is_running());
-    sender.terminate();
-    let ended = sender.wait();
-    ended.check(0, &[]);
-    assert!(ended.stderr.contains("the receiver has stopped"), "without a goodbye: {}", ended.stderr);
+    for backend in BACKENDS {
+        let (mut display, pair) = (Display::start(800, 600), Pair::new());
+        let receiver = start(&display, &pair, backend, "window");
+        let mut command = pair.sender();
+        command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+        let mut sender = Daemon::start("sender", &mut command);
+        let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
+        until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
+        display.end();
+        receiver.wait().check(3, &["the X server has ended"]);
+        let last = pair.folder.stats("receiver.jsonl").pop().unwrap();
+        assert!(last["frames_shown"].as_u64().unwrap() > 0, "{last}");
+        assert!(sender.is_running());
+        sender.terminate();
+        let ended = sender.wait();
+        ended.check(0, &[]);
+        assert!(ended.stderr.contains("the receiver has stopped"), "without a goodbye: {}", ended.stderr);
+    }
 }
 
 /// Sides of the picture with four colours.
@@ -137,102 +157,128 @@ fn shows_the_line(shot: &Screenshot) -> bool {
 
 #[test]
 fn the_window_shows_what_was_sent_until_escape() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let clip = pair.folder.join("four.y4m");
-    std::fs::write(&clip, four_colours()).unwrap();
-    let mut receiver = start(&display, &pair, "window");
-    let mut command = pair.sender();
-    command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
-    let mut sender = Daemon::start("sender", &mut command);
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let clip = pair.folder.join("four.y4m");
+        std::fs::write(&clip, four_colours()).unwrap();
+        let mut receiver = start(&display, &pair, backend, "window");
+        let mut command = pair.sender();
+        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+        let mut sender = Daemon::start("sender", &mut command);
 
-    let window = until("a window", || display.find("Duet"));
-    until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
-    let (_, _, width, height) = display.geometry(window);
-    assert_eq!((width.into(), height.into()), SIZE, "one pixel of the screen for each of the picture");
-    until("the line", || shows_the_line(&display.screenshot(window)).then_some(()));
-    let no_line = || (!shows_the_line(&display.screenshot(window))).then_some(());
-    display.press(window, LETTER_I, "the picture without the line", no_line);
-    assert!(shows_the_quarters(&display.screenshot(window)));
-    let line = || shows_the_line(&display.screenshot(window)).then_some(());
-    display.press(window, LETTER_I, "the line again", line);
+        let window = until("a window", || display.find("Duet"));
+        until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
+        let (_, _, width, height) = display.geometry(window);
+        assert_eq!((width.into(), height.into()), SIZE, "one pixel of the screen for each of the picture");
+        until("the line", || shows_the_line(&display.screenshot(window)).then_some(()));
+        let no_line = || (!shows_the_line(&display.screenshot(window))).then_some(());
+        display.press(window, LETTER_I, "the picture without the line", no_line);
+        assert!(shows_the_quarters(&display.screenshot(window)));
+        let line = || shows_the_line(&display.screenshot(window)).then_some(());
+        display.press(window, LETTER_I, "the line again", line);
 
-    escape(&display, window, &mut receiver);
-    receiver.wait().check(0, &[]);
-    assert!(sender.is_running(), "a viewer that leaves must not end the sender");
-    sender.terminate();
-    sender.wait().check(0, &[]);
+        escape(&display, window, &mut receiver);
+        receiver.wait().check(0, &[]);
+        assert!(sender.is_running(), "a viewer that leaves must not end the sender");
+        sender.terminate();
+        sender.wait().check(0, &[]);
+    }
 }
 
 #[test]
 fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let clip = pair.folder.join("four.y4m");
-    std::fs::write(&clip, four_colours()).unwrap();
-    let source = format!("y4m:{}:loop", clip.display());
-    let start_sender = || {
-        let mut command = pair.sender();
-        Daemon::start("sender", command.args(["--source", &source, "--rate", "4M", "--backend", "cpu"]))
-    };
-    let receiver = start(&display, &pair, "window");
-    let sender = start_sender();
-    let window = until("a window", || display.find("Duet"));
-    let picture = || shows_the_quarters(&display.screenshot(window)).then_some(());
-    until("the picture", picture);
-    let streams =
-        || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok()?.contains("streaming").then_some(());
-    until("a line of statistics about it", streams);
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let clip = pair.folder.join("four.y4m");
+        std::fs::write(&clip, four_colours()).unwrap();
+        let source = format!("y4m:{}:loop", clip.display());
+        let start_sender = || {
+            let mut command = pair.sender();
+            Daemon::start("sender", command.args(["--source", &source, "--rate", "4M", "--backend", "cpu"]))
+        };
+        let receiver = start(&display, &pair, backend, "window");
+        let sender = start_sender();
+        let window = until("a window", || display.find("Duet"));
+        let picture = || shows_the_quarters(&display.screenshot(window)).then_some(());
+        until("the picture", picture);
+        let streams =
+            || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok()?.contains("streaming").then_some(());
+        until("a line of statistics about it", streams);
 
-    sender.kill();
-    let dead = || {
-        let shot = display.screenshot(window);
-        let middle = &shot.pixels[100 * shot.width..140 * shot.width];
-        (shows_the_quarters_dimmed(&shot, 2) && middle.iter().any(is_white)).then(|| middle.to_vec())
-    };
-    let said = until("a dimmed picture and a line", dead);
-    until("the next second in the line", || dead().filter(|now| *now != said));
+        sender.kill();
+        let dead = || {
+            let shot = display.screenshot(window);
+            let middle = &shot.pixels[100 * shot.width..140 * shot.width];
+            (shows_the_quarters_dimmed(&shot, 2) && middle.iter().any(is_white)).then(|| middle.to_vec())
+        };
+        let said = until("a dimmed picture and a line", dead);
+        until("the next second in the line", || dead().filter(|now| *now != said));
 
-    let sender = start_sender();
-    until("the picture again", picture);
-    for daemon in [sender, receiver] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
+        let sender = start_sender();
+        until("the picture again", picture);
+        for daemon in [sender, receiver] {
+            daemon.terminate();
+            daemon.wait().check(0, &[]);
+        }
+        let lines = pair.folder.stats("receiver.jsonl");
+        let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
+        for state in ["waiting", "streaming", "silent"] {
+            assert!(states.contains(&state), "no line says {state}: {states:?}");
+        }
+        assert!(lines.is_sorted_by_key(|line| line["unix_ms"].as_u64().unwrap()));
+        assert!(lines.is_sorted_by_key(|line| line["freeze_ms_max"].as_f64().unwrap() as u64), "{lines:?}");
+        let last = lines.last().unwrap();
+        assert!(
+            last["frames_lost"].as_u64().unwrap() > 0 && last["freeze_ms_max"].as_f64().unwrap() > 1_000.0,
+            "{last}"
+        );
     }
-    let lines = pair.folder.stats("receiver.jsonl");
-    let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
-    for state in ["waiting", "streaming", "silent"] {
-        assert!(states.contains(&state), "no line says {state}: {states:?}");
-    }
-    assert!(lines.is_sorted_by_key(|line| line["unix_ms"].as_u64().unwrap()));
-    assert!(lines.is_sorted_by_key(|line| line["freeze_ms_max"].as_f64().unwrap() as u64), "{lines:?}");
-    let last = lines.last().unwrap();
-    assert!(last["frames_lost"].as_u64().unwrap() > 0 && last["freeze_ms_max"].as_f64().unwrap() > 1_000.0, "{last}");
 }
 
 #[test]
 fn the_screen_saver_is_held_while_a_picture_is_shown() {
-    let (display, pair) = (Display::start(800, 600), Pair::new());
-    let clip = pair.folder.join("four.y4m");
-    std::fs::write(&clip, four_colours()).unwrap();
-    let receiver = start(&display, &pair, "window");
-    let window = until("a window", || display.find("Duet"));
-    let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
-    display.set_saver(1);
-    until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let clip = pair.folder.join("four.y4m");
+        std::fs::write(&clip, four_colours()).unwrap();
+        let receiver = start(&display, &pair, backend, "window");
+        let window = until("a window", || display.find("Duet"));
+        let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
+        display.set_saver(1);
+        until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
 
+        let mut command = pair.sender();
+        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+        let sender = Daemon::start("sender", &mut command);
+        until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
+        until("the light", || Some(display.saver()).filter(is_on(false)));
+        // Three times the server's own time without a key, and it stays on.
+        let (is_dark, _) = until("a long rest", || {
+            Some(display.saver()).filter(|(is_dark, rest)| *is_dark || *rest > Duration::from_secs(3))
+        });
+        assert!(!is_dark, "the screen went dark in a call");
+
+        sender.terminate();
+        sender.wait().check(0, &[]);
+        until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
+        receiver.terminate();
+        receiver.wait().check(0, &[]);
+    }
+}
+
+#[test]
+fn on_wayland_pictures_are_shown_until_the_compositor_ends() {
+    let (pair, mut compositor) = (Pair::new(), Compositor::start());
+    let mut command = receiver(&pair, "winit", "window");
+    command.env("XDG_RUNTIME_DIR", compositor.folder.join("")).env("WAYLAND_DISPLAY", Compositor::NAME);
+    let receiver = Daemon::start("receiver", command.env_remove("DISPLAY"));
     let mut command = pair.sender();
-    command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
     let sender = Daemon::start("sender", &mut command);
-    until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
-    until("the light", || Some(display.saver()).filter(is_on(false)));
-    // Three times the server's own time without a key, and it stays on.
-    let (is_dark, _) = until("a long rest", || {
-        Some(display.saver()).filter(|(is_dark, rest)| *is_dark || *rest > Duration::from_secs(3))
-    });
-    assert!(!is_dark, "the screen went dark in a call");
-
+    let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
+    until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
+    compositor.end();
+    receiver.wait().check(3, &["the Wayland compositor has ended"]);
     sender.terminate();
     sender.wait().check(0, &[]);
-    until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
-    receiver.terminate();
-    receiver.wait().check(0, &[]);
 }

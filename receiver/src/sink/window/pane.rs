@@ -1,0 +1,62 @@
+//! What a window needs of the library that opens it.
+
+use super::composition::Composition;
+use crate::sink::SinkError;
+
+/// Keys that mean something in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Keys,
+    Line,
+    Details,
+    Fullscreen,
+    Mirror,
+    Save,
+    Own,
+    Effects,
+    Faster,
+    Slower,
+    Escape,
+}
+
+/// What has happened to a pane since it was last looked at.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Keys that went down, in their order.
+    pub(super) keys: Vec<Key>,
+    /// True if its contents are wanted again.
+    pub(super) is_bare: bool,
+}
+
+/// An open window of a desktop. It belongs to the thread that opened it and never waits for a person.
+pub(super) trait Pane {
+    /// Returns the size of its contents, pixels.
+    fn size(&self) -> (usize, usize);
+
+    /// Returns the size of the screen, pixels.
+    fn screen(&self) -> (usize, usize);
+
+    /// Asks for other contents' size; the desktop may know better.
+    fn resize(&mut self, size: (usize, usize)) -> Result<(), SinkError>;
+
+    /// Covers the screen, or takes the place of before.
+    fn set_fullscreen(&mut self, on: bool) -> Result<(), SinkError>;
+
+    /// Shows a frame at its present size. When this returns, the display server has it and none before it waits there.
+    fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError>;
+
+    /// Takes what has happened since.
+    fn look(&mut self) -> Result<News, SinkError>;
+
+    /// Returns where the pointer is, if that is known.
+    fn pointer(&self) -> Option<(f32, f32)>;
+
+    /// Shows the pointer over it, or hides it.
+    fn show_pointer(&mut self, visible: bool);
+
+    /// Returns false once its cross was clicked.
+    fn is_open(&self) -> bool;
+
+    /// Holds the display server's screen saver, or lets it go, where there is one.
+    fn hold_saver(&self, on: bool);
+}

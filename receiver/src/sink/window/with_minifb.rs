@@ -1,0 +1,200 @@
+//! A window on an X11 display, opened by minifb. Its pixels go to the X server through memory that both share, in parts: the
+//! server shows one while the next is made. minifb's own way of sending them is for servers that cannot share.
+
+use minifb::{KeyRepeat, MouseMode, ScaleMode, WindowOptions};
+
+use super::composition::{Composition, fit};
+use super::pane::{Key, News, Pane};
+use super::{TITLE, WAITING_SIZE};
+use crate::sink::x11::{self, Display, Passage, Surface};
+use crate::sink::{SinkError, display_loss};
+
+/// Rows that go to the X server at once.
+const PART_ROWS: usize = 90;
+
+pub(super) struct MinifbPane {
+    window: minifb::Window,
+    display: Display,
+    /// Place and size before full screen.
+    place: ((isize, isize), (usize, usize)),
+    /// Memory that is shared with the X server, and true if it may be able to.
+    surface: Option<Surface>,
+    shares: bool,
+    /// The part that was made last, and the next one.
+    parts: [Vec<u32>; 2],
+    /// Rows with texts, or the whole to be sent; and its size.
+    frame: Vec<u32>,
+    frame_size: (usize, usize),
+    /// True if minifb has looked at keys while it sent the frame.
+    has_looked: bool,
+}
+
+impl MinifbPane {
+    /// Opens the window.
+    pub(super) fn open(fullscreen: bool) -> Result<Self, SinkError> {
+        // minifb needs libX11 and a display; asking for the display first gives the better sentence.
+        let display = Display::connect().map_err(|e| SinkError::NoDisplay(e.to_string()))?;
+        let size = fit(WAITING_SIZE, display.size());
+        let options = WindowOptions {
+            resize: true,
+            borderless: fullscreen,
+            // The frame always has the window's size.
+            scale_mode: ScaleMode::UpperLeft,
+            ..WindowOptions::default()
+        };
+        let window =
+            minifb::Window::new(TITLE, size.0, size.1, options).map_err(|e| SinkError::NoDisplay(e.to_string()))?;
+        display_loss::survive(&window);
+        Ok(Self {
+            place: (window.get_position(), size),
+            window,
+            display,
+            surface: None,
+            shares: true,
+            parts: [Vec::new(), Vec::new()],
+            frame: Vec::new(),
+            frame_size: (0, 0),
+            has_looked: false,
+        })
+    }
+
+    /// Returns the window's number on the X server.
+    fn id(&self) -> u32 {
+        // minifb hands the XID out as a pointer.
+        self.window.get_window_handle() as usize as u32
+    }
+
+    /// Sets memory aside for a frame of `size`.
+    fn make_room(&mut self, (width, height): (usize, usize)) -> Result<(), SinkError> {
+        if let Some(old) = self.surface.take() {
+            self.display.unshare(&old).map_err(x11::failed)?;
+        }
+        if self.shares {
+            match self.display.share(self.id(), width, PART_ROWS) {
+                Ok(surface) => self.surface = Some(surface),
+                Err(error) if x11::is_lost(&error) => return Err(x11::failed(error)),
+                Err(error) => {
+                    tracing::info!("pictures are sent to the X server, which takes longer than to share them: {error}");
+                    self.shares = false;
+                }
+            }
+        }
+        self.parts = [vec![0; width * PART_ROWS], vec![0; width * PART_ROWS]];
+        self.frame = vec![0; width * height];
+        self.frame_size = (width, height);
+        Ok(())
+    }
+
+    /// Makes the frame's rows without texts part by part, and puts each while the next is made; then the others.
+    fn share(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
+        let Self { surface: Some(surface), display, parts: [made, next], frame, .. } = self else { return Ok(()) };
+        let (width, height) = self.frame_size;
+        let written = composition.begin(self.frame_size);
+        let mut passage = Passage::new(display, surface);
+        let (mut first, mut made, mut next, mut made_rows) = (0, made, next, 0..0);
+        while first < written {
+            let last = (first + PART_ROWS).min(written);
+            let put = || passage.put(&made[..made_rows.len() * width], made_rows.start).map_err(x11::failed);
+            let (put, ()) = rayon::join(put, || composition.make(&mut next[..(last - first) * width], first));
+            put?;
+            std::mem::swap(&mut made, &mut next);
+            made_rows = first..last;
+            first = last;
+        }
+        let mut put = |pixels: &[u32], first| passage.put(pixels, first).map_err(x11::failed);
+        put(&made[..made_rows.len() * width], made_rows.start)?;
+        if written < height {
+            composition.make(&mut frame[written * width..], written);
+            composition.write(frame);
+            put(&frame[written * width..], written)?;
+        }
+        passage.finish().map_err(x11::failed)
+    }
+
+    /// Makes the frame and sends it to a server that cannot share it.
+    fn send(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
+        let (width, height) = self.frame_size;
+        composition.begin(self.frame_size);
+        composition.make(&mut self.frame, 0);
+        composition.write(&mut self.frame);
+        self.has_looked = true;
+        self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))
+    }
+}
+
+impl Pane for MinifbPane {
+    fn size(&self) -> (usize, usize) {
+        self.window.get_size()
+    }
+
+    fn screen(&self) -> (usize, usize) {
+        self.display.size()
+    }
+
+    fn resize(&mut self, (width, height): (usize, usize)) -> Result<(), SinkError> {
+        self.display.resize(self.id(), width, height).map_err(x11::failed)
+    }
+
+    fn set_fullscreen(&mut self, on: bool) -> Result<(), SinkError> {
+        let done = if on {
+            self.place = (self.window.get_position(), self.window.get_size());
+            self.display.fullscreen(self.id())
+        } else {
+            self.display.leave_fullscreen(self.id(), self.place)
+        };
+        done.map_err(x11::failed)
+    }
+
+    fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
+        let size = self.window.get_size();
+        if self.frame_size != size {
+            self.make_room(size)?;
+        }
+        if self.surface.is_some() { self.share(composition) } else { self.send(composition) }
+    }
+
+    fn look(&mut self) -> Result<News, SinkError> {
+        // Every update forgets the keys of the one before.
+        if !std::mem::take(&mut self.has_looked) {
+            self.window.update();
+        }
+        if display_loss::has_happened() {
+            return Err(SinkError::Window(x11::ENDED.to_owned()));
+        }
+        let keys = self.window.get_keys_pressed(KeyRepeat::No).into_iter().filter_map(key).collect();
+        Ok(News { keys, is_bare: false })
+    }
+
+    fn pointer(&self) -> Option<(f32, f32)> {
+        self.window.get_unscaled_mouse_pos(MouseMode::Pass)
+    }
+
+    fn show_pointer(&mut self, visible: bool) {
+        self.window.set_cursor_visibility(visible);
+    }
+
+    fn is_open(&self) -> bool {
+        self.window.is_open()
+    }
+
+    fn hold_saver(&self, on: bool) {
+        self.display.hold_saver(on);
+    }
+}
+
+fn key(key: minifb::Key) -> Option<Key> {
+    Some(match key {
+        minifb::Key::H => Key::Keys,
+        minifb::Key::I => Key::Line,
+        minifb::Key::D => Key::Details,
+        minifb::Key::F => Key::Fullscreen,
+        minifb::Key::M => Key::Mirror,
+        minifb::Key::S => Key::Save,
+        minifb::Key::V => Key::Own,
+        minifb::Key::E => Key::Effects,
+        minifb::Key::Up => Key::Faster,
+        minifb::Key::Down => Key::Slower,
+        minifb::Key::Escape => Key::Escape,
+        _ => return None,
+    })
+}
