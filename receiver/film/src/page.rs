@@ -1,5 +1,6 @@
 //! The strip in a window, to be filmed.
 
+use common::config::WindowBackend;
 use common::units::FrameId;
 use kernels::Picture;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
@@ -26,7 +27,7 @@ pub fn show() -> Result<(), Failure> {
         colour: strip.info().colour,
         codec: CodecParams::default(),
     };
-    let mut window = Window::open(false, false, None).map_err(Failure::device)?;
+    let mut window = Window::open(WindowBackend::default(), false, false, None).map_err(Failure::device)?;
     window.start(&params).map_err(Failure::device)?;
     let mut picture = Picture::new(PixelFormat::I420, size);
     let (mut used, mut number) = (Vec::new(), 0);
