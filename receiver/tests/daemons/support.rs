@@ -29,7 +29,7 @@ fn at_home(mut program: Command) -> Command {
 }
 
 /// Returns the sender of the same build. Cargo builds only the own package's programs for a test, so this one is built
-/// here, with the profile and in the folder that the receiver has.
+/// here, with the profile and in the folder that the receiver has, and with the features that `make test` has built it with.
 pub(crate) fn sender() -> Command {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     at_home(Command::new(PROGRAM.get_or_init(|| {
@@ -40,17 +40,9 @@ pub(crate) fn sender() -> Command {
         };
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
-            .args([
-                "build",
-                "--quiet",
-                "--package",
-                "duet-sender",
-                "--bin",
-                "sender",
-                "--profile",
-                profile,
-                "--target-dir",
-            ])
+            // Cargo tells it to tests; ring would be compiled anew for it.
+            .env_remove("CARGO_MANIFEST_DIR")
+            .args(["build", "--quiet", "--workspace", "--bin", "sender", "--profile", profile, "--target-dir"])
             .arg(folder.parent().unwrap())
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status()
