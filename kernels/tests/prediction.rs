@@ -16,13 +16,13 @@ use kernels::{
 use picture::coded::{FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, ContainerWriter};
 use picture::frame::{Chroma, PixelFormat};
+use picture::gaps::Gaps;
 use picture::params::{CodecParams, Padding, Profile, StreamParams};
+use picture::replay::Replay;
 use picture::run::coded_size;
 use picture::vectors::VectorLayout;
 use pictures::{params, picture};
 
-/// Those that code predicted frames; all decode them.
-const CODERS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 const STEP: Target = Target::Step(StepIndex::new(56).unwrap());
 
 fn stream(size: (u32, u32), chroma: Chroma, states: u8) -> StreamParams {
@@ -74,8 +74,8 @@ fn both_ends_make_the_same_pictures_and_back_ends_the_same_bytes() {
     for ((size, chroma), age) in sizes.into_iter().zip(chromas).zip([1, 1, 2, 1, 3, 1]) {
         let params = stream(size, chroma, age);
         let coded = encode(&params, settings(age), BackendChoice::Reference, STEP);
-        assert!(coded == encode(&params, settings(age), BackendChoice::Cpu, STEP), "{size:?} {chroma:?}");
         for choice in BACK_ENDS {
+            assert!(coded == encode(&params, settings(age), choice, STEP), "{size:?} {chroma:?} on {choice:?}");
             let mut decoder = open_predicted_decoder(&params, choice, None).unwrap();
             let mut out = Picture::decoded_from(&params);
             for (at, (frame, state)) in coded.iter().enumerate() {
@@ -93,13 +93,18 @@ fn every_effort_and_format_gives_what_decodes() {
         let mut params = stream((98, 70), Chroma::C420, 1);
         params.codec.padding = Padding::Zero;
         let settings = PredictionSettings { effort, ..settings(1) };
-        let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+        let mut encoders = BACK_ENDS.map(|choice| open_predicted_encoder(&params, settings, choice, None).unwrap());
         let mut decoder = open_predicted_decoder(&params, BackendChoice::Reference, None).unwrap();
         let mut out = Picture::decoded_from(&params);
         for seed in [1, 1, 2] {
-            let frame = encoder.encode(picture(format, params.size, seed).as_ref(), STEP).unwrap();
+            let picture = picture(format, params.size, seed);
+            let frames = encoders.each_mut().map(|encoder| encoder.encode(picture.as_ref(), STEP).unwrap());
+            let frame = &frames[0];
             decoder.decode(frame.reference, &ReceivedFrame::from(&frame.frame), &mut out).unwrap();
-            assert!(out == *encoder.state().unwrap(), "{format:?}");
+            for (encoder, coded) in encoders.iter().zip(&frames) {
+                let is_same = coded == frame && out == *encoder.state().unwrap();
+                assert!(is_same, "{format:?} on {}", encoder.backend().kind);
+            }
         }
     }
 }
@@ -124,9 +129,13 @@ fn motion_saves_bytes_and_a_cut_costs_none() {
 #[test]
 fn frames_keep_to_their_budget() {
     let params = stream((200, 120), Chroma::C420, 1);
-    for bytes in [60, 200, 1500] {
-        for (frame, _) in encode(&params, settings(1), BackendChoice::Cpu, Target::Bytes(bytes)) {
+    for bytes in [60, 200, 1500, 20_000] {
+        let coded = encode(&params, settings(1), BackendChoice::Cpu, Target::Bytes(bytes));
+        for (frame, _) in &coded {
             assert!(coded_size(&frame.frame) < bytes, "and a byte for the reference");
+        }
+        for choice in BACK_ENDS {
+            assert!(coded == encode(&params, settings(1), choice, Target::Bytes(bytes)), "{bytes} on {choice:?}");
         }
     }
     let mut encoder = open_predicted_encoder(&params, settings(1), BackendChoice::Cpu, None).unwrap();
@@ -202,7 +211,8 @@ fn what_cannot_be_is_refused() {
     let open = |params, age, choice| open_predicted_encoder(&params, settings(age), choice, None).err().unwrap();
     assert_eq!(open(params, 3, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 3, states: 2 });
     assert_eq!(open(params, 0, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 0, states: 2 });
-    assert!(matches!(open(params, 1, BackendChoice::Opencl), OpenError::NotOnThisBackend { .. }));
+    let nowhere = open_predicted_encoder(&params, settings(1), BackendChoice::Opencl, Some("no such device")).err();
+    assert!(matches!(nowhere, Some(OpenError::NoSuchDevice { .. } | OpenError::BuiltWithoutOpenCl)), "{nowhere:?}");
     let quad = StreamParams { codec: CodecParams::default(), ..params };
     assert!(matches!(open(quad, 1, BackendChoice::Cpu), OpenError::WrongProfile { .. }));
     assert!(matches!(open_encoder(&params, BackendChoice::Cpu, None).err(), Some(OpenError::WrongProfile { .. })));
@@ -223,7 +233,7 @@ fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
     let source = std::fs::read(golden("colour_99x70.source")).unwrap();
     let source = PictureRef::new(PixelFormat::I420, params.size, &source).unwrap();
     let source = Picture::from_data(PixelFormat::I420, params.size, source.data().to_vec()).unwrap();
-    for choice in CODERS {
+    for choice in BACK_ENDS {
         let mut encoder = open_predicted_encoder(&params, settings(1), choice, None).unwrap();
         let (mut decoded, mut vectors) = (Vec::new(), 0);
         let mut writer = ContainerWriter::new(&params, Vec::new()).unwrap();
@@ -339,5 +349,49 @@ fn states_of_many_frames_are_the_same_on_every_back_end() {
     }
     for (decoder, choice) in decoders.iter().zip(BACK_ENDS) {
         assert_eq!(decoder.backend().kind.name(), format!("{choice:?}").to_lowercase());
+    }
+}
+
+/// Senders that code from what a receiver has, gaps included: they decode frames again without what it lacks, and code from that.
+#[test]
+fn frames_after_replays_are_the_same_on_every_back_end() {
+    let params = stream((97, 70), Chroma::C420, 4);
+    let mut encoders = BACK_ENDS.map(|choice| open_predicted_encoder(&params, settings(1), choice, None).unwrap());
+    let mut receivers = BACK_ENDS.map(|choice| open_state_decoder(&params, choice, None).unwrap());
+    let pictures = clip(&params, 10);
+    // Of each frame what every sender and every receiver has of it.
+    let mut states: Vec<Vec<(State, State)>> = Vec::new();
+    let (mut out, mut replays) = (Picture::decoded_from(&params), 0);
+    for round in 0..30 {
+        let picture = &pictures[round % pictures.len()];
+        let age = if round % 4 == 3 { 2 } else { 1 };
+        let from = states.len().checked_sub(age);
+        let target = if round % 2 == 0 { Target::Bytes(1_500) } else { STEP };
+        let (mut frames, mut of_round) = (Vec::new(), Vec::new());
+        for (at, (encoder, receiver)) in encoders.iter_mut().zip(&mut receivers).enumerate() {
+            let reference = from.map(|from| &states[from][at]);
+            let from = reference.map(|(sender, _)| (age as u8, sender));
+            let (frame, mut state) = encoder.encode_from(picture.as_ref(), target, from).unwrap();
+            let mut received = ReceivedFrame::from(&frame.frame);
+            if round % 3 == 2 && frame.reference > 0 {
+                received.forget(round % 7..round % 7 + 9);
+                let gaps = Gaps::of(&mut received);
+                let reference = reference.map(|(sender, _)| sender);
+                state = encoder.decoder().replay(&frame, &gaps, reference).unwrap();
+                replays += 1;
+            }
+            let reference = reference.filter(|_| frame.reference > 0).map(|(_, receiver)| receiver);
+            let there = receiver.decode_state(&received, reference, &mut out).unwrap();
+            assert!(*state.picture() == *there.picture(), "round {round} on {}", encoder.backend().kind);
+            of_round.push((state, there));
+            frames.push(frame);
+        }
+        assert!(frames.iter().all(|frame| *frame == frames[0]), "round {round}");
+        assert!(of_round.iter().all(|(state, _)| state.picture() == of_round[0].0.picture()), "round {round}");
+        states.push(of_round);
+    }
+    assert!(replays >= 5 * BACK_ENDS.len(), "{replays} replays");
+    for (encoder, choice) in encoders.iter().zip(BACK_ENDS) {
+        assert_eq!(encoder.backend().kind.name(), format!("{choice:?}").to_lowercase());
     }
 }

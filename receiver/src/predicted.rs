@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// Returns an encoder of such pictures, with a reference so many frames back or alone; it gives the frame and its state.
-    fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &Picture)>) -> (ReceivedFrame, Picture) {
+    fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &State)>) -> (ReceivedFrame, State) {
         let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
         let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
         move |number, from| {
@@ -248,7 +248,7 @@ mod tests {
             let out = Picture::for_stream(params.chroma, params.size);
             predicted.decode(FrameId(id), reference, frame, out, &mut given_up).unwrap()
         };
-        assert!(matches!(decode(&mut predicted, 0, 0, first), Outcome::Picture(out, _) if out == state));
+        assert!(matches!(decode(&mut predicted, 0, 0, first), Outcome::Picture(out, _) if out == *state.picture()));
         // Its driver holds the thread from now on.
         predicted.backend.kind = Backend::Opencl;
         let (let_go, held) = mpsc::channel::<()>();
@@ -256,7 +256,7 @@ mod tests {
         assert!(matches!(decode(&mut predicted, 1, 1, second), Outcome::Stays(None)));
         let nothing_missing = Fate::Used(Gaps::default());
         assert_eq!(predicted.report().unwrap().fates, [Fate::NotUsed, nothing_missing]);
-        assert!(matches!(decode(&mut predicted, 2, 2, third), Outcome::Picture(out, _) if out == wanted));
+        assert!(matches!(decode(&mut predicted, 2, 2, third), Outcome::Picture(out, _) if out == *wanted.picture()));
         let reason = &predicted.backend().reason;
         assert_eq!((predicted.backend().kind, given_up.as_ref()), (Backend::Cpu, Some(reason)));
         assert!(reason.contains("has not answered"), "{reason}");
@@ -278,12 +278,12 @@ mod tests {
             (outcome, predicted.report().unwrap().fates)
         };
         let whole = || Fate::Used(Gaps::default());
-        assert!(matches!(decode(0, 0, first), (Outcome::Picture(out, _), _) if out == state));
+        assert!(matches!(decode(0, 0, first), (Outcome::Picture(out, _), _) if out == *state.picture()));
         let (outcome, fates) = decode(1, 0, second.clone());
-        assert!(matches!(outcome, Outcome::Shown(out) if out != state));
+        assert!(matches!(outcome, Outcome::Shown(out) if out != *state.picture()));
         assert_eq!(fates, [Fate::NotUsed, whole()]);
         // The state of the second frame is that of the first.
-        assert!(matches!(decode(2, 1, third), (Outcome::Picture(out, _), _) if out == wanted));
+        assert!(matches!(decode(2, 1, third), (Outcome::Picture(out, _), _) if out == *wanted.picture()));
         let (outcome, fates) = decode(3, 0, second);
         assert!(matches!(outcome, Outcome::Stays(Some(_))), "what it would take blocks from is too old");
         assert_eq!(fates, [Fate::NotUsed, whole(), Fate::NotUsed, whole()]);

@@ -1,15 +1,12 @@
 //! Prediction: what the receiver holds, and pictures coded from it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use common::prediction::{PredictionCounters, References, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
-use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
-use kernels::{
-    BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
-};
+use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, State, open_predicted_encoder};
+use kernels::{BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target};
 use picture::coded::PredictedFrame;
 use picture::params::StreamParams;
 use shell::limited;
@@ -29,7 +26,7 @@ pub enum Told {
 pub struct Predicting {
     encoder: PredictedEncoder,
     backend: BackendInfo,
-    references: References<PredictedFrame, Arc<Picture>>,
+    references: References<PredictedFrame, State>,
     interval: Duration,
     pace: Pace,
     pixels: usize,
@@ -150,9 +147,9 @@ impl Predicting {
                     "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
                 );
             }
-            let reference = reference.as_ref().map(|(age, state)| (*age, &**state));
+            let reference = reference.as_ref().map(|(age, state)| (*age, state));
             let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
-            (frame, Some(Arc::new(state)))
+            (frame, Some(state))
         } else {
             (self.encoder.encode_alone(picture, target)?, None)
         };
@@ -189,7 +186,7 @@ impl Predicting {
     /// has gone into what the receiver holds.
     pub fn times(&self, all: Duration) -> EncodeTimes {
         let times = self.encoder.times();
-        let known = times.motion + times.compensate + times.transform + times.code;
+        let known = times.upload + times.motion + times.compensate + times.transform + times.code;
         EncodeTimes { compensate: times.compensate + all.saturating_sub(known), ..times }
     }
 
@@ -203,8 +200,8 @@ impl Predicting {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::prediction::Held;
-    use kernels::motion::{State, StateDecoder, open_state_decoder};
-    use kernels::{BACK_ENDS, Backend};
+    use kernels::motion::{StateDecoder, open_state_decoder};
+    use kernels::{BACK_ENDS, Backend, Picture};
     use picture::coded::ReceivedFrame;
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
     use picture::gaps::Gaps;

@@ -1,4 +1,4 @@
-// Pictures of predicted frames, one channel: the overlapped prediction from a state, and what was coded besides.
+// Pictures of predicted frames, one channel: the overlapped prediction from a state, alone or with what was coded besides.
 //
 // Maths: a unit of UNIT_SIDE samples predicts a window of twice its width and height about its middle. The prediction is
 //   (sum of across x down x value + 128) >> 8 over the units that meet at a sample; along an axis the second of two has the
@@ -7,11 +7,12 @@
 //   its flat sample, or that of the state where its vector points:
 //   luma     (a + b + c + d + 2) >> 2 of the nearest samples at halves, one of them twice or four times where it is nearest
 //   chroma   ((8 - fy) ((8 - fx) a + fx b) + fy ((8 - fx) c + fx d) + 32) >> 6, EIGHTHS eighths of a sample to a vector's quarter
-//   The picture is clamp(floor((r + p) + 1/2), 0, 255) for the prediction p and the residual r, both sums rounded to f32.
+//   The picture is p itself or, if ADDS, clamp(floor((r + p) + 1/2), 0, 255) for the prediction p and the residual r, both sums
+//   rounded to f32.
 // Shapes: `from` holds the planes of compensate_halves.cl (luma) or width x height samples (chroma), `out` width x height samples;
 //   `residual` as many, residual_pitch apart; `cells` has the CELLS cells of each of columns x rows units. EIGHTHS is 0 for luma.
 // NDRange: (columns + 1, rows + 1) groups, each from the middle of a unit to that of the next, where the same four units meet.
-// Defines: UNIT_SIDE, EIGHTHS, BORDER, CELLS, WEIGHT, CELL_WEIGHT, RISING, RISING_CELL, Cell (src/opencl/motion/params.rs).
+// Defines: ADDS, UNIT_SIDE, EIGHTHS, BORDER, CELLS, WEIGHT, CELL_WEIGHT, RISING, RISING_CELL, Cell (src/opencl/motion/params.rs).
 // Vectors come from strangers: every place is cut to the planes before it is read.
 
 // A channel of the state.
@@ -95,7 +96,10 @@ INLINE uint value_in(Plane from, __global const Cell *unit, int column, int row,
 }
 
 GROUP __kernel void compensate(__global const uchar *restrict from, __global const Cell *restrict cells, int columns,
-                               int rows, int channel, __global const float *restrict residual, int residual_pitch,
+                               int rows, int channel,
+#if ADDS
+                               __global const float *restrict residual, int residual_pitch,
+#endif
                                __global uchar *restrict out, int width, int height)
 {
     Plane plane = {from, width, height};
@@ -124,7 +128,10 @@ GROUP __kernel void compensate(__global const uchar *restrict from, __global con
                          across * value_in(plane, fourth, right, bottom, channel, x, y);
             prediction = ((WEIGHT - down) * upper + down * lower + 128) >> 8;
         }
+#if ADDS
         float sample = residual[(size_t)y * residual_pitch + x] + (float)prediction;
-        out[(size_t)y * width + x] = (uchar)(int)clamp(sample + 0.5f, 0.0f, 255.0f);
+        prediction = (int)clamp(sample + 0.5f, 0.0f, 255.0f);
+#endif
+        out[(size_t)y * width + x] = (uchar)prediction;
     }
 }

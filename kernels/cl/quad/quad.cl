@@ -1,4 +1,4 @@
-// Shared by the block encoder and decoder: a block's bit-lengths and the contexts.
+// Shared by the block encoder and decoder: a block's bit-lengths and the contexts, and what becomes of an integer.
 //
 // The code is described in src/reference/quad.rs and the contexts in src/tables.rs. The macros PEAK, QUAD,
 // QUAD_PEAKS, QUAD_SUMS, COEFFICIENT, COEFFICIENT_PEAKS, COEFFICIENT_STATES, COEFFICIENT_SUMS, ESCAPE, SYMBOLS,
@@ -89,4 +89,15 @@ INLINE int count_raw_bits(__local const uchar *lengths, BlockInfo block, int fir
         outside |= (2 * x + 1 < block.width ? 0 : right) | (2 * y + 1 < block.height ? 0 : below);
     }
     return outside ? -1 : bits;
+}
+
+// A coefficient of this magnitude, at least 1, and the sign in the highest bit.
+INLINE VALUE reconstructed(uint magnitude, uint sign, StepValues step)
+{
+#if LOSSLESS
+    return sign ? -(int)magnitude : (int)magnitude;
+#else
+    float value = fma((float)magnitude, step.step, magnitude == 1 ? step.offset_of_one : step.offset);
+    return as_float(as_uint(value) | sign);
+#endif
 }

@@ -218,17 +218,6 @@ INLINE bool decode_lengths(__global const uint *restrict words, int from, int en
     return rest >= 0 && work->raw_len >= 0;
 }
 
-// A coefficient of this magnitude, at least 1, and the sign in the highest bit.
-INLINE VALUE reconstructed(uint magnitude, uint sign, StepValues step)
-{
-#if LOSSLESS
-    return sign ? -(int)magnitude : (int)magnitude;
-#else
-    float value = fma((float)magnitude, step.step, magnitude == 1 ? step.offset_of_one : step.offset);
-    return as_float(as_uint(value) | sign);
-#endif
-}
-
 // Reads signs and low bits of the coefficients in the quads `first` to `last`, which start at bit `bit`, and turns bit-lengths
 // into coefficients. The last bits are those of the encoder's first state.
 INLINE void read_raw_bits(__global const uchar *restrict raw, __local Decoding *work, BlockInfo block, StepValues step, int first,

@@ -12,7 +12,7 @@ use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
 
 use super::field::Field;
-use super::predictor::{DeviceDecoder, Predictor, ResidualDecoder};
+use super::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder};
 use super::slice;
 use crate::cpu::motion::compensate::CpuPredictor;
 use crate::open::{Resolved, resolve};
@@ -56,17 +56,27 @@ pub struct State {
 impl State {
     /// Creates the state of a picture of the stream, planar and of its size.
     pub fn new(picture: Picture) -> Self {
-        Self { picture: Arc::new(picture), number: next_number() }
+        Self::known_as(next_number(), picture)
+    }
+
+    /// Creates the state of a picture that a device knows by this number.
+    pub(super) fn known_as(number: u64, picture: Picture) -> Self {
+        Self { picture: Arc::new(picture), number }
     }
 
     /// Returns its picture.
     pub fn picture(&self) -> &Picture {
         &self.picture
     }
+
+    /// Returns its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
 }
 
 /// Returns a number that no state has.
-fn next_number() -> u64 {
+pub(super) fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -113,7 +123,7 @@ pub fn open_predicted_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<PredictedDecoder, OpenError> {
-    let (decoder, states) = open(params, choice, device)?;
+    let (decoder, states) = open(params, choice, device, opencl::open_predicted_decoder)?;
     Ok(PredictedDecoder { decoder, states: States::new(states), held: 0 })
 }
 
@@ -126,11 +136,19 @@ pub fn open_state_decoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<StateDecoder, OpenError> {
-    Ok(open(params, choice, device)?.0)
+    Ok(open(params, choice, device, opencl::open_predicted_decoder)?.0)
 }
 
+/// Opens what computes on a device, for a stream without prediction and so many states; the last argument says why it was chosen.
+type OpenDevice = fn(&StreamParams, u8, Option<&str>, String) -> Result<Box<dyn DeviceDecoder>, OpenError>;
+
 /// Opens the decoder, and returns the number of states that the stream keeps.
-fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<(StateDecoder, u8), OpenError> {
+pub(super) fn open(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+    open_device: OpenDevice,
+) -> Result<(StateDecoder, u8), OpenError> {
     let (inner, states) = inner(params)?;
     let (resolved, reason) = resolve(choice, device)?;
     let decoder = match resolved {
@@ -141,7 +159,7 @@ fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> R
         Resolved::Reference => state_decoder(params, &inner, states, BackendChoice::Reference)?,
         Resolved::Opencl(device) => {
             let alone = open_decoder(&inner, BackendChoice::Opencl, device.as_deref())?;
-            let predicted = opencl::open_predicted_decoder(&inner, states, device.as_deref(), reason)?;
+            let predicted = open_device(&inner, states, device.as_deref(), reason)?;
             let backend = predicted.backend().clone();
             let processor = state_decoder(params, &inner, states, BackendChoice::Cpu)?;
             StateDecoder { alone, device: Some(predicted), backend, ..processor }
@@ -151,7 +169,7 @@ fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> R
 }
 
 /// Opens a decoder of the processor or of the reference.
-pub(super) fn state_decoder(
+fn state_decoder(
     params: &StreamParams,
     inner: &StreamParams,
     states: u8,
@@ -263,7 +281,7 @@ impl StateDecoder {
     ) -> Result<State, DecodeError> {
         let number = next_number();
         self.decode_as(number, frame, reference.map(|state| (state.number, state.picture())), out)?;
-        Ok(State { picture: Arc::new(out.clone()), number })
+        Ok(State::known_as(number, out.clone()))
     }
 
     fn decode_as(
@@ -290,12 +308,26 @@ impl StateDecoder {
         if frame.block_count() != slices + self.blocks {
             return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
         }
+        // A device decodes blocks while the vectors are read here.
+        let started = self.device.as_mut().map_or(Ok(()), |device| device.start(frame, slices));
         for index in 0..slices {
             if let BlockState::Coded(bytes) = frame.block(index)
                 && slice::decode(bytes, &mut field, index, channels).is_err()
             {
                 slice::clear(&mut field, index);
                 self.damaged_slices += 1;
+            }
+        }
+        if let Some(device) = &mut self.device {
+            match started.and_then(|()| device.finish(&field, reference, number, out)) {
+                Err(error) if error.is_of_device() => {
+                    let reason = device.backend().given_up(&error);
+                    self.give_up(reason);
+                }
+                decoded => {
+                    self.times = device.times();
+                    return decoded;
+                }
             }
         }
         let mut received = ReceivedFrame::empty(frame.header, self.blocks);
@@ -306,21 +338,7 @@ impl StateDecoder {
                 BlockState::Coded(bytes) => _ = received.insert(index, bytes),
             }
         }
-        let vectors = start.elapsed();
-        if let Some(device) = &mut self.device {
-            match device.decode(&received, &field, reference, number, out) {
-                Err(error) if error.is_of_device() => {
-                    let reason = device.backend().given_up(&error);
-                    self.give_up(reason);
-                }
-                decoded => {
-                    let times = device.times();
-                    self.times = DecodeTimes { decode: vectors + times.decode, ..times };
-                    return decoded;
-                }
-            }
-        }
-        let start = Instant::now();
+        let (vectors, start) = (start.elapsed(), Instant::now());
         self.predictor.refer(reference.1);
         self.predictor.compensate(&field, out);
         let compensate = start.elapsed();
@@ -330,8 +348,13 @@ impl StateDecoder {
         Ok(())
     }
 
+    /// Returns the encoder on the device that has the same states, if there is one.
+    pub(super) fn encoder(&mut self) -> Option<&mut dyn DeviceEncoder> {
+        self.device.as_mut()?.encoder()
+    }
+
     /// Goes on without the device, if there is one: no later frame calls its driver.
-    fn give_up(&mut self, reason: String) {
+    pub(super) fn give_up(&mut self, reason: String) {
         if let Some(device) = self.device.take() {
             self.damaged_before = device.damaged_blocks() + self.alone.damaged_blocks();
             let inner =
@@ -359,23 +382,19 @@ impl StateDecoder {
 }
 
 /// The decoder of a receiver, at its sender.
-impl Replay<PredictedFrame, Arc<Picture>> for StateDecoder {
+impl Replay<PredictedFrame, State> for StateDecoder {
     type Error = DecodeError;
 
-    fn replay(
-        &mut self,
-        frame: &PredictedFrame,
-        gaps: &Gaps,
-        reference: Option<&Arc<Picture>>,
-    ) -> Result<Arc<Picture>, DecodeError> {
+    fn replay(&mut self, frame: &PredictedFrame, gaps: &Gaps, reference: Option<&State>) -> Result<State, DecodeError> {
         let mut received = ReceivedFrame::from(&frame.frame);
         gaps.cut(&mut received);
-        let mut state = Picture::for_stream(self.params.chroma, self.params.size);
-        self.decode(&received, reference.map(|state| &**state), &mut state)?;
-        Ok(Arc::new(state))
+        let (number, mut picture) = (next_number(), Picture::for_stream(self.params.chroma, self.params.size));
+        let reference = reference.map(|state| (state.number, state.picture()));
+        self.decode_as(number, &received, reference, &mut picture)?;
+        Ok(State::known_as(number, picture))
     }
 
-    fn hash(&self, state: &Arc<Picture>) -> u32 {
-        state.hash()
+    fn hash(&self, state: &State) -> u32 {
+        state.picture().hash()
     }
 }

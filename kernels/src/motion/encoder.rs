@@ -1,25 +1,28 @@
 //! Encoders of frames that are predicted from others, or coded alone where that costs less.
+//!
+//! Vectors are found here, on the processor, for every back end: a field of them is what a voice or a device codes a frame with.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
-use picture::params::StreamParams;
+use picture::coded::{CodedFrame, PredictedFrame, ReceivedFrame, StepIndex};
+use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::{coded_size, directory_bytes, map_bytes};
+use rayon::prelude::*;
 
+use super::activity::distances;
 use super::cost::Costs;
-use super::decoder::{StateDecoder, States, inner, state_decoder};
+use super::decoder::{State, StateDecoder, States, inner, next_number, open};
 use super::field::Field;
-use super::predictor::{ResidualEncoder, planes};
+use super::predictor::{AloneEncoder, ResidualEncoder, planes};
 use super::search::{Effort, Search};
 use super::slice;
 use crate::cpu::colour;
 use crate::cpu::motion::planes::Bordered;
-use crate::cpu::motion::square::differences_from_means;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
-    cpu,
+    Backend, BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, Picture,
+    PictureRef, Target, cpu, opencl,
 };
 
 /// Why a picture cannot be predicted and coded.
@@ -31,6 +34,15 @@ pub enum PredictError {
     /// Its code cannot be decoded to a state.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+}
+
+impl CodecError for PredictError {
+    fn is_of_device(&self) -> bool {
+        match self {
+            Self::Encode(error) => error.is_of_device(),
+            Self::Decode(error) => error.is_of_device(),
+        }
+    }
 }
 
 /// How frames are predicted.
@@ -53,17 +65,17 @@ const FINEST_STEP: StepIndex = StepIndex::ONE.coarser_by(8);
 const NEAR_FINEST: u8 = 4;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;
-/// Side of the squares whose flatness decides whether coding a frame alone is worth trying.
-const ACTIVITY_SIDE: usize = 8;
 
 /// Encoder of a stream with prediction.
 pub struct PredictedEncoder {
     params: StreamParams,
     settings: PredictionSettings,
-    alone: Box<dyn ResidualEncoder>,
+    alone: Box<dyn AloneEncoder>,
+    /// Codes what is left of pictures, unless a device does.
     residual: Box<dyn ResidualEncoder>,
+    /// Has the device, if there is one, with its encoder.
     decoder: StateDecoder,
-    states: States<Picture>,
+    states: States<State>,
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
@@ -71,25 +83,15 @@ pub struct PredictedEncoder {
     /// The luma of a picture that is searched.
     source: Bordered,
     times: EncodeTimes,
+    vectors_to_bytes: Duration,
 }
 
-/// Returns the back end that codes, none of which is OpenCL.
-fn on_the_processor(choice: BackendChoice, device: Option<&str>) -> Result<BackendChoice, OpenError> {
-    match (choice, device) {
-        (BackendChoice::Opencl, _) | (BackendChoice::Auto, Some(_)) => Err(OpenError::NotOnThisBackend {
-            backend: Backend::Opencl,
-            what: "the coding of predicted frames".to_owned(),
-            instead: Backend::Cpu,
-        }),
-        (BackendChoice::Auto | BackendChoice::Cpu, _) => Ok(BackendChoice::Cpu),
-        (BackendChoice::Reference, _) => Ok(BackendChoice::Reference),
-    }
-}
-
-/// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]. It runs on the processor.
+/// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]; `choice` and `device` as in [`crate::open_encoder`]. If
+/// its device is lost later, the processor goes on with the same states, and [`PredictedEncoder::backend`] says so. Vectors are looked
+/// for on the processor in any case.
 ///
-/// [`OpenError::WrongProfile`] for any other stream, [`OpenError::NotOnThisBackend`] if OpenCL or a device is asked for,
-/// [`OpenError::ReferenceAge`] unless the stream keeps as many states as the reference is old.
+/// [`OpenError::WrongProfile`] for any other stream, [`OpenError::ReferenceAge`] unless the stream keeps as many states as the
+/// reference is old.
 pub fn open_predicted_encoder(
     params: &StreamParams,
     settings: PredictionSettings,
@@ -100,16 +102,18 @@ pub fn open_predicted_encoder(
     if !(1..=states).contains(&settings.reference_age) {
         return Err(OpenError::ReferenceAge { asked: settings.reference_age, states });
     }
-    let choice = on_the_processor(choice, device)?;
-    let decoder = state_decoder(params, &inner, states, choice)?;
-    let reason = || decoder.alone.backend().reason.clone();
-    let encoder = || -> Box<dyn ResidualEncoder> {
-        match choice {
-            BackendChoice::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
-            _ => Box::new(cpu::CpuEncoder::new(&inner, reason())),
-        }
+    let (decoder, _) = open(params, choice, device, opencl::open_predicted_encoder)?;
+    let backend = decoder.backend();
+    let reason = || backend.reason.clone();
+    let alone: Box<dyn AloneEncoder> = match backend.kind {
+        Backend::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
+        Backend::Cpu => Box::new(cpu::CpuEncoder::new(&inner, reason())),
+        Backend::Opencl => opencl::open_alone_encoder(&inner, device, reason())?,
     };
-    let (alone, residual) = (encoder(), encoder());
+    let residual: Box<dyn ResidualEncoder> = match backend.kind {
+        Backend::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
+        Backend::Cpu | Backend::Opencl => Box::new(cpu::CpuEncoder::new(&inner, reason())),
+    };
     Ok(PredictedEncoder {
         params: *params,
         settings,
@@ -123,6 +127,7 @@ pub fn open_predicted_encoder(
         search_time: None,
         source: Bordered::new(params.size),
         times: EncodeTimes::default(),
+        vectors_to_bytes: Duration::ZERO,
     })
 }
 
@@ -132,64 +137,105 @@ impl PredictedEncoder {
     /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time.
     pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, PredictError> {
         let age = self.settings.reference_age;
-        let states = std::mem::replace(&mut self.states, States::new(0));
-        let coded = self.encode_from(picture, target, states.get(age).map(|state| (age, state)));
-        self.states = states;
-        let (frame, state) = coded?;
+        let reference = self.states.get(age).cloned();
+        let (frame, state) = self.encode_from(picture, target, reference.as_ref().map(|state| (age, state)))?;
         self.states.keep(state);
         Ok(frame)
     }
 
     /// Codes a picture as [`Self::encode`], predicted from `reference`, a state so many frames before it, unless coding it
-    /// alone costs less. Returns its state, too, and keeps none.
+    /// alone costs less. Returns its state, too, and keeps none. A device has the states of the last frames already.
     pub fn encode_from(
         &mut self,
         picture: PictureRef<'_>,
         target: Target,
-        reference: Option<(u8, &Picture)>,
-    ) -> Result<(PredictedFrame, Picture), PredictError> {
+        reference: Option<(u8, &State)>,
+    ) -> Result<(PredictedFrame, State), PredictError> {
         check_picture(picture, self.params.size).map_err(EncodeError::from)?;
+        self.with_fallback(|encoder| encoder.encode_once(picture, target, reference))
+    }
+
+    /// Runs on the device, and once more without it if it is lost.
+    fn with_fallback<T, E: CodecError>(&mut self, mut run: impl FnMut(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        self.follow();
+        let costs = self.costs.clone();
+        match run(self) {
+            Err(error) if error.is_of_device() => {
+                self.costs = costs;
+                let reason = self.alone.backend().given_up(&error);
+                self.decoder.give_up(reason);
+                self.follow();
+                run(self)
+            }
+            result => result,
+        }
+    }
+
+    /// Goes on without the device if the decoder does.
+    fn follow(&mut self) {
+        let backend = self.decoder.backend();
+        if self.alone.backend().is_device() && !backend.is_device() {
+            let codec = CodecParams { profile: Profile::Quad, ..self.params.codec };
+            let inner = StreamParams { codec, ..self.params };
+            self.alone = Box::new(cpu::CpuEncoder::new(&inner, backend.reason.clone()));
+        }
+    }
+
+    fn encode_once(
+        &mut self,
+        picture: PictureRef<'_>,
+        target: Target,
+        reference: Option<(u8, &State)>,
+    ) -> Result<(PredictedFrame, State), PredictError> {
         let start = Instant::now();
         self.times = EncodeTimes::default();
+        self.vectors_to_bytes = Duration::ZERO;
         let own = samples(picture, &self.params);
         let predicted = match reference {
-            Some((age, reference)) => self.predict((picture, &own), target, age, reference)?,
+            Some(reference) => self.predict((picture, &own), target, reference)?,
             None => None,
         };
         let predicted = match predicted {
             Some(predicted) => {
                 let step = predicted.frame.frame.header.step;
                 let bytes = coded_size(&predicted.frame.frame);
-                let may_be_alone = self.may_be_alone(&own, &predicted.prediction);
-                let is_alone = may_be_alone && self.alone.fits(picture, step, bytes)?;
+                let is_alone = predicted.may_be_alone && self.alone.fits(picture, step, bytes)?;
                 Some(predicted).filter(|_| !is_alone)
             }
             None => None,
         };
         let before = self.times;
         let (frame, state) = match predicted {
-            Some(predicted) => {
-                self.last = Some(predicted.field);
-                (predicted.frame, predicted.state)
+            Some(Predicted { frame, blocks, field, picture, .. }) => {
+                let decoding = Instant::now();
+                let state = self.state_of(&blocks, picture)?;
+                self.times.compensate += decoding.elapsed();
+                self.last = Some(field);
+                (frame, state)
             }
             None => {
-                let frame = self.encode_alone(picture, target)?;
+                let frame = self.code_alone(picture, target)?;
                 let (stages, decoding) = (self.times, Instant::now());
                 let mut state = self.empty_picture();
                 self.decoder.decode(&ReceivedFrame::from(&frame.frame), None, &mut state)?;
-                self.times = EncodeTimes { transform: before.transform + stages.transform, ..before };
+                let (upload, transform) = (before.upload + stages.upload, before.transform + stages.transform);
+                self.times = EncodeTimes { upload, transform, device: stages.device, ..before };
                 self.times.compensate += decoding.elapsed();
-                (frame, state)
+                (frame, State::new(state))
             }
         };
         self.step = frame.frame.header.step;
-        let EncodeTimes { motion, compensate, transform, .. } = self.times;
-        self.times.code = start.elapsed().saturating_sub(motion + compensate + transform);
+        let EncodeTimes { upload, motion, compensate, transform, .. } = self.times;
+        self.times.code = start.elapsed().saturating_sub(upload + motion + compensate + transform);
         Ok((frame, state))
     }
 
     /// Codes a picture without a reference, and does not compute its state: the decoder can when a frame refers to it.
     pub fn encode_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
+        self.with_fallback(|encoder| encoder.code_alone(picture, target))
+    }
+
+    fn code_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
         let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
         self.times = self.alone.times();
         self.last = None;
@@ -200,6 +246,12 @@ impl PredictedEncoder {
     /// Returns the duration of each stage of the last frame.
     pub fn times(&self) -> EncodeTimes {
         self.times
+    }
+
+    /// Returns how long the last frame took from its vectors to its bytes, the vectors' own among them, without the state that comes
+    /// of it; zero unless it has a reference.
+    pub fn vectors_to_bytes(&self) -> Duration {
+        self.vectors_to_bytes
     }
 
     /// The decoder of this stream's frames, which the encoder has for itself.
@@ -220,12 +272,12 @@ impl PredictedEncoder {
 
     /// Returns the picture that the last frame decodes to; `None` before the first one.
     pub fn state(&self) -> Option<&Picture> {
-        self.states.kept.back()
+        self.states.kept.back().map(State::picture)
     }
 
     /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
-        self.alone.backend()
+        self.decoder.backend()
     }
 
     fn empty_picture(&self) -> Picture {
@@ -237,13 +289,54 @@ impl PredictedEncoder {
         &mut self,
         (picture, own): (PictureRef<'_>, &[u8]),
         target: Target,
-        age: u8,
-        reference: &Picture,
+        (age, reference): (u8, &State),
     ) -> Result<Option<Predicted>, PredictError> {
-        let (chroma, size) = (self.params.chroma, self.params.size);
+        if let Some(device) = self.decoder.encoder() {
+            let start = Instant::now();
+            device.bring(picture)?;
+            self.times.upload = start.elapsed();
+        }
+        let mut prediction = self.empty_picture();
         let start = Instant::now();
+        let field = self.search(own, target, reference.picture());
+        let found = Instant::now();
+        if let Some(device) = self.decoder.encoder() {
+            // Until the state of the frame is there, the picture is not used.
+            device.predict(&field, (reference.number(), reference.picture()))?;
+        } else {
+            self.decoder.predictor.compensate(&field, &mut prediction);
+        }
+        let predicted = found.elapsed();
+        let slicing = Instant::now();
+        let slices = self.code_vectors(&field);
+        let sliced = slicing.elapsed();
+        self.times.motion = found.duration_since(start) + sliced;
+        let blocks = self.decoder.blocks;
+        let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
+        let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
+        let target = less(target, REFERENCE_BYTES + vectors + more);
+        let Some(blocks) = self.code_residual(picture, &prediction, target)? else { return Ok(None) };
+        self.vectors_to_bytes = found.elapsed();
+        let [difference, activity] = if let Some(device) = self.decoder.encoder() {
+            let EncodeTimes { compensate, transform, .. } = device.times(self.vectors_to_bytes.saturating_sub(sliced));
+            self.times = EncodeTimes { compensate, transform, ..self.times };
+            device.distances()
+        } else {
+            self.times.compensate = predicted;
+            self.times.transform = self.residual.times().transform;
+            distances(own, prediction.data(), self.params.size.width(), self.params.size.pixels())
+        };
+        // Unless the prediction is far nearer than squares of one sample each.
+        let may_be_alone = 2 * difference >= activity;
+        let frame = PredictedFrame::new(age, &slices, &blocks);
+        Ok(Some(Predicted { frame, blocks, field, picture: prediction, may_be_alone }))
+    }
+
+    /// Finds the vectors of a picture whose samples the stream keeps as `own`.
+    fn search(&mut self, own: &[u8], target: Target, reference: &Picture) -> Field {
+        let start = Instant::now();
+        let (chroma, size) = (self.params.chroma, self.params.size);
         self.decoder.predictor.refer(reference);
-        let channels = chroma.channels().len();
         let step = if let Target::Step(step) = target { step } else { self.step };
         let planes_of_source = planes(chroma, size, own);
         self.source.take(size, planes_of_source[0]);
@@ -259,64 +352,70 @@ impl PredictedEncoder {
             effort: self.settings.effort,
             until: self.search_time.map(|time| start + time),
         };
-        let field = search.find(self.last.as_ref());
-        let slices = (0..field.layout().slices()).map(|slice| slice::encode(&field, slice, channels));
+        search.find(self.last.as_ref())
+    }
+
+    /// Codes the slices of vectors, and learns what vectors cost.
+    fn code_vectors(&mut self, field: &Field) -> Vec<Vec<u8>> {
+        let channels = self.params.chroma.channels().len();
+        let slices = (0..field.layout().slices()).into_par_iter().map(|slice| slice::encode(field, slice, channels));
         let (slices, learnt): (Vec<_>, Vec<_>) = slices.unzip();
         let learnt: Vec<_> = learnt.into_iter().flatten().collect();
         if !learnt.is_empty() {
             self.costs = Costs::of(&learnt);
         }
-        self.times.motion = start.elapsed();
-        let start = Instant::now();
-        let mut prediction = self.empty_picture();
-        self.decoder.predictor.compensate(&field, &mut prediction);
-        self.times.compensate = start.elapsed();
-        let blocks = self.decoder.blocks;
-        let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
-        let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
-        let target = less(target, REFERENCE_BYTES + vectors + more);
-        let finest = match target {
-            Target::Bytes(bytes) if self.step <= FINEST_STEP.coarser_by(NEAR_FINEST) => {
-                let coded = self.residual.encode_residual(picture, &prediction, Target::Step(FINEST_STEP))?;
-                Some(coded).filter(|coded| coded_size(coded) <= bytes)
-            }
-            _ => None,
-        };
-        let coded = match finest {
-            Some(coded) => coded,
-            None => match self.residual.encode_residual(picture, &prediction, target) {
-                Err(EncodeError::BudgetTooSmall { .. }) => return Ok(None),
-                coded => coded?,
-            },
-        };
-        self.times.transform = self.residual.times().transform;
-        let start = Instant::now();
-        let mut state = prediction.clone();
-        self.decoder.residual.add_residual(&ReceivedFrame::from(&coded), &mut state)?;
-        self.times.compensate += start.elapsed();
-        Ok(Some(Predicted { frame: PredictedFrame::new(age, &slices, &coded), field, prediction, state }))
+        slices
     }
 
-    /// True if coding the picture alone may be the less expensive way: unless its prediction is far nearer than squares of
-    /// one sample each.
-    fn may_be_alone(&self, own: &[u8], prediction: &Picture) -> bool {
-        let (width, pixels) = (self.params.size.width(), self.params.size.pixels());
-        let rows = ACTIVITY_SIDE * width;
-        let both = own[..pixels].chunks(rows).zip(prediction.data()[..pixels].chunks(rows));
-        let [difference, activity] = both.fold([0; 2], |sums: [u64; 2], (own, predicted)| {
-            let more = differences_from_means(own, predicted, width);
-            [0, 1].map(|at| sums[at] + u64::from(more[at]))
-        });
-        2 * difference >= activity
+    /// Codes what the prediction leaves of a picture, on the device if it was predicted there; `None` if the budget is too small.
+    fn code_residual(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<Option<CodedFrame>, EncodeError> {
+        let Self { decoder, residual, .. } = self;
+        let mut code = |target| match decoder.encoder() {
+            Some(device) => device.code(target),
+            None => residual.encode_residual(picture, prediction, target),
+        };
+        if let Target::Bytes(bytes) = target
+            && self.step <= FINEST_STEP.coarser_by(NEAR_FINEST)
+        {
+            let coded = code(Target::Step(FINEST_STEP))?;
+            if coded_size(&coded) <= bytes {
+                return Ok(Some(coded));
+            }
+        }
+        match code(target) {
+            Err(EncodeError::BudgetTooSmall { .. }) => Ok(None),
+            coded => coded.map(Some),
+        }
+    }
+
+    /// Returns the state of a predicted frame with these blocks; `picture` is its prediction, or room for it to be made on the device.
+    fn state_of(&mut self, blocks: &CodedFrame, mut picture: Picture) -> Result<State, DecodeError> {
+        let number = next_number();
+        if let Some(device) = self.decoder.encoder() {
+            device.state(number, &mut picture)?;
+            self.times.device = device.times(Duration::ZERO).device;
+        } else {
+            self.decoder.residual.add_residual(&ReceivedFrame::from(blocks), &mut picture)?;
+        }
+        Ok(State::known_as(number, picture))
     }
 }
 
 /// A frame coded with a reference.
 struct Predicted {
     frame: PredictedFrame,
+    /// What is coded besides the vectors.
+    blocks: CodedFrame,
     field: Field,
-    prediction: Picture,
-    state: Picture,
+    /// Its prediction, unless that is on the device.
+    picture: Picture,
+    /// True if coding the picture alone may be the less expensive way.
+    may_be_alone: bool,
 }
 
 /// A budget without what is spent otherwise.

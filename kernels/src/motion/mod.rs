@@ -2,6 +2,7 @@
 //!
 //! Each voice has its own `Predictor`; the search and the code of the vectors are the same Rust for all of them.
 
+pub(crate) mod activity;
 mod contexts;
 mod cost;
 mod decoder;

@@ -1,5 +1,7 @@
 //! The seam between the voices and what is the same for all: a predictor, and the coder of what it leaves.
 
+use std::time::Duration;
+
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize};
 
@@ -7,7 +9,9 @@ use picture::frame::{Chroma, FrameSize};
 use super::field::Motion;
 use super::field::{Field, UNIT};
 use crate::cpu::motion::planes::Luma;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, Encoder, Picture, PictureRef, Target};
+use crate::{
+    BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target,
+};
 
 /// A rectangle of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +48,10 @@ pub(crate) trait ResidualEncoder: Encoder {
         prediction: &Picture,
         target: Target,
     ) -> Result<CodedFrame, EncodeError>;
+}
 
+/// Codes pictures alone where that costs less than a prediction.
+pub(crate) trait AloneEncoder: Encoder {
     /// Returns true if the picture, coded alone at `step`, takes at most `bytes`, as
     /// [`coded_size`](picture::run::coded_size) counts.
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError>;
@@ -56,13 +63,41 @@ pub(crate) trait ResidualDecoder: Decoder {
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
 }
 
+/// Codes predicted frames on a device, which has the states, too: for each frame one call after another, in this order.
+pub(crate) trait DeviceEncoder {
+    /// Brings a picture, of the stream's size, to the device, which goes on with it while vectors are looked for.
+    fn bring(&mut self, picture: PictureRef<'_>) -> Result<(), EncodeError>;
+
+    /// Starts to predict it with these vectors from a state, which has this number, and to transform what that leaves.
+    fn predict(&mut self, field: &Field, from: (u64, &Picture)) -> Result<(), EncodeError>;
+
+    /// Codes what is left, as [`Encoder::encode`] does; again for each target.
+    fn code(&mut self, target: Target) -> Result<CodedFrame, EncodeError>;
+
+    /// Returns the sums that [`distances`](super::activity::distances) has of the picture and its prediction.
+    fn distances(&self) -> [u64; 2];
+
+    /// Computes what the frame coded last decodes to: the state of this number, and its picture.
+    fn state(&mut self, number: u64, out: &mut Picture) -> Result<(), DecodeError>;
+
+    /// Divides the time from the vectors to the bytes of the last frame by what the device did meanwhile.
+    fn times(&self, total: Duration) -> EncodeTimes;
+}
+
 /// Decodes predicted frames on a device, which has the states, too.
 pub(crate) trait DeviceDecoder: Send {
-    /// Decodes the blocks of a frame, and its vectors, which are `field`, into `out`. `from` is the state that it is predicted from, with
+    /// Returns the encoder that has the same states, if it was opened with one.
+    fn encoder(&mut self) -> Option<&mut dyn DeviceEncoder> {
+        None
+    }
+
+    /// Starts to decode a frame's blocks, of which `slices` slices of vectors come before.
+    fn start(&mut self, frame: &ReceivedFrame, slices: usize) -> Result<(), DecodeError>;
+
+    /// Makes the picture of the frame that was started last and of its vectors. `from` is the state that it is predicted from, with
     /// its number; its own is `number`. States of the same number are equal.
-    fn decode(
+    fn finish(
         &mut self,
-        frame: &ReceivedFrame,
         field: &Field,
         from: (u64, &Picture),
         number: u64,

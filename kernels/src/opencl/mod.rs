@@ -29,6 +29,7 @@ pub(crate) use self::lab::trial::{Trial, TrialDevice};
 use self::lossless::decoder::OpenClLosslessDecoder;
 use self::lossless::encoder::OpenClLosslessEncoder;
 use self::motion::decoder::OpenClPredictedDecoder;
+use self::motion::encoder::OpenClPredictedEncoder;
 use self::pcwt::decoder::OpenClPcwtDecoder;
 use self::pcwt::encoder::OpenClPcwtEncoder;
 pub use self::quad::decoder::OpenClDecoder;
@@ -38,7 +39,7 @@ pub(crate) use self::transform::programs::transform_texts;
 use self::transform::whole;
 pub use self::transform::whole::OpenClTransform;
 use crate::measure::{Measure, Scene};
-use crate::motion::predictor::DeviceDecoder;
+use crate::motion::predictor::{AloneEncoder, DeviceDecoder};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::wavelet::Element;
 use crate::{Decoder, Encoder, OpenError, Transform, TransformParams};
@@ -76,6 +77,25 @@ pub(crate) fn open_predicted_decoder(
     reason: String,
 ) -> Result<Box<dyn DeviceDecoder>, OpenError> {
     Ok(Box::new(OpenClPredictedDecoder::open(params, states, device, reason)?))
+}
+
+/// Opens the same with the encoder of its states.
+pub(crate) fn open_predicted_encoder(
+    params: &StreamParams,
+    states: u8,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn DeviceDecoder>, OpenError> {
+    Ok(Box::new(OpenClPredictedEncoder::open(params, states, device, reason)?))
+}
+
+/// Opens the encoder for the other frames of such a stream.
+pub(crate) fn open_alone_encoder(
+    params: &StreamParams,
+    device: Option<&str>,
+    reason: String,
+) -> Result<Box<dyn AloneEncoder>, OpenError> {
+    Ok(Box::new(OpenClEncoder::open(params, device, reason)?))
 }
 
 /// Opens the encoder of a stream of the profile `pcwt`; `joining` of a group's elements: `None` for what suits the

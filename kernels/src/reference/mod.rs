@@ -22,7 +22,7 @@ use picture::frame::{BitDepth, FrameSize};
 use picture::params::StreamParams;
 use picture::pyramid::{Block, BlockLayout};
 
-use crate::motion::predictor::{ResidualDecoder, ResidualEncoder};
+use crate::motion::predictor::{AloneEncoder, ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
 use crate::wavelet::Wavelet;
 use crate::{
@@ -111,7 +111,9 @@ impl ResidualEncoder for ReferenceEncoder {
             planes
         })
     }
+}
 
+impl AloneEncoder for ReferenceEncoder {
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);

@@ -305,7 +305,7 @@ pub(crate) enum BenchKind {
     Schemes,
     /// Encoder and decoder by stage, bytes and PSNR
     Codec,
-    /// Predicted frames by stage, for each effort; coded on the processor
+    /// Predicted frames by stage, for each effort
     Prediction,
     /// Effects before the coding, each alone and all together; on the processor
     Effects,

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::Result;
 use common::netsim::Random;
@@ -14,7 +13,7 @@ use common::units::Timestamp;
 use common::wire::media::Content;
 use common::wire::states::StatesReport;
 use kernels::motion::{
-    Effort, PredictError, PredictedEncoder, PredictionSettings, StateDecoder, open_predicted_encoder,
+    Effort, PredictError, PredictedEncoder, PredictionSettings, State, StateDecoder, open_predicted_encoder,
     open_state_decoder,
 };
 use kernels::{BackendInfo, EncodeError, Picture, PictureRef, Target};
@@ -48,7 +47,7 @@ pub(crate) struct Call {
     loss: Loss,
     random: Random,
     encoder: PredictedEncoder,
-    references: References<PredictedFrame, Arc<Picture>>,
+    references: References<PredictedFrame, State>,
     protector: Protector,
     coarse_blocks: usize,
     slices: usize,
@@ -130,7 +129,7 @@ impl Call {
             self.references.on_report(report, now);
         }
         let reference = self.references.next(now, self.encoder.decoder())?;
-        let reference = reference.as_ref().map(|(age, state)| (*age, &**state));
+        let reference = reference.as_ref().map(|(age, state)| (*age, state));
         // The parity of a frame is likely to be that of the one before.
         let budget = if let Target::Bytes(bytes) = target { Some(bytes) } else { None };
         let target = budget.map_or(target, |bytes| Target::Bytes(bytes.saturating_sub(self.parity_bytes)));
@@ -140,7 +139,7 @@ impl Call {
             PredictError::Encode(error) => explain(error),
             PredictError::Decode(error) => error.into(),
         })?;
-        self.references.on_coded(frame.reference, frame.clone(), Some(Arc::new(state)), now);
+        self.references.on_coded(frame.reference, frame.clone(), Some(state), now);
         self.sent.frames += 1;
         self.sent.alone += u64::from(frame.reference == 0);
         let arrived = self.send(&frame, budget);

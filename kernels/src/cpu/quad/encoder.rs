@@ -14,7 +14,7 @@ use super::per_thread::PerThread;
 use super::plane::Plane;
 use super::tile::TilePlace;
 use crate::cpu::backend;
-use crate::motion::predictor::{ResidualEncoder, planes};
+use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::Quantiser;
@@ -108,7 +108,9 @@ impl ResidualEncoder for CpuEncoder {
             });
         })
     }
+}
 
+impl AloneEncoder for CpuEncoder {
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;

@@ -12,7 +12,7 @@ use picture::pyramid::BlockLayout;
 
 use super::fault::{Fault, inject};
 use crate::motion::any_field;
-use crate::motion::{Effort, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
+use crate::motion::{Effort, PredictError, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
 use crate::opencl::transform::whole::OpenClTransform;
 use crate::{
     Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, PictureRef, Target,
@@ -131,7 +131,59 @@ fn a_decoder_of_predicted_frames_survives_every_failure() {
     let (frame, field) = (ReceivedFrame::from(&frame.unwrap()), any_field(params.size, 2, 5, 3));
     let mut decoder = crate::opencl::open_predicted_decoder(&inner, 2, None, String::new()).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);
-    fail_everywhere(|| decoder.decode(&frame, &field, (1, &from), 2, &mut out).map(|()| out.data().to_vec()));
+    fail_everywhere(|| {
+        decoder.start(&frame, 0)?;
+        decoder.finish(&field, (1, &from), 2, &mut out).map(|()| out.data().to_vec())
+    });
+}
+
+#[test]
+fn an_encoder_of_predicted_frames_survives_every_failure() {
+    let (params, [from, _], _) = predicted_stream();
+    let inner = StreamParams { codec: CodecParams::default(), ..params };
+    let (data, field) = (picture(&params), any_field(params.size, 2, 5, 3));
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let mut device = crate::opencl::open_predicted_encoder(&inner, 2, None, String::new()).unwrap();
+    let mut out = Picture::for_stream(params.chroma, params.size);
+    fail_everywhere(|| {
+        let encoder = device.encoder().unwrap();
+        encoder.bring(picture)?;
+        encoder.predict(&field, (1, &from))?;
+        let coded = encoder.code(Target::Step(StepIndex::new(40).unwrap()))?;
+        encoder.state(2, &mut out)?;
+        Ok::<_, PredictError>((coded, encoder.distances(), out.data().to_vec()))
+    });
+}
+
+/// Wherever the device is lost, its frames and states are those of the processor.
+#[test]
+fn frames_are_predicted_on_the_processor_when_the_device_is_lost() {
+    let (params, _, _) = predicted_stream();
+    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
+    let data = picture(&params);
+    let pictures = [0, 40, 80, 120].map(|by| [&data[by..], &data[..by]].concat());
+    let encode = |choice, lost_at: Option<usize>| {
+        let mut encoder = open_predicted_encoder(&params, settings, choice, None).unwrap();
+        let mut code = |number: usize| {
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &pictures[number]).unwrap();
+            if let Some(call) = lost_at.filter(|_| number == 2) {
+                inject(Fault::From(call));
+            }
+            let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap()));
+            (frame.unwrap(), encoder.state().unwrap().clone())
+        };
+        let frames = [0, 1, 2, 3].map(&mut code);
+        (frames, inject(Fault::Never), encoder.backend().clone())
+    };
+    let (wanted, _, _) = encode(BackendChoice::Cpu, None);
+    assert_eq!(wanted.each_ref().map(|(frame, _)| frame.reference), [0, 1, 1, 1]);
+    for lost_at in [None, Some(0), Some(3), Some(30), Some(60), Some(90), Some(110)] {
+        let (frames, struck, backend) = encode(BackendChoice::Opencl, lost_at);
+        assert!(frames == wanted, "{lost_at:?}");
+        let kind = if lost_at.is_none() { Backend::Opencl } else { Backend::Cpu };
+        assert_eq!((struck, backend.kind), (lost_at.is_some(), kind), "{lost_at:?}");
+        assert!(lost_at.is_none() || backend.reason.contains("injected by a test"), "{}", backend.reason);
+    }
 }
 
 #[test]
@@ -179,6 +231,7 @@ fn opening_fails_with_an_error_at_every_call() {
         fail_everywhere(|| crate::opencl::open_decoder(&params, layout(), None, String::new()).map(|_| ()));
     }
     fail_everywhere(|| crate::opencl::open_predicted_decoder(&params(), 2, None, String::new()).map(|_| ()));
+    fail_everywhere(|| crate::opencl::open_predicted_encoder(&params(), 2, None, String::new()).map(|_| ()));
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(crate) mod tests {
     use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
     use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
     use crate::opencl::motion::decoder::OpenClPredictedDecoder;
+    use crate::opencl::motion::encoder::OpenClPredictedEncoder;
     use crate::opencl::quad::decoder::OpenClDecoder;
     use crate::opencl::quad::encoder::OpenClEncoder;
     use crate::opencl::transform::whole::OpenClTransform;
@@ -145,6 +146,9 @@ pub(crate) mod tests {
             );
             let _predicted = OpenClPredictedDecoder::open(&params, 3, None, String::new()).unwrap();
             let planned = OpenClPredictedDecoder::memory(&device, &params, &BlockLayout::new(&params), 3).unwrap();
+            assert_eq!(planned.bytes(), take_allocated(), "{params:?}");
+            let _predicting = OpenClPredictedEncoder::open(&params, 3, None, String::new()).unwrap();
+            let planned = OpenClPredictedEncoder::memory(&device, &params, 3).unwrap();
             assert_eq!(planned.bytes(), take_allocated(), "{params:?}");
             lossless_plans_what_it_allocates(&device, params);
             let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();

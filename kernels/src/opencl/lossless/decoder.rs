@@ -81,7 +81,7 @@ impl OpenClLosslessDecoder {
         let (mut damaged, mut ends) = (0, Vec::with_capacity(self.channels.len()));
         for (index, (channel, decoder)) in self.channels.iter().zip(&mut self.decoders).enumerate() {
             let queue = &channel.queue;
-            damaged += decoder.fill(queue, frame)?;
+            damaged += decoder.fill(queue, frame, 0)?;
             decoder.start(queue, frame.header)?;
             channel.transform.run_inverse(queue, &mut Vec::new())?;
             self.writer.start(channel, index)?;

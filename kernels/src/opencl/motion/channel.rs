@@ -37,36 +37,32 @@ impl ChannelPrediction {
     }
 
     /// Creates the kernels for a channel of pictures of `size`, of `units` columns and rows; `cells` are their motion, and
-    /// `residual`, with its pitch, is what was coded besides. `state` is any plane: those meant are set for each frame.
+    /// `residual`, with its pitch, is what was coded besides: without it they make the prediction alone. `state` is any plane: those
+    /// meant are set for each frame.
     pub(crate) fn new(
         queue: &Queue,
         (chroma, size, channel): (Chroma, FrameSize, usize),
         units: [usize; 2],
         cells: &Buffer<Cell>,
-        (residual, pitch): (&Buffer<f32>, usize),
+        residual: Option<(&Buffer<f32>, usize)>,
         state: &Buffer<u8>,
     ) -> Result<Self> {
         let (plane, side) = plane_size(chroma, size, channel);
-        let program = queue.device().compensate_program(side, eighths(channel, side))?;
+        let program = queue.device().compensate_program(side, eighths(channel, side), residual.is_some())?;
         let sizes = [("width", plane.width().into()), ("height", plane.height().into())];
         let halves = (channel == 0).then(|| Halves::new(queue, plane, state)).transpose()?;
         let from = halves.as_ref().map_or(state, |halves| &halves.planes);
-        let compensate = kernel(
-            &program,
-            "compensate",
-            &[
-                ("from", from.arg()),
-                ("cells", cells.arg()),
-                ("columns", units[0].into()),
-                ("rows", units[1].into()),
-                ("channel", channel.into()),
-                ("residual", residual.arg()),
-                ("residual_pitch", pitch.into()),
-                ("out", state.arg()),
-                sizes[0],
-                sizes[1],
-            ],
-        )?;
+        let motion = [
+            ("from", from.arg()),
+            ("cells", cells.arg()),
+            ("columns", units[0].into()),
+            ("rows", units[1].into()),
+            ("channel", channel.into()),
+        ];
+        let residual = residual.map(|(plane, pitch)| [("residual", plane.arg()), ("residual_pitch", pitch.into())]);
+        let residual = residual.as_ref().map_or(&[][..], |args| args);
+        let args = [&motion[..], residual, &[("out", state.arg())], &sizes].concat();
+        let compensate = kernel(&program, "compensate", &args)?;
         Ok(Self { halves, compensate, groups: units.map(|units| units + 1) })
     }
 

@@ -24,7 +24,7 @@ use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::decoder::times;
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::reference::check_decode;
+use crate::reference::check_target;
 use crate::{BackendInfo, DecodeError, DecodeTimes, DeviceError, OpenError, Picture};
 
 /// Decoder of predicted frames on an OpenCL device.
@@ -37,21 +37,18 @@ pub(crate) struct OpenClPredictedDecoder {
     staging: Vec<Pinned<u8>>,
     cells: Buffer<Cell>,
     cells_host: Pinned<Cell>,
-    states: States,
+    pub(super) states: States,
     recorder: Recorder,
     sampling: Sampling,
     timeline: Timeline,
     times: DecodeTimes,
+    /// Begin of the frame in work.
+    begin: Instant,
+    is_measured: bool,
+    /// Blocks of the frame in work that are too long for any encoder.
+    too_long: u64,
     damaged: u64,
     backend: BackendInfo,
-}
-
-/// A frame to decode: its blocks and vectors, the state that it is predicted from, and the number of its own.
-struct Job<'a> {
-    frame: &'a ReceivedFrame,
-    field: &'a Field,
-    from: (u64, &'a Picture),
-    number: u64,
 }
 
 impl OpenClPredictedDecoder {
@@ -92,7 +89,7 @@ impl OpenClPredictedDecoder {
         let any = states.first();
         let prediction = |(channel, pipeline): (usize, &ChannelPipeline)| {
             let plane = (params.chroma, params.size, channel);
-            let residual = pipeline.transform.samples();
+            let residual = Some(pipeline.transform.samples());
             ChannelPrediction::new(&pipeline.queue, plane, units, &cells, residual, states.plane(any, channel))
         };
         let predictions = pipelines.iter().enumerate().map(prediction).collect::<Result<_>>()?;
@@ -112,6 +109,9 @@ impl OpenClPredictedDecoder {
             sampling: Sampling::default(),
             timeline: Timeline::default(),
             times: DecodeTimes::default(),
+            begin: Instant::now(),
+            is_measured: false,
+            too_long: 0,
             damaged: 0,
             backend: backend(device, reason),
         })
@@ -139,31 +139,18 @@ impl OpenClPredictedDecoder {
         Ok(memory)
     }
 
-    /// Returns the place of the state that a frame is predicted from, which is brought there if it is not there yet.
-    fn place_of(&mut self, (number, picture): (u64, &Picture)) -> Result<Place> {
-        if let Some(place) = self.states.find(number) {
-            return Ok(place);
-        }
-        let place = self.states.oldest(None);
-        let planes = planes(self.params.chroma, self.params.size, picture.data());
-        for (index, (pipeline, plane)) in self.pipelines.iter().zip(planes).enumerate() {
-            let staging = &mut self.staging[index];
-            staging.values_mut()[..plane.len()].copy_from_slice(plane);
-            let event = pipeline.queue.upload(staging, self.states.plane(place, index), plane.len())?;
-            self.recorder.note(pipeline.channel, DeviceStage::Upload, event);
-        }
-        self.states.keep(place, number);
-        Ok(place)
-    }
-
-    /// Starts decoding the blocks of a channel, which are in its pinned memory.
-    fn start(&mut self, index: usize, frame: &ReceivedFrame) -> Result<()> {
-        let (pipeline, recorder) = (&self.pipelines[index], &mut self.recorder);
-        let (upload, decoding) = self.channels[index].start(&pipeline.queue, frame.header)?;
-        recorder.note(pipeline.channel, DeviceStage::Upload, upload);
-        if let Some(event) = decoding {
-            pipeline.begin(&event, recorder);
-            recorder.note(pipeline.channel, DeviceStage::Code, event);
+    /// Brings the blocks of a frame, of which `first` others come before, to the device and starts to decode them.
+    fn run_start(&mut self, frame: &ReceivedFrame, first: usize) -> Result<()> {
+        (self.begin, self.too_long) = (Instant::now(), 0);
+        self.recorder.clear();
+        self.is_measured = self.sampling.next();
+        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(self.is_measured));
+        // All channels' blocks go first: they take the longest.
+        for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            self.too_long += channel.fill(&pipeline.queue, frame, first)?;
+            let (upload, decoding) = channel.start(&pipeline.queue, frame.header)?;
+            self.recorder.note(pipeline.channel, DeviceStage::Upload, upload);
+            self.recorder.note(pipeline.channel, DeviceStage::Code, decoding);
         }
         Ok(())
     }
@@ -173,6 +160,10 @@ impl OpenClPredictedDecoder {
     fn bring(&mut self, index: usize, [from, to]: [Place; 2], cells: &Event) -> Result<[Event; 2]> {
         let (pipeline, recorder) = (&self.pipelines[index], &mut self.recorder);
         let (from, to) = (self.states.plane(from, index), self.states.plane(to, index));
+        if pipeline.queue.is_marked() {
+            // The blocks may have been there before the vectors.
+            pipeline.begin(&pipeline.queue.marker()?, recorder);
+        }
         pipeline.invert(recorder)?;
         // What the first queue uploaded comes before in it.
         if index > 0 {
@@ -190,63 +181,71 @@ impl OpenClPredictedDecoder {
         Ok([samples, damaged])
     }
 
-    fn run(&mut self, job: Job<'_>, out: &mut Picture) -> Result<()> {
-        let start = Instant::now();
-        self.recorder.clear();
-        let measured = self.sampling.next();
-        self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
-        let mut damaged = 0;
-        for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            damaged += channel.fill(&pipeline.queue, job.frame)?;
-        }
-        write_cells(job.field, self.cells_host.values_mut());
+    fn run_finish(
+        &mut self,
+        field: &Field,
+        (number_from, picture): (u64, &Picture),
+        number: u64,
+        out: &mut Picture,
+    ) -> Result<()> {
+        write_cells(field, self.cells_host.values_mut());
         let first = &self.pipelines[0].queue;
         let cells = first.upload(&self.cells_host, &self.cells, self.cells.len())?;
         first.flush()?;
         self.recorder.note(Channel::Y, DeviceStage::Upload, cells.clone());
-        let from = self.place_of(job.from)?;
+        let planes = planes(self.params.chroma, self.params.size, picture.data());
+        let state = (number_from, &planes[..]);
+        let from = self.states.bring(state, &self.pipelines, &mut self.staging, &mut self.recorder)?;
         let to = self.states.oldest(Some(from));
-        // All channels' blocks go first: they take the longest.
-        for index in 0..self.pipelines.len() {
-            self.start(index, job.frame)?;
-        }
         let bring = (0..self.pipelines.len()).map(|index| self.bring(index, [from, to], &cells));
         let running = bring.collect::<Result<Vec<_>>>()?;
         let planes = self.staging.iter().zip(&running).map(|(staging, [there, _])| (staging.values(), there));
         copy_planes(planes, out.data_mut())?;
+        let mut damaged = self.too_long;
         for (channel, [_, end]) in self.channels.iter().zip(&running) {
             wait(std::slice::from_ref(end))?;
             damaged += channel.damaged();
         }
-        self.states.keep(to, job.number);
         self.damaged += damaged;
-        if measured {
+        self.states.keep(to, number);
+        if self.is_measured {
             self.timeline = self.recorder.timeline()?;
         }
-        self.times = times(&self.timeline, start.elapsed());
+        self.times = times(&self.timeline, self.begin.elapsed());
         Ok(())
+    }
+
+    /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it, and nobody knows
+    /// what states hold.
+    fn settle(&mut self, result: Result<()>) -> Result<(), DecodeError> {
+        if result.is_err() {
+            self.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
+            self.states.forget();
+        }
+        Ok(result?)
     }
 }
 
 impl DeviceDecoder for OpenClPredictedDecoder {
-    fn decode(
+    fn start(&mut self, frame: &ReceivedFrame, slices: usize) -> Result<(), DecodeError> {
+        let (wanted, given) = (slices + self.layout.frame_blocks(), frame.block_count());
+        if wanted != given {
+            return Err(DecodeError::BlockCount { wanted, given });
+        }
+        let result = self.run_start(frame, slices);
+        self.settle(result)
+    }
+
+    fn finish(
         &mut self,
-        frame: &ReceivedFrame,
         field: &Field,
         from: (u64, &Picture),
         number: u64,
         out: &mut Picture,
     ) -> Result<(), DecodeError> {
-        check_decode(frame, out, &self.params, &self.layout)?;
-        let result = self.run(Job { frame, field, from, number }, out);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            for pipeline in &self.pipelines {
-                pipeline.queue.settle();
-            }
-            self.states.forget();
-        }
-        Ok(result?)
+        check_target(out, self.params.size, &self.params)?;
+        let result = self.run_finish(field, from, number, out);
+        self.settle(result)
     }
 
     fn times(&self) -> DecodeTimes {

@@ -1,9 +1,13 @@
-//! Predicted frames: the prediction of a channel from states in device memory, and the decoder that adds what was coded
-//! besides (`cl/motion`).
+//! Predicted frames: the prediction of a channel from states in device memory, the decoder that adds what was coded besides, and the
+//! encoder that codes what the prediction leaves (`cl/motion`).
 
 pub(crate) mod channel;
 pub(crate) mod decoder;
+pub(crate) mod encoder;
+#[cfg(test)]
+mod encoder_tests;
 pub(crate) mod params;
+mod residual;
 mod states;
 #[cfg(test)]
 mod tests;

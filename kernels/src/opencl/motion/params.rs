@@ -2,6 +2,7 @@
 
 use picture::params::Boundary;
 
+use crate::motion::activity::ACTIVITY_SIDE;
 use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
 use crate::opencl::device::Device;
@@ -20,6 +21,11 @@ const HALVES: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate_halves.cl")];
 const COMPENSATE: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate.cl")];
+const RESIDUAL: [&str; 3] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/motion/compensate_residual.cl"),
+];
 
 layout! {
     /// The motion of a cell.
@@ -74,9 +80,10 @@ impl Device {
     }
 
     /// Returns the kernel for predictions in a plane whose units have `side` samples, likewise; `eighths` of a sample are a
-    /// quarter of one of luma, none in luma itself.
-    pub(crate) fn compensate_program(&self, side: usize, eighths: usize) -> Result<Program> {
+    /// quarter of one of luma, none in luma itself. With `adds` it adds what was coded besides.
+    pub(crate) fn compensate_program(&self, side: usize, eighths: usize, adds: bool) -> Result<Program> {
         let header = params::header(&self.tuning, Boundary::Symmetric)
+            .define("ADDS", u8::from(adds))
             .define("BORDER", BORDER)
             .define("UNIT_SIDE", side)
             .define("EIGHTHS", eighths)
@@ -87,6 +94,11 @@ impl Device {
             .line(&table("RISING_CELL", "uint", (0..side / 2).map(|at| rising_cell(at, side).into())))
             .layout::<Cell>();
         self.build(&header, &COMPENSATE)
+    }
+
+    /// Returns the kernels for what a prediction leaves, likewise.
+    pub(crate) fn residual_program(&self) -> Result<Program> {
+        self.build(&params::header(&self.tuning, Boundary::Symmetric).define("ACTIVITY_SIDE", ACTIVITY_SIDE), &RESIDUAL)
     }
 }
 

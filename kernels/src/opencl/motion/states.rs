@@ -4,7 +4,8 @@ use picture::pyramid::BlockLayout;
 
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
-use crate::opencl::device::queue::Buffer;
+use crate::opencl::device::queue::{Buffer, Pinned};
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// The states that frames may refer to, and room for one more.
@@ -40,9 +41,27 @@ impl States {
         Place(0)
     }
 
-    /// Returns the place of a state that is here.
-    pub(crate) fn find(&self, number: u64) -> Option<Place> {
-        self.0.iter().position(|slot| slot.number == Some(number)).map(Place)
+    /// Returns the place of the state of this number and planes, which is brought here if it is not here yet, on the queues of
+    /// `pipelines` and through `staging`; notes the commands.
+    pub(crate) fn bring(
+        &mut self,
+        (number, planes): (u64, &[&[u8]]),
+        pipelines: &[ChannelPipeline],
+        staging: &mut [Pinned<u8>],
+        recorder: &mut Recorder,
+    ) -> Result<Place> {
+        if let Some(at) = self.0.iter().position(|slot| slot.number == Some(number)) {
+            return Ok(Place(at));
+        }
+        let place = self.oldest(None);
+        for (index, (pipeline, plane)) in pipelines.iter().zip(planes).enumerate() {
+            let staging = &mut staging[index];
+            staging.values_mut()[..plane.len()].copy_from_slice(plane);
+            let event = pipeline.queue.upload(staging, self.plane(place, index), plane.len())?;
+            recorder.note(pipeline.channel, DeviceStage::Upload, event);
+        }
+        self.keep(place, number);
+        Ok(place)
     }
 
     /// Returns the place of the oldest state, which is forgotten, apart from the one that is `in_use`.

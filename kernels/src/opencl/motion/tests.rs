@@ -27,7 +27,7 @@ fn devices() -> [Arc<Device>; 2] {
 }
 
 /// Returns a picture of noise and slopes.
-fn picture(chroma: Chroma, size: FrameSize) -> Picture {
+pub(super) fn picture(chroma: Chroma, size: FrameSize) -> Picture {
     let mut picture = Picture::for_stream(chroma, size);
     for (at, sample) in picture.data_mut().iter_mut().enumerate() {
         *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
@@ -47,8 +47,13 @@ fn residuals(count: usize) -> Vec<f32> {
     (0..count).map(value).collect()
 }
 
-/// Returns the planes that the device makes of a state, vectors and residuals.
-fn on_device(device: &Arc<Device>, (chroma, state): (Chroma, &Picture), field: &Field, residuals: &[f32]) -> Vec<u8> {
+/// Returns the planes that the device makes of a state, vectors and residuals, if any.
+fn on_device(
+    device: &Arc<Device>,
+    (chroma, state): (Chroma, &Picture),
+    field: &Field,
+    residuals: Option<&[f32]>,
+) -> Vec<u8> {
     let (mut found, mut rest) = (Vec::new(), state.data());
     for channel in 0..chroma.channels().len() {
         let (size, _) = plane_size(chroma, state.size(), channel);
@@ -56,13 +61,15 @@ fn on_device(device: &Arc<Device>, (chroma, state): (Chroma, &Picture), field: &
         let mut cells = vec![Cell::default(); cell_count(field.units())];
         write_cells(field, &mut cells);
         let cells = queue.constant(&cells).unwrap();
-        let rows = residuals[found.len()..].chunks(size.width()).take(size.height());
-        let residual: Vec<_> = rows.flat_map(|row| [row, &[f32::NAN; GAP]].concat()).collect();
-        let residual = queue.constant(&residual).unwrap();
+        let residual = residuals.map(|residuals| {
+            let rows = residuals[found.len()..].chunks(size.width()).take(size.height());
+            let residual: Vec<_> = rows.flat_map(|row| [row, &[f32::NAN; GAP]].concat()).collect();
+            queue.constant(&residual).unwrap()
+        });
         let from = queue.constant(rest.split_off(..size.pixels()).unwrap()).unwrap();
         let to = queue.constant(&vec![77; size.pixels()]).unwrap();
         let plane = (chroma, state.size(), channel);
-        let residual = (&residual, size.width() + GAP);
+        let residual = residual.as_ref().map(|residual| (residual, size.width() + GAP));
         let prediction = ChannelPrediction::new(&queue, plane, field.units(), &cells, residual, &to).unwrap();
         prediction.run(&queue, &from, &to).unwrap();
         let mut there = queue.pinned(size.pixels()).unwrap();
@@ -88,9 +95,9 @@ fn predictions_are_those_of_the_reference_at_ugly_sizes() {
             let sum = |(&p, r): (&u8, f32)| (r + f32::from(p) + 0.5).floor().clamp(0.0, 255.0) as u8;
             let whole: Vec<_> = prediction.iter().zip(residuals.iter().copied()).map(sum).collect();
             for device in &devices {
-                let none = on_device(device, (chroma, &state), &field, &vec![0.0; state.data().len()]);
-                assert!(none == prediction, "{size} {chroma:?} {wild}");
-                let found = on_device(device, (chroma, &state), &field, &residuals);
+                let alone = on_device(device, (chroma, &state), &field, None);
+                assert!(alone == prediction, "{size} {chroma:?} {wild}");
+                let found = on_device(device, (chroma, &state), &field, Some(&residuals));
                 assert!(found == whole, "{size} {chroma:?} {wild}, with residuals");
             }
         }
@@ -102,10 +109,9 @@ fn any_vector_is_that_of_the_reference() {
     let (chroma, size) = (Chroma::C420, FrameSize::new(45, 38).unwrap());
     let [device, _] = devices();
     let state = picture(chroma, size);
-    let none = vec![0.0; state.data().len()];
     for (x, y) in [(1, -2), (-3, 3), (-2047, 2047), (2047, -2047), (-221, 223), (175, 148), (-17, -15), (2, 1)] {
         let mut field = Field::new(size);
         field.fill(0, 0, 8, Motion::vector(x, y));
-        assert!(on_device(&device, (chroma, &state), &field, &none) == compensate(&state, chroma, &field), "{x} {y}");
+        assert!(on_device(&device, (chroma, &state), &field, None) == compensate(&state, chroma, &field), "{x} {y}");
     }
 }

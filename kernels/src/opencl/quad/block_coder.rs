@@ -33,14 +33,14 @@ pub(crate) struct FrameCoder {
     pub(crate) pipelines: Vec<ChannelPipeline>,
     pub(crate) recorder: Recorder,
     pub(crate) overlap: bool,
-    channels: Vec<ChannelCoder>,
+    pub(crate) channels: Vec<ChannelCoder>,
     gather: Gather,
     /// Channel of each block of the frame, and its number there.
     owners: Vec<(usize, usize)>,
     blocks: usize,
     /// With several areas, the step at which each holds the whole frame.
     areas: Vec<Option<StepIndex>>,
-    /// The ends of what [`Self::forward`] started.
+    /// The ends of what [`Self::forward`] or [`Self::start`] started.
     running: Vec<Event>,
 }
 
@@ -70,6 +70,10 @@ impl FrameCoder {
     /// Forgets the last frame; the search for this one will begin with `steps`.
     pub(crate) fn begin(&mut self, steps: &[StepIndex]) {
         self.recorder.clear();
+        self.expect(steps);
+    }
+
+    fn expect(&mut self, steps: &[StepIndex]) {
         self.areas.fill(None);
         self.running.clear();
         if self.areas.len() > 1 {
@@ -77,10 +81,29 @@ impl FrameCoder {
         }
     }
 
+    /// The passes over whole frames that the search begins with.
+    fn passes(&self) -> Vec<CodingPass> {
+        let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| CodingPass { step, area });
+        self.areas.iter().enumerate().filter_map(pass).collect()
+    }
+
+    /// Starts coding all channels, which are transformed or will be before that, for a search that begins with `steps`.
+    pub(crate) fn start(&mut self, steps: &[StepIndex]) -> Result<()> {
+        self.expect(steps);
+        let passes = self.passes();
+        if passes.is_empty() {
+            return Ok(());
+        }
+        for (coder, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
+            let all = 0..coder.blocks.indices.len();
+            self.running.push(coder.start(pipeline, &all, &passes, &mut self.recorder)?);
+        }
+        Ok(())
+    }
+
     /// Uploads and transforms all channels, and starts coding each at the steps with which the search begins.
     pub(crate) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<()> {
-        let pass = |(area, step): (usize, &Option<StepIndex>)| step.map(|step| CodingPass { step, area });
-        let passes: Vec<_> = self.areas.iter().enumerate().filter_map(pass).collect();
+        let passes = self.passes();
         let Self { pipelines, channels, recorder, running, .. } = self;
         uploads.forward(pipelines, Origin::Host(picture), self.overlap, recorder, |index, recorder| {
             if !passes.is_empty() {

@@ -83,14 +83,15 @@ impl ChannelDecoder {
         })
     }
 
-    /// Puts this channel's blocks of `frame` into pinned memory. Returns how many are too long for any encoder.
-    pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<u64> {
-        self.reserve(queue, frame)?;
+    /// Puts this channel's blocks of `frame`, whose own begin with number `first`, into pinned memory. Returns how many are too
+    /// long for any encoder.
+    pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame, first: usize) -> Result<u64> {
+        self.reserve(queue, frame, first)?;
         let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
         let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
-        let first = end;
+        let before = end;
         for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
-            let Span { start, length } = match frame.block(index) {
+            let Span { start, length } = match frame.block(first + index) {
                 BlockState::Missing => Span { start: 0, length: MISSING },
                 BlockState::Zero => Span::default(),
                 BlockState::Coded(block) if block.len() > MAX_BLOCK_BYTES => {
@@ -100,7 +101,7 @@ impl ChannelDecoder {
                 BlockState::Coded(block) => {
                     let start = end;
                     end += block.len();
-                    bytes[start - first..end - first].copy_from_slice(block);
+                    bytes[start - before..end - before].copy_from_slice(block);
                     Span { start: start as u32, length: block.len() as u32 }
                 }
             };
@@ -129,8 +130,8 @@ impl ChannelDecoder {
     }
 
     /// Makes room for this channel's bytes of `frame`.
-    fn reserve(&mut self, queue: &Queue, frame: &ReceivedFrame) -> Result<()> {
-        let len_of = |&index: &usize| match frame.block(index) {
+    fn reserve(&mut self, queue: &Queue, frame: &ReceivedFrame, first: usize) -> Result<()> {
+        let len_of = |&index: &usize| match frame.block(first + index) {
             BlockState::Coded(block) if block.len() <= MAX_BLOCK_BYTES => block.len(),
             _ => 0,
         };

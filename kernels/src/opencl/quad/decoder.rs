@@ -141,7 +141,7 @@ impl OpenClDecoder {
         self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
         for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {
-            damaged += channel.fill(&pipeline.queue, frame)?;
+            damaged += channel.fill(&pipeline.queue, frame, 0)?;
         }
         // All channels' blocks go first: they take the longest.
         for index in 0..self.pipelines.len() {

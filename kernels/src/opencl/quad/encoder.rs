@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use picture::coded::CodedFrame;
+use picture::coded::{CodedFrame, StepIndex};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::block_coder::{self, FrameCoder};
 use super::blocks::ChannelBlocks;
+use crate::motion::predictor::AloneEncoder;
+use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
@@ -45,11 +47,10 @@ impl OpenClEncoder {
         let blocks = layout.blocks().len();
         let blocks_of = |p: &ChannelPipeline| ChannelBlocks::new(&p.queue, p.channel, &layout);
         let channel_blocks = pipelines.iter().map(blocks_of).collect::<Result<_, _>>()?;
-        let areas = block_coder::areas(codes_whole_frames(device));
-        let chunk = if areas > 1 { blocks } else { CHUNK };
+        let (areas, rate) = areas_and_rate(device, blocks);
         Ok(Self {
             params: *params,
-            rate: RateControl::new(blocks, chunk),
+            rate,
             coder: FrameCoder::new(pipelines, channel_blocks, areas)?,
             uploads,
             sampling: Sampling::default(),
@@ -109,19 +110,32 @@ impl OpenClEncoder {
         self.times = times(&self.timeline, start.elapsed());
         Ok(CodedFrame { header, ends, data })
     }
+
+    fn run_fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool> {
+        let coder = &mut self.coder;
+        coder.begin(&[step]);
+        coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(false));
+        coder.forward(&mut self.uploads, picture)?;
+        let fits = self.rate.fits(coder, step, bytes)?;
+        // It may be known before all channels have been coded.
+        coder.pipelines.iter().try_for_each(|pipeline| pipeline.queue.finish())?;
+        Ok(fits)
+    }
+
+    /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it.
+    fn settle<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
+        if result.is_err() {
+            self.coder.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
+        }
+        result
+    }
 }
 
 impl Encoder for OpenClEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let result = self.run(picture, target);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            for pipeline in &self.coder.pipelines {
-                pipeline.queue.settle();
-            }
-        }
-        result
+        self.settle(result)
     }
 
     fn times(&self) -> EncodeTimes {
@@ -133,12 +147,26 @@ impl Encoder for OpenClEncoder {
     }
 }
 
+impl AloneEncoder for OpenClEncoder {
+    fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let result = self.run_fits(picture, step, bytes);
+        Ok(self.settle(result)?)
+    }
+}
+
 /// Blocks that a processor codes at a time near the budget.
 const CHUNK: usize = 160;
 
 /// Returns true if it takes as long for some blocks as for many: graphics cards do.
 fn codes_whole_frames(device: &Device) -> bool {
     device.tuning.block_group_size > 1
+}
+
+/// Returns the areas of a device's [`FrameCoder`], and the rate control of its frames of so many blocks.
+pub(crate) fn areas_and_rate(device: &Device, blocks: usize) -> (usize, RateControl) {
+    let areas = block_coder::areas(codes_whole_frames(device));
+    (areas, RateControl::new(blocks, if areas > 1 { blocks } else { CHUNK }))
 }
 
 /// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind

@@ -9,9 +9,11 @@ use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
+use picture::run::coded_size;
 
 use super::decoder::OpenClDecoder;
 use super::encoder::OpenClEncoder;
+use crate::motion::predictor::AloneEncoder;
 use crate::opencl::device::{self, Device};
 use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
 use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
@@ -106,6 +108,25 @@ fn work_items_that_share_a_block_code_what_the_reference_codes() {
             let frames = encode_all(&mut encoder, &params);
             assert!(frames == expected, "{width} x {height} with {:?}", device.tuning);
         }
+    }
+}
+
+#[test]
+fn what_fits_is_known_to_the_byte_and_leaves_no_trace() {
+    let params = params(64, 33);
+    let expected = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
+    let data = picture(&params, 4);
+    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    for device in devices() {
+        let open = || OpenClEncoder::on(&device, &params, String::new()).unwrap();
+        let (mut encoder, mut other) = (open(), open());
+        for index in [0, 40, 56, 90, 130] {
+            let step = StepIndex::new(index).unwrap();
+            let bytes = coded_size(&other.encode(picture, Target::Step(step)).unwrap());
+            let fits = [bytes, bytes - 1].map(|bytes| encoder.fits(picture, step, bytes).unwrap());
+            assert_eq!(fits, [true, false], "{bytes} bytes at step {index} with {:?}", device.tuning);
+        }
+        assert!(encode_all(&mut encoder, &params) == expected, "{:?}", device.tuning);
     }
 }
 

@@ -9,3 +9,4 @@ pub(crate) mod encoder;
 pub(crate) mod gather;
 #[cfg(test)]
 mod lanes_tests;
+pub(crate) mod restorer;

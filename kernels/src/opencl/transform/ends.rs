@@ -65,15 +65,20 @@ impl First {
             return Ok(Self { plane: None, level: Some(level) });
         }
         let (plane, pitch) = transform.samples();
-        let to = [("out", plane.arg()), ("out_pitch", pitch.into()), ("width", pipeline.width.into())];
-        let kernel = match samples {
-            Some(Samples { header, args }) => {
-                kernel(&*plane_program(device, &header)?, "plane_copy", &[args.as_slice(), &to].concat())?
-            }
-            None => kernel(&*plane_program(device, &source::planes())?, "plane_zero", &to)?,
-        };
+        let kernel = plane_kernel(pipeline, samples)?;
         let from = Samples { header: source::planes(), args: vec![("in", plane.arg()), ("in_pitch", pitch.into())] };
         Ok(Self { plane: Some(kernel), level: level(&from)? })
+    }
+
+    /// Creates the kernel for the same samples that makes a plane of them, for all levels to come after something else.
+    pub(crate) fn plane(
+        pipeline: &ChannelPipeline,
+        convert: Convert,
+        bytes: &Buffer<u8>,
+        size: FrameSize,
+    ) -> Result<Self> {
+        let kernel = plane_kernel(pipeline, convert.samples(bytes, size, pipeline.channel))?;
+        Ok(Self { plane: Some(kernel), level: None })
     }
 
     /// Runs what needs no samples but those of the first `rows` rows and was not run before, after these events; notes
@@ -127,6 +132,19 @@ impl First {
     #[cfg(test)]
     pub(crate) fn is_fused(&self) -> bool {
         self.plane.is_none()
+    }
+}
+
+/// Creates the kernel that makes a plane of `samples`; of zeros if there are none.
+fn plane_kernel(pipeline: &ChannelPipeline, samples: Option<Samples<'_>>) -> Result<Kernel> {
+    let device = pipeline.queue.device();
+    let (plane, pitch) = pipeline.transform.samples();
+    let to = [("out", plane.arg()), ("out_pitch", pitch.into()), ("width", pipeline.width.into())];
+    match samples {
+        Some(Samples { header, args }) => {
+            kernel(&*plane_program(device, &header)?, "plane_copy", &[args.as_slice(), &to].concat())
+        }
+        None => kernel(&*plane_program(device, &source::planes())?, "plane_zero", &to),
     }
 }
 

@@ -39,6 +39,14 @@ const CODEC: [&str; 5] = [
     include_str!("../../../cl/quad/quad_decode.cl"),
 ];
 
+/// The kernel that makes of coefficients what a decoder makes of their code.
+const RESTORE: [&str; 4] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/quad/quad.cl"),
+    include_str!("../../../cl/quad/quad_quantise.cl"),
+    include_str!("../../../cl/quad/quad_restore.cl"),
+];
+
 /// Returns the texts of all kernels that settings for the streams' transform are measured with.
 pub(crate) fn transform_texts() -> Vec<&'static str> {
     [&SLAB[..], &STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
@@ -47,9 +55,18 @@ pub(crate) fn transform_texts() -> Vec<&'static str> {
 impl Device {
     /// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
     pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program> {
-        // The boundary means nothing to them.
+        self.build(&self.block_header(lossless), &CODEC)
+    }
+
+    /// Returns the kernel for what becomes of coefficients, likewise.
+    pub(crate) fn restore_program(&self) -> Result<Program> {
+        self.build(&self.block_header(false), &RESTORE)
+    }
+
+    fn block_header(&self, lossless: bool) -> Header {
+        // The boundary means nothing to kernels for blocks.
         let header = params::header(&self.tuning, Boundary::Symmetric).and(&params::block_header(&self.tuning));
-        self.build(&header.define("LOSSLESS", u8::from(lossless)), &CODEC)
+        header.define("LOSSLESS", u8::from(lossless))
     }
 
     /// Returns the kernels for the transform of streams with this boundary, likewise.

@@ -43,6 +43,8 @@ pub(crate) struct Uploads {
     channels: Vec<ChannelUpload>,
     /// In how many horizontal stripes a picture travels.
     stripes: usize,
+    /// True for [`Self::planes`], false for [`Self::forward`].
+    to_planes: bool,
     /// Queue of the stripes, so that the kernels of one run beside the copy of the next.
     stripe_queue: Queue,
     /// Everything that may use the staging memory.
@@ -73,6 +75,15 @@ impl Uploads {
 
     /// Creates the upload for the stream of `pipelines`, at least one. Pictures travel in `stripes` stripes.
     pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
+        Self::with(pipelines, params, stripes, false)
+    }
+
+    /// Creates the upload for [`Self::planes`].
+    pub(crate) fn to_planes(pipelines: &[ChannelPipeline], params: &StreamParams) -> Result<Self> {
+        Self::with(pipelines, params, 1, true)
+    }
+
+    fn with(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize, to_planes: bool) -> Result<Self> {
         let Some(first) = pipelines.first() else {
             return Err(DeviceError::Failed { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
         };
@@ -87,6 +98,7 @@ impl Uploads {
             staging: first.queue.pinned(picture_bytes(params.size))?,
             channels: pipelines.iter().map(channel).collect::<Result<_>>()?,
             stripes: stripes.max(1),
+            to_planes,
             stripe_queue,
             queues,
         };
@@ -109,6 +121,31 @@ impl Uploads {
         overlap: bool,
         recorder: &mut Recorder,
         mut then: impl FnMut(usize, &mut Recorder) -> Result<()>,
+    ) -> Result<()> {
+        self.bring(pipelines, origin, recorder, |index, first, recorder| {
+            first.rest(&pipelines[index], recorder)?;
+            then(index, recorder)?;
+            if overlap { Ok(()) } else { pipelines[index].queue.finish() }
+        })
+    }
+
+    /// Uploads a picture and makes the plane of every channel; notes the commands.
+    pub(crate) fn planes(
+        &mut self,
+        pipelines: &[ChannelPipeline],
+        picture: PictureRef<'_>,
+        recorder: &mut Recorder,
+    ) -> Result<()> {
+        self.bring(pipelines, Origin::Host(picture), recorder, |_, _, _| Ok(()))
+    }
+
+    /// Uploads a picture, runs what comes first for every channel and queues what comes `then`; notes the commands.
+    fn bring(
+        &mut self,
+        pipelines: &[ChannelPipeline],
+        origin: Origin<'_>,
+        recorder: &mut Recorder,
+        mut then: impl FnMut(usize, &First, &mut Recorder) -> Result<()>,
     ) -> Result<()> {
         let format = match origin {
             Origin::Staged(format) => format,
@@ -141,10 +178,9 @@ impl Uploads {
                 first.run(pipeline, there, &mut progress, &after, recorder)?;
             }
             if let Some((_, Start { first, .. })) = &self.channels[index].start {
-                first.rest(pipeline, recorder)?;
+                then(index, first, recorder)?;
             }
-            then(index, recorder)?;
-            if overlap { pipeline.queue.flush()? } else { pipeline.queue.finish()? }
+            pipeline.queue.flush()?;
         }
         Ok(())
     }
@@ -157,7 +193,12 @@ impl Uploads {
                 continue;
             }
             let source = source::source(format, size, chroma, pipeline.channel);
-            let first = First::new(pipeline, source.convert, &self.channels[source.owner].bytes, size)?;
+            let bytes = &self.channels[source.owner].bytes;
+            let first = if self.to_planes {
+                First::plane(pipeline, source.convert, bytes, size)?
+            } else {
+                First::new(pipeline, source.convert, bytes, size)?
+            };
             self.channels[index].start = Some((format, Start { source, first }));
         }
         Ok(())

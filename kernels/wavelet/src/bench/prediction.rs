@@ -1,8 +1,10 @@
 //! Frames predicted from one another, stage by stage.
 
+use std::time::Instant;
+
 use anyhow::{Result, ensure};
-use kernels::motion::{Effort, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
-use kernels::{BackendChoice, Picture, PictureRef, Target};
+use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
+use kernels::{Picture, PictureRef, Target};
 use picture::coded::ReceivedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -22,9 +24,12 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "picture",
         "size",
         "motion_ms",
+        "upload_ms",
         "compensate_ms",
         "transform_ms",
         "code_ms",
+        "vectors_to_bytes_ms",
+        "encode_ms",
         "decode_ms",
         "decode_compensate_ms",
         "inverse_ms",
@@ -32,7 +37,11 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "bit_per_pixel",
     ]);
     table.note(format!("the picture moves by {} samples across and {} down", 2 * MOVED[0], 2 * MOVED[1]));
-    table.note("the backend decodes; what it decodes is coded on the processor".to_owned());
+    table.note("vectors are looked for on the processor, for every backend".to_owned());
+    table.note(
+        "vectors_to_bytes_ms: from the vectors to the bytes of the whole frame; encode_ms: all, with the next state"
+            .to_owned(),
+    );
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
         ensure!(
@@ -48,23 +57,26 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
             let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
             let settings = PredictionSettings { reference_age: 1, effort };
-            let coder = if choice == BackendChoice::Reference { choice } else { BackendChoice::Cpu };
-            let mut encoder = open_predicted_encoder(&params, settings, coder, None)?;
+            let mut encoder = open_predicted_encoder(&params, settings, choice, device)?;
             let mut decoder = open_state_decoder(&params, choice, device)?;
-            let (_, reference) = encoder.encode_from(pictures[0], target, None)?;
-            let state = State::new(reference);
+            let (_, state) = encoder.encode_from(pictures[0], target, None)?;
             let (mut out, mut bytes) = (Picture::decoded_from(&params), 0);
-            let [motion, compensate, transform, code, decode, again, inverse] = medians(Limit::of(args), || {
-                let (frame, _) = encoder.encode_from(pictures[1], target, Some((1, state.picture())))?;
+            let stages: [_; 10] = medians(Limit::of(args), || {
+                let start = Instant::now();
+                let (frame, _) = encoder.encode_from(pictures[1], target, Some((1, &state)))?;
+                let encode = start.elapsed();
                 ensure!(frame.reference > 0, "the frame is coded alone");
                 bytes = coded_size(&frame.frame);
                 decoder.decode_state(&ReceivedFrame::from(&frame.frame), Some(&state), &mut out)?;
                 let (there, back) = (encoder.times(), decoder.times());
                 Ok([
                     there.motion,
+                    there.upload,
                     there.compensate,
                     there.transform,
                     there.code,
+                    encoder.vectors_to_bytes(),
+                    encode,
                     back.decode,
                     back.compensate,
                     back.inverse,
@@ -72,20 +84,19 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             })?;
             table.plot(Axes {
                 title: "Predicted frames, stage by stage".to_owned(),
-                values: &["motion_ms", "compensate_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
+                values: &["motion_ms", "vectors_to_bytes_ms", "encode_ms", "decode_ms", "inverse_ms"],
                 by: &["effort"],
                 quantity: "time of a frame, ms",
                 logarithmic: true,
                 dashed: |_| None,
             });
-            let stages = [motion, compensate, transform, code, decode, again, inverse].map(ms);
             let mut row = vec![
-                decoder.backend().kind.to_string(),
+                encoder.backend().kind.to_string(),
                 format!("{effort:?}").to_lowercase(),
                 subject.name.clone(),
                 params.size.to_string(),
             ];
-            row.extend(stages);
+            row.extend(stages.map(ms));
             row.extend([bytes.to_string(), format!("{:.4}", 8.0 * bytes as f64 / params.size.pixels() as f64)]);
             table.push(row);
         }

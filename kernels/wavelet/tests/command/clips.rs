@@ -286,7 +286,7 @@ fn predicted_clips_come_back_and_are_smaller() {
     let (coded, output) = (folder.path("a.duet"), folder.path("b.y4m"));
     let mut clips = Vec::new();
     let mut sizes = Vec::new();
-    for (age, backend) in [("1", "cpu"), ("1", "reference"), ("2", "auto")] {
+    for (age, backend) in BACKENDS.map(|backend| ("1", backend)).into_iter().chain([("2", "auto")]) {
         let options = ["--prediction", "on", "--reference-age", age, "--backend", backend];
         let said = succeed(&[&["encode", &input, &coded], &options[..]].concat());
         assert!(said.contains(&format!(", {age} without a reference")), "{said}");
@@ -294,8 +294,10 @@ fn predicted_clips_come_back_and_are_smaller() {
         succeed(&["decode", &coded, &output, "--backend", backend]);
         clips.push(fs::read(&output).unwrap());
     }
-    assert!(sizes[0] == sizes[1] && clips[0] == clips[1], "back ends differ");
-    assert!(sizes[2].len() > sizes[0].len());
+    let (older, others) = sizes.split_last().unwrap();
+    assert!(others.iter().all(|file| *file == sizes[0]), "back ends differ");
+    assert!(clips[..BACKENDS.len()].iter().all(|clip| *clip == clips[0]), "back ends differ");
+    assert!(older.len() > sizes[0].len());
     succeed(&["encode", &input, &coded, "--backend", "cpu"]);
     let alone = fs::metadata(&coded).unwrap().len() as usize;
     assert!(sizes[0].len() < alone / 3, "{} bytes, {alone} without prediction", sizes[0].len());
@@ -317,7 +319,7 @@ fn what_a_receiver_shows_over_a_line_that_loses_datagrams_is_what_the_file_decod
     let (coded, shown, output) = (folder.path("a.duet"), folder.path("shown.y4m"), folder.path("b.y4m"));
     let line = ["--prediction", "on", "--loss", "30", "--feedback-delay", "2", "--seed", "5", "--shown", &shown];
     let mut files = Vec::new();
-    for backend in ["cpu", "reference"] {
+    for backend in BACKENDS {
         let said = succeed(&[&["encode", &input, &coded, "--step", "2", "--backend", backend], &line[..]].concat());
         assert!(said.contains("14 frames") && said.contains("datagrams lost") && said.contains(" 0 wrong"), "{said}");
         assert!(!said.contains(" 0 frames with gaps") && !said.contains(" 0 replayed"), "{said}");
@@ -325,7 +327,7 @@ fn what_a_receiver_shows_over_a_line_that_loses_datagrams_is_what_the_file_decod
         assert!(fs::read(&output).unwrap() == fs::read(&shown).unwrap(), "{backend}");
         files.push(fs::read(&coded).unwrap());
     }
-    assert!(files[0] == files[1], "back ends differ");
+    assert!(files.iter().all(|file| *file == files[0]), "back ends differ");
     // Another seed loses others; without loss everything comes.
     succeed(&[&["encode", &input, &coded, "--step", "2", "--backend", "cpu", "--seed", "6"], &line[..6]].concat());
     assert!(fs::read(&coded).unwrap() != files[0]);
@@ -354,7 +356,6 @@ fn what_does_not_go_with_prediction_is_said() {
     refused(&["--prediction", "on", "--loss", "5", "--feedback-delay", "0"], &["--feedback-delay 0"]);
     refused(&["--prediction", "on", "--loss", "5", "--reference-age", "2"], &["--reference-age", "--loss"]);
     refused(&["--prediction", "on", "--loss", "5", "--shown", "b.png"], &["b.png", ".y4m"]);
-    refused(&["--prediction", "on", "--backend", "opencl"], &["predicted frames", "cpu"]);
     succeed(&["encode", &input, &coded, "--prediction", "on", "--backend", "cpu"]);
     fail(&["decode", &coded, &output, "--drop-levels", "1", "--backend", "cpu"], 2, &["--drop-levels"]);
     // Without the first frame, the second one refers to nothing.

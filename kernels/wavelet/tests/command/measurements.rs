@@ -44,6 +44,26 @@ fn tables_have_a_row_for_each_size_and_a_plot() {
 }
 
 #[test]
+fn predicted_frames_are_measured_on_every_back_end() {
+    let folder = Folder::new("bench-prediction");
+    let csv = folder.path("a.csv");
+    for backend in BACKENDS {
+        succeed(&["bench", "prediction", "--sizes", "128x96", "--runs", "1", "--backend", backend, "--csv", &csv]);
+        let table = fs::read_to_string(&csv).unwrap();
+        let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        let column = |name: &str| head.iter().position(|cell| *cell == name).unwrap();
+        let rows: Vec<_> = rows.collect();
+        assert_eq!(rows.len(), 3, "an effort a row: {table}");
+        for row in rows {
+            let ms = |name| row[column(name)].parse::<f64>().unwrap();
+            assert_eq!(row[column("backend")], backend);
+            assert!(ms("vectors_to_bytes_ms") > 0.0 && ms("encode_ms") >= ms("vectors_to_bytes_ms"), "{table}");
+        }
+    }
+}
+
+#[test]
 fn the_transform_is_measured_on_every_back_end() {
     for backend in BACKENDS {
         let options = ["--levels", "2", "--boundary", "periodic", "--padding", "zero"];

@@ -1,0 +1,320 @@
+//! The encoder of predicted frames: the prediction from a state in device memory, the transform and the code of what it leaves
+//! (`quad`), and the state that comes of that, in device memory again, with its picture on the host.
+//!
+//! Vectors come from the host, which has looked for them while the picture came to the device, and codes them while the device predicts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
+use picture::frame::Channel;
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
+
+use super::channel::ChannelPrediction;
+use super::decoder::OpenClPredictedDecoder;
+use super::params::{Cell, cell_count, write_cells};
+use super::residual::{ChannelResidual, Distances};
+use super::states::Place;
+use crate::motion::field::Field;
+use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
+use crate::opencl::device::Result;
+use crate::opencl::device::copy::copy_planes;
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Pinned};
+use crate::opencl::device::timeline::{DeviceStage, Sampling, Timeline};
+use crate::opencl::device::{self, Device};
+use crate::opencl::quad::block_coder::FrameCoder;
+use crate::opencl::quad::blocks::{ChannelBlocks, Square};
+use crate::opencl::quad::encoder::areas_and_rate;
+use crate::opencl::quad::restorer::ChannelRestorer;
+use crate::opencl::transform::channel::ChannelPipeline;
+use crate::opencl::transform::upload::Uploads;
+use crate::rate::RateControl;
+use crate::reference::check_picture;
+use crate::{
+    BackendInfo, CodecError, DecodeError, DecodeTimes, DeviceError, EncodeError, EncodeTimes, OpenError, Picture,
+    PictureRef, Target,
+};
+
+/// Encoder of predicted frames on an OpenCL device, with the decoder of the same states.
+pub(crate) struct OpenClPredictedEncoder {
+    params: StreamParams,
+    decoder: OpenClPredictedDecoder,
+    rate: RateControl,
+    coder: FrameCoder,
+    uploads: Uploads,
+    channels: Vec<PredictedChannel>,
+    distances: Distances,
+    cells: Buffer<Cell>,
+    cells_host: Pinned<Cell>,
+    staging: Vec<Pinned<u8>>,
+    /// Where the state of the frame in work will be, and its prediction is.
+    place: Place,
+    header: FrameHeader,
+    sampling: Sampling,
+    is_measured: bool,
+    /// From the vectors to the bytes of the last frame measured.
+    timeline: Timeline,
+    /// Time in which the device computed for it.
+    computing: Duration,
+}
+
+/// Kernels of one channel besides those of a frame that is coded alone.
+struct PredictedChannel {
+    prediction: ChannelPrediction,
+    residual: ChannelResidual,
+    restorer: ChannelRestorer,
+}
+
+impl OpenClPredictedEncoder {
+    /// Opens an encoder, and the decoder of its states, for the arguments of [`OpenClPredictedDecoder::open`].
+    pub(crate) fn open(
+        params: &StreamParams,
+        states: u8,
+        device: Option<&str>,
+        reason: String,
+    ) -> Result<Self, OpenError> {
+        Self::on(&device::find(device)?, params, states, reason)
+    }
+
+    /// Opens the same on this device with its settings.
+    pub(crate) fn on(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        states: u8,
+        reason: String,
+    ) -> Result<Self, OpenError> {
+        Self::memory(device, params, states)?.check(device)?;
+        let decoder = OpenClPredictedDecoder::on(device, params, states, reason)?;
+        let (pipelines, layout) = ChannelPipeline::all(device, params)?;
+        let Some(first) = pipelines.first() else {
+            let reason = "a stream without channels".to_owned();
+            return Err(DeviceError::Failed { call: "clCreateBuffer", reason }.into());
+        };
+        let uploads = Uploads::to_planes(&pipelines, params)?;
+        let units = Field::new(params.size).units();
+        let (cells, cells_host) = (first.queue.buffer(cell_count(units))?, first.queue.pinned(cell_count(units))?);
+        let place = decoder.states.first();
+        let distances = Distances::new(first, decoder.states.plane(place, 0))?;
+        let staging = |pipeline: &ChannelPipeline| pipeline.queue.pinned(pipeline.width * pipeline.height);
+        let staging = pipelines.iter().map(staging).collect::<Result<_>>()?;
+        let (mut channels, mut channel_blocks) = (Vec::new(), Vec::new());
+        for (index, pipeline) in pipelines.iter().enumerate() {
+            let (plane, state) = ((params.chroma, params.size, index), decoder.states.plane(place, index));
+            let blocks = ChannelBlocks::new(&pipeline.queue, pipeline.channel, &layout)?;
+            channels.push(PredictedChannel {
+                prediction: ChannelPrediction::new(&pipeline.queue, plane, units, &cells, None, state)?,
+                residual: ChannelResidual::new(pipeline, state)?,
+                restorer: ChannelRestorer::new(&Square::from(pipeline), &blocks)?,
+            });
+            channel_blocks.push(blocks);
+        }
+        let (areas, rate) = areas_and_rate(device, layout.blocks().len());
+        Ok(Self {
+            params: *params,
+            decoder,
+            rate,
+            coder: FrameCoder::new(pipelines, channel_blocks, areas)?,
+            uploads,
+            channels,
+            distances,
+            cells,
+            cells_host,
+            staging,
+            place,
+            header: FrameHeader { step: StepIndex::MAX, fine_blocks: 0 },
+            sampling: Sampling::default(),
+            is_measured: false,
+            timeline: Timeline::default(),
+            computing: Duration::ZERO,
+        })
+    }
+
+    /// Returns the memory that an encoder allocates before the first frame.
+    pub(crate) fn memory(device: &Device, params: &StreamParams, states: u8) -> Result<Memory, OpenError> {
+        let layout = BlockLayout::new(params);
+        let mut memory = OpenClPredictedDecoder::memory(device, params, &layout, states)?;
+        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
+        Uploads::memory(params, &mut memory);
+        let cells = cell_count(Field::new(params.size).units());
+        memory.buffers::<Cell>(&[cells]);
+        memory.pinned::<Cell>(&[cells]);
+        Distances::memory(params.size.height(), &mut memory);
+        ChannelPrediction::memory(params.size, &mut memory);
+        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
+        for samples in samples.clone() {
+            memory.pinned::<u8>(&[samples]);
+            ChannelRestorer::memory(&mut memory);
+        }
+        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
+        let (areas, _) = areas_and_rate(device, layout.blocks().len());
+        FrameCoder::memory(samples.sum(), &counts, areas, &mut memory);
+        Ok(memory)
+    }
+
+    fn run_bring(&mut self, picture: PictureRef<'_>) -> Result<()> {
+        let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
+        recorder.clear();
+        self.is_measured = self.sampling.next();
+        pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(self.is_measured));
+        self.uploads.planes(pipelines, picture, recorder)
+    }
+
+    fn run_predict(&mut self, field: &Field, (number, picture): (u64, &Picture)) -> Result<()> {
+        let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
+        write_cells(field, self.cells_host.values_mut());
+        let first = &pipelines[0].queue;
+        let cells = first.upload(&self.cells_host, &self.cells, self.cells.len())?;
+        first.flush()?;
+        recorder.note(Channel::Y, DeviceStage::Upload, cells.clone());
+        let planes = planes(self.params.chroma, self.params.size, picture.data());
+        let states = &mut self.decoder.states;
+        let from = states.bring((number, &planes[..]), pipelines, &mut self.staging, recorder)?;
+        self.place = states.oldest(Some(from));
+        for (index, (pipeline, channel)) in pipelines.iter().zip(&self.channels).enumerate() {
+            let queue = &pipeline.queue;
+            // What the first queue uploaded comes before in it.
+            if index > 0 {
+                queue.wait_for(std::slice::from_ref(&cells))?;
+            }
+            let prediction = states.plane(self.place, index);
+            let mut compensating = channel.prediction.run(queue, states.plane(from, index), prediction)?;
+            if index == 0 {
+                compensating.extend(self.distances.run(queue, prediction)?);
+            }
+            if let Some(last) = compensating.last() {
+                pipeline.begin(last, recorder);
+            }
+            compensating.into_iter().for_each(|event| recorder.note(pipeline.channel, DeviceStage::Compensate, event));
+            recorder.note(pipeline.channel, DeviceStage::Transform, channel.residual.take(pipeline, prediction)?);
+            pipeline.split(recorder)?;
+            if queue.is_marked() {
+                pipeline.end(DeviceStage::Transform, &queue.marker()?, recorder);
+            }
+            if index == 0 {
+                recorder.note(pipeline.channel, DeviceStage::Download, self.distances.fetch(queue)?);
+            }
+            queue.flush()?;
+        }
+        Ok(())
+    }
+
+    fn run_code(&mut self, target: Target) -> Result<CodedFrame, EncodeError> {
+        let coder = &mut self.coder;
+        coder.start(&self.rate.first_steps(target))?;
+        let header = self.rate.code(coder, target)?;
+        let (ends, data) = coder.collect(header, self.rate.lengths())?;
+        if self.is_measured {
+            self.timeline = coder.recorder.timeline()?;
+        }
+        self.header = header;
+        Ok(CodedFrame { header, ends, data })
+    }
+
+    fn run_state(&mut self, number: u64, out: &mut Picture) -> Result<()> {
+        let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
+        let mut running = Vec::with_capacity(pipelines.len());
+        for (index, (pipeline, channel)) in pipelines.iter().zip(&self.channels).enumerate() {
+            let (queue, state) = (&pipeline.queue, self.decoder.states.plane(self.place, index));
+            if let Some(restoring) = channel.restorer.run(queue, self.header)? {
+                pipeline.begin(&restoring, recorder);
+                recorder.note(pipeline.channel, DeviceStage::Code, restoring);
+            }
+            pipeline.invert(recorder)?;
+            recorder.note(pipeline.channel, DeviceStage::Compensate, channel.residual.add(pipeline, state)?);
+            let event = queue.download(state, &mut self.staging[index], state.len())?;
+            pipeline.end(DeviceStage::Transform, &event, recorder);
+            recorder.note(pipeline.channel, DeviceStage::Download, event.clone());
+            queue.flush()?;
+            running.push(event);
+        }
+        let planes = self.staging.iter().zip(&running).map(|(staging, there)| (staging.values(), there));
+        copy_planes(planes, out.data_mut())?;
+        self.decoder.states.keep(self.place, number);
+        if self.is_measured {
+            self.computing = Duration::from_nanos(recorder.timeline()?.computing_ns());
+        }
+        Ok(())
+    }
+
+    /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it, and nobody knows
+    /// what states hold if it is the device's.
+    fn settle<T, E: CodecError>(&mut self, result: Result<T, E>) -> Result<T, E> {
+        if let Err(error) = &result {
+            self.coder.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
+            if error.is_of_device() {
+                self.decoder.states.forget();
+            }
+        }
+        result
+    }
+}
+
+impl DeviceEncoder for OpenClPredictedEncoder {
+    fn bring(&mut self, picture: PictureRef<'_>) -> Result<(), EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let result = self.run_bring(picture);
+        Ok(self.settle(result)?)
+    }
+
+    fn predict(&mut self, field: &Field, from: (u64, &Picture)) -> Result<(), EncodeError> {
+        let result = self.run_predict(field, from);
+        Ok(self.settle(result)?)
+    }
+
+    fn code(&mut self, target: Target) -> Result<CodedFrame, EncodeError> {
+        let result = self.run_code(target);
+        self.settle(result)
+    }
+
+    fn distances(&self) -> [u64; 2] {
+        self.distances.sums()
+    }
+
+    fn state(&mut self, number: u64, out: &mut Picture) -> Result<(), DecodeError> {
+        let result = self.run_state(number, out);
+        Ok(self.settle(result)?)
+    }
+
+    fn times(&self, total: Duration) -> EncodeTimes {
+        let stages = [DeviceStage::Compensate, DeviceStage::Transform, DeviceStage::Code];
+        let [compensate, transform, code] = stages.map(|stage| self.timeline.busy_ns(stage));
+        let part = |stage: u64| total.mul_f64(stage as f64 / (compensate + transform + code).max(1) as f64);
+        let (compensate, transform) = (part(compensate), part(transform));
+        let code = total.saturating_sub(compensate + transform);
+        EncodeTimes { compensate, transform, code, device: self.computing, ..EncodeTimes::default() }
+    }
+}
+
+impl DeviceDecoder for OpenClPredictedEncoder {
+    fn encoder(&mut self) -> Option<&mut dyn DeviceEncoder> {
+        Some(self)
+    }
+
+    fn start(&mut self, frame: &ReceivedFrame, slices: usize) -> Result<(), DecodeError> {
+        self.decoder.start(frame, slices)
+    }
+
+    fn finish(
+        &mut self,
+        field: &Field,
+        from: (u64, &Picture),
+        number: u64,
+        out: &mut Picture,
+    ) -> Result<(), DecodeError> {
+        self.decoder.finish(field, from, number, out)
+    }
+
+    fn times(&self) -> DecodeTimes {
+        self.decoder.times()
+    }
+
+    fn backend(&self) -> &BackendInfo {
+        self.decoder.backend()
+    }
+
+    fn damaged_blocks(&self) -> u64 {
+        self.decoder.damaged_blocks()
+    }
+}

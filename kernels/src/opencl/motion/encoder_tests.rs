@@ -1,0 +1,192 @@
+//! The encoder of predicted frames against the processor's, given the same vectors, with the settings of all kinds of device. On any
+//! device: results do not depend on settings.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::params::{CodecParams, Levels, Padding, StreamParams};
+use picture::pyramid::BlockLayout;
+
+use super::encoder::OpenClPredictedEncoder;
+use crate::cpu::colour;
+use crate::cpu::motion::compensate::CpuPredictor;
+use crate::cpu::{CpuDecoder, CpuEncoder};
+use crate::motion::activity::distances;
+use crate::motion::any_field;
+use crate::motion::field::Field;
+use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder};
+use crate::opencl::device::{self, Device};
+use crate::tune::Tuning;
+use crate::{Picture, PictureRef, Target};
+
+/// States that a stream keeps.
+const STATES: u8 = 2;
+
+fn devices() -> [Arc<Device>; 2] {
+    let device = device::find(None).unwrap();
+    let graphics = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..Tuning::CPU };
+    [Tuning::CPU, graphics].map(|tuning| Arc::new(device.with_tuning(tuning)))
+}
+
+fn params(width: u32, height: u32, chroma: Chroma) -> StreamParams {
+    StreamParams {
+        size: FrameSize::new(width, height).unwrap(),
+        frame_rate: FrameRate::new(30, 1).unwrap(),
+        chroma,
+        colour: ColourSpace::BT709_LIMITED,
+        codec: CodecParams::default(),
+    }
+}
+
+/// Returns a picture with slopes that move from frame to frame, and a little noise.
+fn picture(format: PixelFormat, size: FrameSize, number: usize) -> Picture {
+    let mut picture = Picture::new(format, size);
+    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
+        let noise = ((at as u32 ^ (number as u32) << 20).wrapping_mul(2_654_435_761) >> 28) as usize;
+        *sample = ((at + 3 * number) / 5 % 200 + noise) as u8;
+    }
+    picture
+}
+
+/// What the processor makes of a picture, vectors and a state.
+struct Processor {
+    params: StreamParams,
+    predictor: CpuPredictor,
+    encoder: CpuEncoder,
+    decoder: CpuDecoder,
+}
+
+impl Processor {
+    fn new(params: &StreamParams) -> Self {
+        let decoder = CpuDecoder::new(params, BlockLayout::new(params), String::new());
+        let predictor = CpuPredictor::new(params.chroma, params.size);
+        Self { params: *params, predictor, encoder: CpuEncoder::new(params, String::new()), decoder }
+    }
+
+    fn predict(&mut self, field: &Field, state: &Picture) -> Picture {
+        let mut prediction = Picture::for_stream(self.params.chroma, self.params.size);
+        self.predictor.refer(state);
+        self.predictor.compensate(field, &mut prediction);
+        prediction
+    }
+
+    fn state(&mut self, frame: &ReceivedFrame, prediction: &Picture) -> Picture {
+        let mut state = prediction.clone();
+        self.decoder.add_residual(frame, &mut state).unwrap();
+        state
+    }
+}
+
+/// Returns the frame without every seventh block, and with bytes that are none in another.
+fn harmed(frame: &CodedFrame, seed: usize) -> ReceivedFrame {
+    let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
+    for index in 0..frame.block_count() {
+        match (index + seed) % 7 {
+            0 => false,
+            1 => received.insert(index, &[frame.block(index), &[1]].concat()),
+            _ => received.insert(index, frame.block(index)),
+        };
+    }
+    received
+}
+
+/// Many frames, of any vectors, with losses and states that the device has, has made of what a receiver lacked, or has not.
+fn frames_are_those_of_the_processor(device: &Arc<Device>, params: &StreamParams, formats: &[PixelFormat]) {
+    let mut processor = Processor::new(params);
+    let mut encoder = OpenClPredictedEncoder::on(device, params, STATES, String::new()).unwrap();
+    let channels = params.chroma.channels().len();
+    let mut states = vec![(0, super::tests::picture(params.chroma, params.size))];
+    for number in 1..=12 {
+        let case = format!("{} {:?} frame {number}, {:?}", params.size, params.chroma, device.tuning);
+        let picture = picture(formats[number % formats.len()], params.size, number);
+        let field = any_field(params.size, number as u32 % 4, number as u64, channels);
+        let (from, state) = &states[states.len() - 1 - usize::from(number % 5 == 4)];
+        let prediction = processor.predict(&field, state);
+        encoder.bring(picture.as_ref()).unwrap();
+        encoder.predict(&field, (*from, state)).unwrap();
+        let step = |index| Target::Step(StepIndex::new(index).unwrap());
+        let fine = encoder.code(step(16)).unwrap();
+        assert!(fine == processor.encoder.encode_residual(picture.as_ref(), &prediction, step(16)).unwrap(), "{case}");
+        // A budget that leaves some, and one that the next frame's search finds far away.
+        let target = if number % 4 == 0 { step(60) } else { Target::Bytes(fine.data.len() / (1 + number % 3) + 40) };
+        let coded = encoder.code(target).unwrap();
+        assert!(coded == processor.encoder.encode_residual(picture.as_ref(), &prediction, target).unwrap(), "{case}");
+        let own = colour::bytes(picture.as_ref(), params.chroma);
+        let wanted = distances(&own, prediction.data(), params.size.width(), params.size.pixels());
+        assert_eq!(DeviceEncoder::distances(&encoder), wanted, "{case}");
+        let (mut found, at) = (Picture::for_stream(params.chroma, params.size), 10 * number as u64);
+        encoder.state(at, &mut found).unwrap();
+        let state_of_all = processor.state(&ReceivedFrame::from(&coded), &prediction);
+        assert!(found == state_of_all, "the state, {case}");
+        if number % 3 == 0 {
+            // What the receiver has is the next frame's reference.
+            let received = harmed(&coded, number);
+            encoder.start(&received, 0).unwrap();
+            encoder.finish(&field, (*from, state), at + 1, &mut found).unwrap();
+            let replayed = processor.state(&received, &prediction);
+            assert!(found == replayed, "the state with gaps, {case}");
+            states.push((at + 1, replayed));
+        } else {
+            states.push((at, state_of_all));
+        }
+    }
+}
+
+#[test]
+fn frames_are_those_of_the_processor_at_ugly_sizes() {
+    use PixelFormat::{Grey8, I420, I444, Nv12, Rgb8, YCbCr8, Yuyv};
+    let cases = [
+        ((97, 70), Chroma::C420, &[I420, Rgb8, Yuyv][..]),
+        ((70, 47), Chroma::C444, &[I444, YCbCr8, Nv12][..]),
+        ((1, 40), Chroma::C420, &[I420, Grey8][..]),
+        ((65, 1), Chroma::Grey, &[Grey8, Rgb8][..]),
+        ((1, 1), Chroma::C444, &[I444][..]),
+        ((203, 117), Chroma::C420, &[Nv12, I420][..]),
+    ];
+    for device in devices() {
+        for ((width, height), chroma, formats) in cases {
+            frames_are_those_of_the_processor(&device, &params(width, height, chroma), formats);
+        }
+    }
+}
+
+#[test]
+fn frames_are_those_of_the_processor_with_other_transforms() {
+    let [_, device] = devices();
+    let codec = CodecParams { levels: Levels::AtMost(2), padding: Padding::Zero, ..CodecParams::default() };
+    let params = StreamParams { codec, ..params(98, 70, Chroma::C420) };
+    frames_are_those_of_the_processor(&device, &params, &[PixelFormat::I420]);
+}
+
+#[test]
+fn a_frame_that_is_given_up_leaves_no_trace() {
+    let [_, device] = devices();
+    let params = params(97, 70, Chroma::C420);
+    let mut encoder = OpenClPredictedEncoder::on(&device, &params, STATES, String::new()).unwrap();
+    let mut processor = Processor::new(&params);
+    let state = super::tests::picture(params.chroma, params.size);
+    let pictures = [1, 2].map(|number| picture(PixelFormat::I420, params.size, number));
+    let field = any_field(params.size, 2, 3, 3);
+    encoder.bring(pictures[0].as_ref()).unwrap();
+    encoder.predict(&field, (1, &state)).unwrap();
+    assert!(encoder.code(Target::Bytes(3)).is_err());
+    assert!(encoder.code(Target::Lossless).is_err());
+    encoder.bring(pictures[1].as_ref()).unwrap();
+    encoder.predict(&field, (1, &state)).unwrap();
+    let target = Target::Bytes(2_000);
+    let coded = encoder.code(target).unwrap();
+    let prediction = processor.predict(&field, &state);
+    assert!(coded == processor.encoder.encode_residual(pictures[1].as_ref(), &prediction, target).unwrap());
+}
+
+#[test]
+fn a_picture_of_another_size_is_refused() {
+    let [device, _] = devices();
+    let params = params(97, 70, Chroma::C420);
+    let mut encoder = OpenClPredictedEncoder::on(&device, &params, STATES, String::new()).unwrap();
+    let data = vec![0; PixelFormat::I420.bytes(params.size.halved())];
+    assert!(encoder.bring(PictureRef::new(PixelFormat::I420, params.size.halved(), &data).unwrap()).is_err());
+}

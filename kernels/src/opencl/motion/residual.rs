@@ -1,0 +1,91 @@
+//! What a prediction leaves of a channel, and the state that comes of it, on the device (`cl/motion/compensate_residual.cl`).
+
+use crate::motion::activity::ACTIVITY_SIDE;
+use crate::opencl::device::Result;
+use crate::opencl::device::kernel::{Kernel, kernel};
+use crate::opencl::device::memory::Memory;
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::transform::channel::ChannelPipeline;
+
+/// Kernels between the samples of a channel and what a prediction leaves of them.
+pub(crate) struct ChannelResidual {
+    take: Kernel,
+    add: Kernel,
+}
+
+impl ChannelResidual {
+    /// Creates the kernels for the samples of `pipeline`. `state` is any plane: those meant are set for each frame.
+    pub(crate) fn new(pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Self> {
+        let program = pipeline.queue.device().residual_program()?;
+        let (plane, pitch) = pipeline.transform.samples();
+        let (pitch, width) = (("pitch", pitch.into()), ("width", pipeline.width.into()));
+        let take = [("plane", plane.arg()), pitch, ("prediction", state.arg()), width];
+        let add = [("residual", plane.arg()), pitch, ("state", state.arg()), width];
+        Ok(Self { take: kernel(&program, "take_prediction", &take)?, add: kernel(&program, "add_residual", &add)? })
+    }
+
+    /// Starts to take a prediction from the samples; returns the kernel's event, if the queue notes it.
+    pub(crate) fn take(&self, pipeline: &ChannelPipeline, prediction: &Buffer<u8>) -> Result<Option<Event>> {
+        self.take.set("prediction", prediction.arg())?;
+        pipeline.launch_rows(&self.take, 0..pipeline.height, &[])
+    }
+
+    /// Starts to add what was decoded to a prediction, which so becomes a state; likewise.
+    pub(crate) fn add(&self, pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Option<Event>> {
+        self.add.set("state", state.arg())?;
+        pipeline.launch_rows(&self.add, 0..pipeline.height, &[])
+    }
+}
+
+/// Kernel that says how near a prediction of luma is.
+pub(crate) struct Distances {
+    kernel: Kernel,
+    /// Two of each row of squares.
+    sums: Buffer<u32>,
+    sums_host: Pinned<u32>,
+    rows: usize,
+}
+
+impl Distances {
+    /// Adds what [`Self::new`] allocates for a plane of so many rows of samples.
+    pub(crate) fn memory(height: usize, memory: &mut Memory) {
+        let count = 2 * height.div_ceil(ACTIVITY_SIDE);
+        memory.buffers::<u32>(&[count]);
+        memory.pinned::<u32>(&[count]);
+    }
+
+    /// Creates the kernel for the samples of `pipeline`; `state` as of [`ChannelResidual::new`].
+    pub(crate) fn new(pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Self> {
+        let queue = &pipeline.queue;
+        let rows = pipeline.height.div_ceil(ACTIVITY_SIDE);
+        let (sums, sums_host) = (queue.buffer(2 * rows)?, queue.pinned(2 * rows)?);
+        let (plane, pitch) = pipeline.transform.samples();
+        let args = [
+            ("plane", plane.arg()),
+            ("pitch", pitch.into()),
+            ("prediction", state.arg()),
+            ("width", pipeline.width.into()),
+            ("height", pipeline.height.into()),
+            ("sums", sums.arg()),
+        ];
+        let kernel = kernel(&*queue.device().residual_program()?, "distances", &args)?;
+        Ok(Self { kernel, sums, sums_host, rows })
+    }
+
+    /// Starts to compare the samples with a prediction.
+    pub(crate) fn run(&self, queue: &Queue, prediction: &Buffer<u8>) -> Result<Option<Event>> {
+        self.kernel.set("prediction", prediction.arg())?;
+        queue.launch_marked(&self.kernel, [1, self.rows], [queue.device().tuning.group_size, 1])
+    }
+
+    /// Starts to bring the sums to the host.
+    pub(crate) fn fetch(&mut self, queue: &Queue) -> Result<Event> {
+        queue.download(&self.sums, &mut self.sums_host, 2 * self.rows)
+    }
+
+    /// Returns the sums of absolute differences from the prediction and from the means of squares, once they are there.
+    pub(crate) fn sums(&self) -> [u64; 2] {
+        let rows = self.sums_host.values().as_chunks::<2>().0;
+        [0, 1].map(|which| rows.iter().map(|sums| u64::from(sums[which])).sum())
+    }
+}
