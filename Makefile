@@ -96,9 +96,9 @@ prediction: ## pictures and delay with prediction and without, over the same sim
 	cargo run --release --locked -p duet-receiver --example prediction
 
 .PHONY: states
-states: ## an hour of predicted frames with losses: are all ends' pictures the same (CLIP=FILE.y4m FRAMES=72000 RECEIVERS=cpu,opencl SEED=1)
+states: ## an hour of predicted frames with losses: are all ends' pictures the same (CLIP=FILE.y4m FRAMES=72000 SENDER=cpu RECEIVERS=cpu,opencl SEED=1)
 	cargo run --release --locked -p duet-sender --example states -- $(or $(CLIP),$(error CLIP=FILE.y4m is missing)) \
-		--frames $(or $(FRAMES),72000) $(if $(RECEIVERS),--receivers $(RECEIVERS)) --seed $(or $(SEED),1)
+		--frames $(or $(FRAMES),72000) --sender $(or $(SENDER),cpu) $(if $(RECEIVERS),--receivers $(RECEIVERS)) --seed $(or $(SEED),1)
 
 .PHONY: agreement
 agreement: ## the codec on every OpenCL implementation here against the processor, Intel's from PyPI included; a table

@@ -119,7 +119,7 @@ impl Call {
         let params = StreamParams { size: info.size, frame_rate, chroma: Chroma::C420, colour: info.colour, codec };
         let now = Timestamp::from_us(1_000_000);
         let (coder, engine) = if prediction {
-            let mut predicting = Predicting::open(&params, BackendChoice::Cpu).unwrap();
+            let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
             predicting.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
             let predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
             (StreamEncoder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))

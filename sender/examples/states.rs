@@ -31,6 +31,7 @@ use sender::predict::{Predicting, Told};
 const STATES: u8 = 15;
 const FRAMES_PER_SECOND: u32 = 30;
 const DATAGRAM_BYTES: usize = 1_200;
+const BACKENDS: [&str; 3] = ["cpu", "opencl", "reference"];
 /// Frames from one bit that is wrong on purpose to the next.
 const BREAKS_EVERY: u64 = 5_000;
 
@@ -54,8 +55,11 @@ struct Arguments {
     /// Decides the fate of every packet
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Back ends of the receivers; the sender's is the processor
-    #[arg(long, value_delimiter = ',', default_value = "cpu,opencl", value_parser = ["cpu", "opencl", "reference"])]
+    /// Back end of the sender
+    #[arg(long, default_value = "cpu", value_parser = BACKENDS)]
+    sender: String,
+    /// Back ends of the receivers
+    #[arg(long, value_delimiter = ',', default_value = "cpu,opencl", value_parser = BACKENDS)]
     receivers: Vec<String>,
 }
 
@@ -68,18 +72,20 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     ensure!(!arguments.receivers.is_empty(), "there is no receiver");
     let (params, clip) = read(&arguments.clip)?;
+    let choice = |name: &str| match name {
+        "opencl" => BackendChoice::Opencl,
+        "reference" => BackendChoice::Reference,
+        _ => BackendChoice::Cpu,
+    };
     let open = |name: &String| {
-        let choice = match name.as_str() {
-            "opencl" => BackendChoice::Opencl,
-            "reference" => BackendChoice::Reference,
-            _ => BackendChoice::Cpu,
-        };
+        let choice = choice(name);
         let decoder = open_state_decoder(&params, choice, None)?;
         println!("receiver: {name} ({})", decoder.backend().device);
         Ok(Receiver { decoder, held: Held::new(STATES) })
     };
     let receivers = arguments.receivers.iter().map(open).collect::<Result<Vec<_>>>()?;
-    let mut sender = Predicting::open(&params, BackendChoice::Cpu)?;
+    let mut sender = Predicting::open(&params, choice(&arguments.sender), None)?;
+    println!("sender: {} ({})", sender.backend().kind, sender.backend().device);
     sender.set_effort(Effort::Low);
     let (random, coarse_blocks) = (arguments.seed, BlockLayout::new(&params).coarse_blocks());
     Run { arguments: &arguments, params, clip, receivers, sender, random, coarse_blocks }.run()
@@ -145,6 +151,8 @@ impl Run<'_> {
             let is_device = receiver.decoder.backend().kind == Backend::Opencl;
             ensure!(is_device == (name == "opencl"), "the device of `{name}` was lost on the way");
         }
+        let is_device = self.sender.backend().is_device();
+        ensure!(is_device == (self.arguments.sender == "opencl"), "the sender's device was lost on the way");
         if counters.mismatches != healing.len() as u64 {
             bail!("{} states were not as the sender computed them, {} were broken", counters.mismatches, healing.len());
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use common::prediction::PredictionCounters;
 use common::session::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
@@ -14,7 +15,7 @@ use picture::coded::PredictedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::StreamParams;
 use receiver::own::OwnSide;
-use shell::apart::{Patience, Runner};
+use shell::apart::{Lost, Patience, Runner};
 use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
@@ -24,8 +25,9 @@ use shell::slot::{Put, Slot, Taken};
 
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
-use crate::predict::Predicting;
+use crate::predict::{Predicting, Told};
 use crate::source::{SourceFrame, SourceInfo};
+use crate::stall::Stall;
 use crate::thin::Thinning;
 
 /// A coded frame on its way to the network thread.
@@ -49,7 +51,7 @@ pub(crate) enum StreamEncoder {
     /// Encoder of frames that are coded alone.
     Alone(Runner<Box<dyn Encoder>>),
     /// Encoder of frames that are predicted.
-    Predicting(Box<Predicting>),
+    Predicting(Runner<Box<Predicting>>),
 }
 
 /// Parts of the encode thread.
@@ -57,6 +59,8 @@ pub(crate) struct Encode {
     pub(crate) coder: StreamEncoder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
+    /// The last frame of an encoder that predicts.
+    pub(crate) last: Option<FrameId>,
     /// Format of which a picture has been coded.
     pub(crate) known: PixelFormat,
     pub(crate) params: StreamParams,
@@ -202,11 +206,8 @@ impl Encode {
             let now = clock::now();
             let mut wait = until.since(now);
             let is_over = wait.is_zero();
-            if let StreamEncoder::Predicting(predicting) = &mut self.coder {
-                self.gate.take_told().into_iter().for_each(|told| predicting.on_told(told));
-                if predicting.prepare(now).map_err(|error| Failure::codec(&error))? {
-                    wait = Duration::ZERO;
-                }
+            if self.prepare(now)? {
+                wait = Duration::ZERO;
             }
             match self.pictures.take_timeout(wait) {
                 Taken::Timeout if !is_over => {}
@@ -215,73 +216,142 @@ impl Encode {
         }
     }
 
-    /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
-    fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
-        let target = Target::Bytes(self.gate.budget_bytes());
-        let encoder = match &mut self.coder {
-            StreamEncoder::Alone(encoder) => encoder,
-            StreamEncoder::Predicting(predicting) => {
-                return predict(predicting, &self.gate, picture, self.info.size, target).map(Some);
-            }
+    /// Tells an encoder that predicts what has been told of the receiver, and lets it decode a frame as the receiver has; false if
+    /// there is none to decode.
+    fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
+        let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
+        let StreamEncoder::Predicting(predicting) = &mut self.coder else { return Ok(false) };
+        let told = self.gate.take_told();
+        let work = move |predicting: &mut Box<Predicting>| {
+            told.into_iter().for_each(|told| predicting.on_told(told));
+            predicting.prepare(now)
         };
-        let patience = if !self.backend.is_device() {
+        match predicting.run(patience, work) {
+            Ok(prepared) => prepared.map_err(|error| Failure::codec(&error)),
+            Err(lost) => self.predict_here(&lost).map(|()| false),
+        }
+    }
+
+    /// Returns the patience with a picture of this format.
+    fn patience(&mut self, format: PixelFormat) -> Patience {
+        let is_known = std::mem::replace(&mut self.known, format) == format;
+        if !self.backend.is_device() {
             // A processor that took over from a device that failed: there is nothing else to go on with.
             Patience::OPEN
-        } else if self.known != picture.format {
+        } else if is_known {
+            Patience::WORK
+        } else {
             self.pulse.excuse(clock::now() + Patience::OPEN.longest());
             Patience::OPEN
-        } else {
-            Patience::WORK
-        };
-        self.known = picture.format;
-        let (size, before) = (self.info.size, Arc::clone(&self.backend));
-        let work = move |encoder: &mut Box<dyn Encoder>| {
-            let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
-            let backend = (*before != *encoder.backend()).then(|| encoder.backend().clone());
-            let frame = PredictedFrame { reference: 0, frame };
-            Ok((Coded { id: None, frame, stages: encoder.times(), data: picture.data }, backend))
-        };
-        let (coded, backend) = match encoder.run(patience, work) {
-            Ok(result) => {
-                let (coded, backend) = result.map_err(|error: EncodeError| failure(&error))?;
-                (Some(coded), backend)
+        }
+    }
+
+    /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
+    fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
+        let (target, patience) = (Target::Bytes(self.gate.budget_bytes()), self.patience(picture.format));
+        match &mut self.coder {
+            StreamEncoder::Alone(encoder) => {
+                let coded = encoder.run(patience, alone(picture, self.info.size, target));
+                self.on_alone(coded)
+            }
+            StreamEncoder::Predicting(predicting) => {
+                let told = self.gate.take_told();
+                let coded = predicting.run(patience, predict(picture, self.info.size, target, told));
+                self.on_predicted(coded)
+            }
+        }
+    }
+
+    fn on_alone(&mut self, coded: Result<Result<Ran, EncodeError>, Lost>) -> Result<Option<Coded>, Failure> {
+        match coded {
+            Ok(ran) => {
+                let Ran { coded, backend, .. } = ran.map_err(|error| failure(&error))?;
+                self.set_backend(backend);
+                Ok(Some(coded))
             }
             Err(lost) => {
                 let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
-                let backend = encoder.backend().clone();
+                self.set_backend(encoder.backend().clone());
                 self.coder = StreamEncoder::Alone(Runner::Here(encoder));
-                (None, Some(backend))
+                Ok(None)
             }
-        };
-        if let Some(backend) = backend {
+        }
+    }
+
+    fn on_predicted(&mut self, coded: Result<Result<Ran, PredictError>, Lost>) -> Result<Option<Coded>, Failure> {
+        match coded {
+            Ok(ran) => {
+                let Ran { coded, backend, counters } = ran.map_err(|error| match error {
+                    PredictError::Encode(error) => failure(&error),
+                    PredictError::Decode(error) => Failure::codec(&error),
+                })?;
+                self.gate.set_prediction(counters);
+                self.last = coded.id;
+                self.set_backend(backend);
+                Ok(Some(coded))
+            }
+            Err(lost) => self.predict_here(&lost).map(|()| None),
+        }
+    }
+
+    /// Predicts on the processor from now on, which knows nothing of the frames before.
+    fn predict_here(&mut self, lost: &Lost) -> Result<(), Failure> {
+        let predicting = Predicting::instead(&self.params, self.backend.given_up(lost), self.last);
+        let predicting = predicting.map_err(|error| Failure::codec(&error))?.in_real_time();
+        self.set_backend(predicting.backend());
+        self.coder = StreamEncoder::Predicting(Runner::Here(Box::new(predicting)));
+        Ok(())
+    }
+
+    /// Notes what codes, and says so if it is something else than before.
+    fn set_backend(&mut self, backend: BackendInfo) {
+        if *self.backend != backend {
             tracing::warn!("{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
             self.backend = Arc::new(backend);
         }
-        Ok(coded)
     }
 }
 
-/// Codes a picture from what the receiver holds.
-fn predict(
-    predicting: &mut Predicting,
-    gate: &Gate,
+/// Returns the work that codes a picture alone.
+fn alone(
     picture: SourceFrame,
     size: FrameSize,
     target: Target,
-) -> Result<Coded, Failure> {
-    let began = clock::now();
-    gate.take_told().into_iter().for_each(|told| predicting.on_told(told));
-    let reference = PictureRef::new(picture.format, size, &picture.data).map_err(|error| failure(&error.into()))?;
-    let (id, frame) = predicting.code(reference, target, began).map_err(|error| match error {
-        PredictError::Encode(error) => failure(&error),
-        PredictError::Decode(error) => Failure::codec(&error),
-    })?;
-    let now = clock::now();
-    let code = now.since(began);
-    predicting.on_took(code, now);
-    gate.set_prediction(predicting.counters());
-    let stages = predicting.times(code);
-    Ok(Coded { id: Some(id), frame, stages, data: picture.data })
+) -> impl FnOnce(&mut Box<dyn Encoder>) -> Result<Ran, EncodeError> + Send + 'static {
+    move |encoder| {
+        let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
+        let frame = PredictedFrame { reference: 0, frame };
+        let coded = Coded { id: None, frame, stages: encoder.times(), data: picture.data };
+        Ok(Ran { coded, backend: encoder.backend().clone(), counters: PredictionCounters::default() })
+    }
+}
+
+/// Returns the work that codes a picture from what the receiver holds, of which this has been told.
+fn predict(
+    picture: SourceFrame,
+    size: FrameSize,
+    target: Target,
+    told: Vec<Told>,
+) -> impl FnOnce(&mut Box<Predicting>) -> Result<Ran, PredictError> + Send + 'static {
+    move |predicting| {
+        let began = clock::now();
+        told.into_iter().for_each(|told| predicting.on_told(told));
+        let reference = PictureRef::new(picture.format, size, &picture.data).map_err(EncodeError::from)?;
+        let (id, frame) = predicting.code(reference, target, began)?;
+        let now = clock::now();
+        let code = now.since(began);
+        predicting.on_took(code, now);
+        let coded = Coded { id: Some(id), frame, stages: predicting.times(code), data: picture.data };
+        Ok(Ran { coded, backend: predicting.backend(), counters: predicting.counters() })
+    }
+}
+
+/// What comes of a picture, and of what coded it.
+struct Ran {
+    coded: Coded,
+    backend: BackendInfo,
+    /// Of an encoder that predicts.
+    counters: PredictionCounters,
 }
 
 /// A picture that has been coded.
@@ -292,49 +362,6 @@ struct Coded {
     /// The memory of the picture.
     data: Vec<u8>,
 }
-
-/// Detects a source that gives nothing while a receiver watches.
-struct Stall {
-    /// Longest normal pause between two pictures.
-    pause: Duration,
-    /// Time of the last picture, or of the receiver's begin.
-    since: Option<Timestamp>,
-    /// False of a source that is waited for.
-    is_there: bool,
-    /// True if a picture has come since then: a camera takes a while to start.
-    runs: bool,
-    told: bool,
-}
-
-impl Stall {
-    /// A source that is waited for, and is not there yet, has no time to start.
-    fn new(interval: Duration, is_there: bool) -> Self {
-        Self { pause: (3 * interval).max(PAUSE_MIN), since: None, is_there, runs: !is_there, told: false }
-    }
-
-    /// Notes that no picture has come; returns true if that must be told now.
-    fn on_nothing(&mut self, is_watched: bool, now: Timestamp) -> bool {
-        if !is_watched {
-            (self.since, self.runs, self.told) = (None, !self.is_there, false);
-            return false;
-        }
-        let since = *self.since.get_or_insert(now);
-        let pause = if self.runs { self.pause } else { self.pause.max(BEGIN_MAX) };
-        now.since(since) >= pause && !std::mem::replace(&mut self.told, true)
-    }
-
-    /// Notes that a picture has come; returns the length of a pause that was told.
-    fn on_picture(&mut self, now: Timestamp) -> Option<Duration> {
-        let since = self.since.replace(now);
-        (self.is_there, self.runs) = (true, true);
-        since.filter(|_| std::mem::take(&mut self.told)).map(|since| now.since(since))
-    }
-}
-
-/// Time without a picture after which a source has stalled, whatever its rate.
-const PAUSE_MIN: Duration = Duration::from_millis(300);
-/// Time likewise, for the first picture.
-const BEGIN_MAX: Duration = Duration::from_secs(3);
 
 /// Returns the failure to show the person at the terminal for an encoder's error.
 pub(crate) fn failure(error: &EncodeError) -> Failure {
@@ -348,22 +375,68 @@ pub(crate) fn failure(error: &EncodeError) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+    use std::sync::mpsc;
+
+    use kernels::{Backend, BackendChoice};
+    use picture::effects::Effects;
+    use picture::frame::{Chroma, ColourSpace, FrameRate};
+    use picture::params::{CodecParams, Profile};
+
     use super::*;
+    use crate::source::pattern::Pattern;
 
     #[test]
-    fn a_source_that_stalls_is_told_once_and_in_time() {
-        let at = |ms: u64| Timestamp::from_us(1000 * ms);
-        let mut stall = Stall::new(Duration::from_millis(33), true);
-        assert!(!stall.on_nothing(false, at(0)) && !stall.on_nothing(false, at(60_000)), "nobody watches");
-        assert!(!stall.on_nothing(true, at(60_000)) && !stall.on_nothing(true, at(62_900)), "a camera starts");
-        assert_eq!(stall.on_picture(at(62_950)), None);
-        let told: Vec<u64> = (62_950..66_000).step_by(100).filter(|&ms| stall.on_nothing(true, at(ms))).collect();
-        assert_eq!(told, [63_250], "with looks 100 ms apart");
-        assert_eq!(stall.on_picture(at(66_950)), Some(Duration::from_secs(4)));
-        assert_eq!(stall.on_picture(at(66_980)), None);
-        let mut awaited = Stall::new(Duration::from_millis(33), false);
-        assert!(!awaited.on_nothing(false, at(0)) && !awaited.on_nothing(true, at(5_000)));
-        let told: Vec<u64> = (5_000..9_000).step_by(100).filter(|&ms| awaited.on_nothing(true, at(ms))).collect();
-        assert_eq!(told, [5_300], "a camera that is waited for");
+    fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
+        let params = StreamParams {
+            size: FrameSize::new(96, 80).unwrap(),
+            frame_rate: FrameRate::new(30, 1).unwrap(),
+            chroma: Chroma::C420,
+            colour: ColourSpace::JPEG,
+            codec: CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() },
+        };
+        let rate = "5M".parse().unwrap();
+        let own = OwnSide::new(rate, rate, Effects::default());
+        let predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let StreamParams { size, frame_rate, colour, .. } = params;
+        let mut encode = Encode {
+            backend: Arc::new(predicting.backend()),
+            coder: StreamEncoder::Predicting(Runner::apart("device", Box::new(predicting)).unwrap()),
+            last: None,
+            known: PixelFormat::I420,
+            params,
+            info: SourceInfo { size, frame_rate, colour, is_live: true, is_there: true },
+            gate: Arc::new(Gate::new(900)),
+            pictures: Slot::new(),
+            coded: Slot::new(),
+            used: mpsc::channel().0,
+            waker: Waker::default(),
+            frames_max: None,
+            pulse: Pulse::default(),
+            effects: LiveEffects::new(own.clone(), size, params.chroma),
+            own,
+        };
+        let pattern = Pattern::new(size, frame_rate);
+        let code = |encode: &mut Encode, number| {
+            let mut data = Vec::new();
+            pattern.draw(number, 0, &mut data);
+            let picture = SourceFrame { format: PixelFormat::I420, data, capture: clock::now() };
+            let coded = encode.code(picture).unwrap();
+            coded.map(|coded| (coded.id, coded.frame.reference))
+        };
+        let first = [0, 1].map(|number| code(&mut encode, number));
+        assert_eq!(first, [Some((Some(FrameId(0)), 0)), Some((Some(FrameId(1)), 1))]);
+        // Its driver holds the thread from now on.
+        let (let_go, held) = mpsc::channel::<()>();
+        let StreamEncoder::Predicting(runner) = &mut encode.coder else { panic!("it predicts") };
+        assert!(runner.run(Patience::WORK, move |_| held.recv()).is_err());
+        encode.backend = Arc::new(BackendInfo { kind: Backend::Opencl, ..(*encode.backend).clone() });
+        assert_eq!(code(&mut encode, 2), None);
+        assert!(encode.backend.reason.contains("has not answered"), "{}", encode.backend.reason);
+        let after = [3, 4].map(|number| code(&mut encode, number));
+        assert_eq!(after, [Some((Some(FrameId(2)), 0)), Some((Some(FrameId(3)), 1))]);
+        assert!(encode.backend.kind == Backend::Cpu && !encode.prepare(clock::now()).unwrap());
+        drop(let_go);
     }
 }

@@ -19,6 +19,7 @@ pub mod predict;
 mod recorder;
 mod run;
 pub mod source;
+mod stall;
 mod thin;
 
 pub use run::run;

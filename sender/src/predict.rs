@@ -6,9 +6,13 @@ use common::prediction::{PredictionCounters, References, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, State, open_predicted_encoder};
-use kernels::{BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target};
+use kernels::{
+    BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target,
+};
 use picture::coded::PredictedFrame;
+use picture::gaps::Gaps;
 use picture::params::StreamParams;
+use picture::replay::Replay;
 use shell::limited;
 
 use crate::pace::{Limits, Pace};
@@ -25,7 +29,8 @@ pub enum Told {
 /// An encoder that predicts from what the receiver holds.
 pub struct Predicting {
     encoder: PredictedEncoder,
-    backend: BackendInfo,
+    /// Why the processor codes though something else was asked for.
+    instead: Option<String>,
     references: References<PredictedFrame, State>,
     interval: Duration,
     pace: Pace,
@@ -36,6 +41,8 @@ pub struct Predicting {
     is_small: bool,
 }
 
+/// The first settings of an encoder: a call chooses references itself.
+const SETTINGS: PredictionSettings = PredictionSettings { reference_age: 1, effort: Effort::Medium };
 /// Bits per pixel above which prediction gains little, and takes as much time as ever.
 const BITS_MOST: f64 = 0.3;
 /// Pixels a second for each processor, above which it is not worth trying: half of 1280x720 at 30 a second is below it.
@@ -47,25 +54,34 @@ pub fn is_plausible(params: &StreamParams, processors: usize) -> bool {
 }
 
 impl Predicting {
-    /// Opens the encoder. It runs on the processor, whatever is asked for.
-    pub fn open(params: &StreamParams, choice: BackendChoice) -> Result<Self, OpenError> {
-        let settings = PredictionSettings { reference_age: 1, effort: Effort::default() };
-        let choice = if choice == BackendChoice::Reference { choice } else { BackendChoice::Cpu };
-        let encoder = open_predicted_encoder(params, settings, choice, None)?;
+    /// Opens the encoder, on the processor if a device cannot be opened.
+    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
+        match open_predicted_encoder(params, SETTINGS, choice, device) {
+            Err(error) if error.is_of_device() => {
+                Self::instead(params, format!("predicted frames are coded on the processor: {error}"), None)
+            }
+            encoder => Ok(Self::with(params, encoder?)),
+        }
+    }
+
+    /// Opens the encoder of the processor for this reason. It goes on behind the frame `last`, and knows nothing of it.
+    pub fn instead(params: &StreamParams, reason: String, last: Option<FrameId>) -> Result<Self, OpenError> {
+        let opened = Self::with(params, open_predicted_encoder(params, SETTINGS, BackendChoice::Cpu, None)?);
+        Ok(Self { instead: Some(reason), references: opened.references.after(last), ..opened })
+    }
+
+    fn with(params: &StreamParams, encoder: PredictedEncoder) -> Self {
         let interval = params.frame_rate.interval();
-        let references = References::new(params.codec.profile.states(), interval);
-        let reason = "predicted frames are coded on the processor".to_owned();
-        let backend = BackendInfo { reason, ..encoder.backend().clone() };
-        Ok(Self {
+        Self {
             encoder,
-            backend,
-            references,
+            instead: None,
+            references: References::new(params.codec.profile.states(), interval),
             interval,
             pace: Pace::new(Limits::ASKED, interval),
             pixels: params.size.pixels(),
             bytes_most: usize::MAX,
             is_small: true,
-        })
+        }
     }
 
     /// Makes it predict only where that is worth it: frames of few bits, while the machine has time to spare.
@@ -90,18 +106,30 @@ impl Predicting {
         self.is_small && self.pace.effort().is_some()
     }
 
-    /// Codes a picture that is not sent.
+    /// Codes a picture that is not sent, on a device with everything that it will do: some drivers compile a kernel when it runs
+    /// first.
     pub fn warm_up(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), EncodeError> {
-        match self.encoder.encode_from(picture, target, None) {
+        match self.try_out(picture, target) {
             Err(PredictError::Encode(error)) => Err(error),
-            // It codes alone, and its own frame it can decode.
-            Err(PredictError::Decode(_)) | Ok(_) => Ok(()),
+            // It can decode its own frames.
+            Err(PredictError::Decode(_)) | Ok(()) => Ok(()),
         }
     }
 
+    fn try_out(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), PredictError> {
+        let (_, state) = self.encoder.encode_from(picture, target, None)?;
+        if self.encoder.backend().is_device() {
+            let (frame, _) = self.encoder.encode_from(picture, target, Some((1, &state)))?;
+            let reference = (frame.reference > 0).then_some(&state);
+            self.encoder.decoder().replay(&frame, &Gaps::default(), reference)?;
+        }
+        Ok(())
+    }
+
     /// Returns what codes.
-    pub fn backend(&self) -> &BackendInfo {
-        &self.backend
+    pub fn backend(&self) -> BackendInfo {
+        let backend = self.encoder.backend().clone();
+        BackendInfo { reason: self.instead.clone().unwrap_or(backend.reason), ..backend }
     }
 
     /// Takes what has been told.
@@ -243,6 +271,27 @@ mod tests {
     }
 
     #[test]
+    fn the_processor_codes_where_a_device_cannot_be_opened_and_goes_on_behind_its_frames() {
+        let params = params();
+        let sender = Predicting::open(&params, BackendChoice::Opencl, Some("no such device")).unwrap();
+        let BackendInfo { kind, reason, .. } = sender.backend();
+        assert!(
+            kind == Backend::Cpu && reason.starts_with("predicted frames are coded on the processor: "),
+            "{reason}"
+        );
+        let mut sender = Predicting::instead(&params, "why".to_owned(), Some(FrameId(41))).unwrap();
+        assert_eq!((sender.backend().kind, sender.backend().reason), (Backend::Cpu, "why".to_owned()));
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        pattern.draw(0, 0, &mut data);
+        let coded = [0, 33_333].map(|us| {
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            let (id, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(us)).unwrap();
+            (id, frame.reference)
+        });
+        assert_eq!(coded, [(FrameId(42), 0), (FrameId(43), 1)]);
+    }
+
+    #[test]
     fn a_machine_is_given_what_it_may_be_fast_enough_for() {
         let of = |width, height, rate, processors| {
             let (size, frame_rate) = (FrameSize::new(width, height).unwrap(), FrameRate::new(rate, 1).unwrap());
@@ -254,8 +303,8 @@ mod tests {
 
     fn states_are_those_of(choice: BackendChoice) {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Opencl).unwrap();
-        assert_eq!(sender.backend().kind, Backend::Cpu);
+        let mut sender = Predicting::open(&params, choice, None).unwrap();
+        assert_eq!(sender.backend().kind.name(), format!("{choice:?}").to_lowercase());
         let mut decoder = open_state_decoder(&params, choice, None).unwrap();
         let mut held: Held<State> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
@@ -310,7 +359,7 @@ mod tests {
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap().only_where_worth_it();
         let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
         let mut held: Held<Picture> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
@@ -339,7 +388,7 @@ mod tests {
     #[test]
     fn a_slow_machine_codes_frames_alone_for_a_while() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap().only_where_worth_it();
         let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
         let mut held: Held<Picture> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
-use kernels::{Backend, BackendInfo, EncodeError, PictureRef, Target, open_encoder};
+use kernels::{Backend, BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
 use picture::effects::Effect;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -143,6 +143,7 @@ impl Sending {
         let encode = Encode {
             coder,
             backend: Arc::clone(&backend),
+            last: None,
             known: WARM_UP,
             params,
             info,
@@ -253,7 +254,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
         Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
         Prediction::On => {
             let encoder = predicting(config, &predicted, frame_bytes)?.in_real_time();
-            of(coder_of(encoder), predicted)
+            of(coder_of(encoder)?, predicted)
         }
         Prediction::Auto => {
             let alone = alone(config, &params, frame_bytes)?;
@@ -265,7 +266,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
                 return Ok(of(alone, params));
             }
             let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it().in_real_time();
-            of(coder_of(encoder), predicted)
+            of(coder_of(encoder)?, predicted)
         }
     })
 }
@@ -275,9 +276,15 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-fn coder_of(encoder: Predicting) -> (StreamEncoder, BackendInfo) {
-    let backend = encoder.backend().clone();
-    (StreamEncoder::Predicting(Box::new(encoder)), backend)
+fn coder_of(encoder: Predicting) -> Result<(StreamEncoder, BackendInfo), Failure> {
+    let backend = encoder.backend();
+    Ok((StreamEncoder::Predicting(runner(Box::new(encoder), &backend)?), backend))
+}
+
+/// Returns a runner of what computes with `backend`. A driver may hold a thread for ever: not the one that watches the source and the
+/// link.
+fn runner<T: Send + 'static>(tool: T, backend: &BackendInfo) -> Result<Runner<T>, Failure> {
+    if backend.is_device() { Runner::apart("device", tool).map_err(Failure::device) } else { Ok(Runner::Here(tool)) }
 }
 
 /// Opens an encoder of frames that are coded alone.
@@ -298,21 +305,23 @@ fn alone(
     let opened = apart::once("open", Patience::OPEN, open);
     let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
     let backend = encoder.backend().clone();
-    // A driver may hold a thread for ever: not the one that watches the source and the link.
-    let encoder = if backend.is_device() {
-        Runner::apart("device", encoder).map_err(Failure::device)?
-    } else {
-        Runner::Here(encoder)
-    };
-    Ok((StreamEncoder::Alone(encoder), backend))
+    Ok((StreamEncoder::Alone(runner(encoder, &backend)?), backend))
 }
 
-/// Returns an encoder of frames that are predicted, which has coded a picture, too.
+/// Returns an encoder of frames that are predicted, which has coded a picture, too. A device that does not work leaves it to the
+/// processor.
 fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
-    let encoder = Predicting::open(params, config.shared.backend);
-    let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
-    warm_up(params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
-    Ok(encoder)
+    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
+    let ready = move |opened: Result<Predicting, OpenError>| {
+        let mut encoder = opened.map_err(|error| Failure::codec(&error))?;
+        warm_up(&params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
+        Ok(encoder)
+    };
+    let open = move || ready(Predicting::open(&params, choice, device.as_deref()));
+    apart::once("open", Patience::OPEN, open).unwrap_or_else(|lost| {
+        let reason = format!("predicted frames are coded on the processor: the device cannot be opened: {lost}");
+        ready(Predicting::instead(&params, reason, None))
+    })
 }
 
 fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<(), EncodeError>) -> Result<(), Failure> {

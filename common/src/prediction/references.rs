@@ -120,6 +120,12 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }
     }
 
+    /// Goes on behind a frame that another store has had: the next one has the number after it, and no reference.
+    #[must_use]
+    pub fn after(self, last: Option<FrameId>) -> Self {
+        Self { last, ..self }
+    }
+
     /// Begins anew with a receiver that has nothing: the next frame has no reference, and nothing refers to those
     /// before it.
     pub fn restart(&mut self) {
