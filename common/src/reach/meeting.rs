@@ -79,6 +79,8 @@ pub struct Meeting {
     dialling: Option<Route>,
     quiet: bool,
     relay: Option<Relay>,
+    /// Ports of relays.
+    places: Option<RangeInclusive<u16>>,
 }
 
 /// This machine's relay. Where the other has none of its own that was told, it may be at the same one.
@@ -157,7 +159,8 @@ impl Path {
 impl Meeting {
     /// Creates a search that begins `now`.
     pub fn new(role: Role, candidates: &[Candidate], now: Timestamp) -> Self {
-        let mut meeting = Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false, relay: None };
+        let mut meeting =
+            Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false, relay: None, places: None };
         meeting.add(candidates, now);
         meeting
     }
@@ -198,6 +201,12 @@ impl Meeting {
         }
         self.add_relayed(now);
         self.since = now;
+    }
+
+    /// Sets the ports at which relays pass packets on: a knock from one of them that nobody has told has come through a relay,
+    /// also while this machine's own has not answered yet.
+    pub fn expect_relays(&mut self, ports: RangeInclusive<u16>) {
+        self.places = Some(ports);
     }
 
     /// Sets this machine's relay: packets through it leave at the address `at`. The other machine may be at one of its
@@ -272,7 +281,7 @@ impl Meeting {
                 }
                 self.paths.remove(oldest);
             }
-            let kind = if self.is_relay(from.to.ip()) { Kind::Relayed } else { Kind::Learned };
+            let kind = if self.is_relay(from.to) { Kind::Relayed } else { Kind::Learned };
             self.paths.push(Path { source: Source::Knock, ..Path::new(from, kind, now) });
         }
         let Some(path) = self.paths.iter_mut().find(|path| path.route == from) else { return };
@@ -346,10 +355,14 @@ impl Meeting {
         self.paths.is_empty()
     }
 
-    /// Returns true if packets from there have come through a relay: this machine's or one that the other has told.
-    fn is_relay(&self, ip: IpAddr) -> bool {
-        let is_told = |path: &Path| path.kind == Kind::Relayed && !path.route.relayed && path.route.to.ip() == ip;
-        self.relay.as_ref().is_some_and(|relay| relay.at == ip) || self.paths.iter().any(is_told)
+    /// Returns true if packets from there have come through a relay: this machine's, one that the other has told, or one of
+    /// which the port tells it.
+    fn is_relay(&self, from: SocketAddr) -> bool {
+        let is_told =
+            |path: &Path| path.kind == Kind::Relayed && !path.route.relayed && path.route.to.ip() == from.ip();
+        self.relay.as_ref().is_some_and(|relay| relay.at == from.ip())
+            || self.places.as_ref().is_some_and(|places| places.contains(&from.port()))
+            || self.paths.iter().any(is_told)
     }
 
     fn count(&self, is: impl Fn(&Path) -> bool) -> usize {
@@ -408,6 +421,22 @@ mod tests {
         let later = steps(&mut meeting, 30_000, 130_000);
         assert!((100..=201).contains(&later.len()), "{}", later.len());
         assert!(first.iter().chain(&later).all(|(_, step)| *step == Step::Knock(address.address.into())));
+    }
+
+    #[test]
+    fn a_knock_through_a_relay_that_has_not_given_a_place_yet_is_not_taken_for_a_direct_one() {
+        let [told, relayed, direct] =
+            ["203.0.113.5:20000", "198.51.100.9:49171", "203.0.113.5:999"].map(|text| candidate(Kind::Seen, text));
+        let mut meeting = Meeting::new(Role::Dials, &[told], at(0));
+        meeting.expect_relays(49_152..=49_215);
+        meeting.on_knock(relayed.address.into(), at(10));
+        let dials = |steps: Vec<(u64, Step)>| -> Vec<_> {
+            steps.into_iter().filter(|(_, step)| matches!(step, Step::Dial(_))).collect()
+        };
+        assert!(dials(steps(&mut meeting.clone(), 10, 1_000)).is_empty());
+        assert_eq!(dials(steps(&mut meeting.clone(), 10, 1_100)), [(1_010, Step::Dial(relayed.address.into()))]);
+        meeting.on_knock(direct.address.into(), at(60));
+        assert_eq!(dials(steps(&mut meeting, 60, 200)), [(100, Step::Dial(direct.address.into()))]);
     }
 
     #[test]

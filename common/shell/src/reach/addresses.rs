@@ -1,4 +1,4 @@
-//! This machine's own addresses.
+//! Addresses of this machine, and of servers by their names.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -32,4 +32,32 @@ pub(super) fn local(port: u16, ipv6: bool) -> Vec<Candidate> {
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
     v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
+}
+
+/// Returns the first address of each family: of a server that has many these tell all that there is to learn.
+pub(super) fn one_of_each_family(all: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+    let (mut v4, mut v6) = (None, None);
+    for address in all {
+        let first = if address.is_ipv4() { &mut v4 } else { &mut v6 };
+        first.get_or_insert(address);
+    }
+    v4.into_iter().chain(v6).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn of_a_name_with_forty_addresses_one_of_each_family_is_asked() {
+        let address = |text: String| text.parse::<SocketAddr>().unwrap();
+        let v6 = (1..=20).map(|n| address(format!("[2001:db8::{n}]:3478")));
+        let v4 = (1..=20).map(|n| address(format!("203.0.113.{n}:3478")));
+        let all: Vec<_> = v6.chain(v4).collect();
+        assert_eq!(one_of_each_family(all.iter().copied()), [all[20], all[0]]);
+        assert_eq!(one_of_each_family(all[..20].iter().copied()), [all[0]]);
+        assert!(one_of_each_family([]).is_empty());
+    }
 }

@@ -12,6 +12,7 @@ use common::reach::Candidate;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::addresses::one_of_each_family;
 use super::turn::{Due, News, Relay};
 use crate::clock;
 use crate::limited;
@@ -166,20 +167,12 @@ impl Keeper {
     }
 }
 
-/// Addresses of a relay: one of each family tells all that there is to learn.
+/// Looks a relay's name up.
 async fn look_up(name: &str) -> Vec<SocketAddr> {
-    let found = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(name)).await;
-    let addresses: Vec<_> = match found {
-        Ok(Ok(addresses)) => addresses.collect(),
-        Ok(Err(error)) => {
-            limited!(warn, "the relay {name} is not found: {error}");
-            Vec::new()
-        }
-        Err(_) => {
-            limited!(warn, "the relay {name} is not found in {} s", LOOK_UP.as_secs());
-            Vec::new()
-        }
-    };
-    let first = |of: fn(&SocketAddr) -> bool| addresses.iter().copied().find(of);
-    [first(SocketAddr::is_ipv4), first(SocketAddr::is_ipv6)].into_iter().flatten().collect()
+    match tokio::time::timeout(LOOK_UP, tokio::net::lookup_host(name)).await {
+        Ok(Ok(addresses)) => return one_of_each_family(addresses),
+        Ok(Err(error)) => limited!(warn, "the relay {name} is not found: {error}"),
+        Err(_) => limited!(warn, "the relay {name} is not found in {} s", LOOK_UP.as_secs()),
+    }
+    Vec::new()
 }

@@ -98,16 +98,18 @@ impl Search {
         for name in asks.stun.iter().take(SERVERS_MAX) {
             let (name, found) = (name.clone(), found.clone());
             tokio::spawn(async move {
-                let addresses: Vec<_> = match tokio::net::lookup_host(&name).await {
-                    Ok(addresses) => addresses.collect(),
+                let addresses = match tokio::net::lookup_host(&name).await {
+                    Ok(addresses) => addresses::one_of_each_family(addresses),
                     Err(error) => return tracing::debug!("{name}: {error}"),
                 };
-                // One of each family tells all that there is to learn.
-                let first = |of: fn(&SocketAddr) -> bool| addresses.iter().copied().find(of);
-                for address in [first(SocketAddr::is_ipv4), first(SocketAddr::is_ipv6)].into_iter().flatten() {
+                for address in addresses {
                     let _ = found.send(address).await;
                 }
             });
+        }
+        let mut meeting = Meeting::new(role, candidates, now);
+        if !asks.turn.servers.is_empty() {
+            meeting.expect_relays(asks.turn.ports.clone());
         }
         let somebody = !asks.stun.is_empty() || !asks.turn.servers.is_empty() || asks.open_port;
         Self {
@@ -116,7 +118,7 @@ impl Search {
             turn: asks.turn.clone(),
             beside,
             knocks,
-            meeting: Meeting::new(role, candidates, now),
+            meeting,
             stun: Stun::default(),
             servers: receiver,
             port,

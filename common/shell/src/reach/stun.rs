@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use common::reach::{Candidate, Kind};
 use common::units::Timestamp;
-use stun_types::attribute::{ErrorCode, XorMappedAddress};
-use stun_types::message::{BINDING, Message, MessageClass, MessageWrite, MessageWriteVec, TransactionId};
+use stun_types::attribute::{AttributeType, ErrorCode, Nonce, RawAttribute, Realm, Username, XorMappedAddress};
+use stun_types::message::{
+    BINDING, IntegrityAlgorithm, LongTermKeyCredentials, Message, MessageClass, MessageWrite, MessageWriteExt,
+    MessageWriteVec, Method, TransactionId,
+};
 
 /// Pauses between the first questions to a server.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -28,6 +31,37 @@ pub(super) fn error_of(message: &[u8]) -> Option<Refusal> {
     let message = Message::from_bytes(message).ok().filter(|message| message.has_class(MessageClass::Error))?;
     let error = message.attribute::<ErrorCode>().ok()?;
     Some(Refusal { code: error.code(), reason: error.reason().to_owned() })
+}
+
+/// Words of a server that its clients must use to prove that they know the password (RFC 8489, section 9.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Challenge {
+    realm: String,
+    nonce: String,
+}
+
+/// Returns a server's challenge, if the message has one.
+pub(super) fn challenge_of(message: &[u8]) -> Option<Challenge> {
+    let message = Message::from_bytes(message).ok().filter(|message| message.has_class(MessageClass::Error))?;
+    let realm = message.attribute::<Realm>().ok()?.realm().to_owned();
+    let nonce = message.attribute::<Nonce>().ok()?.nonce().to_owned();
+    Some(Challenge { realm, nonce })
+}
+
+/// Request to a relay to keep a place for longer, or for no time, and how long that is (RFC 8656, sections 17 and 18.2).
+const REFRESH_PLACE: Method = Method::new(4);
+const LIFETIME: AttributeType = AttributeType::new(0x000d);
+
+/// Returns the request to a relay to end the place that belongs to the socket from which this leaves, whoever has asked for it.
+pub(super) fn end_of_place(user: &str, password: &str, Challenge { realm, nonce }: &Challenge) -> Option<Vec<u8>> {
+    let mut request = Message::builder_request(REFRESH_PLACE, MessageWriteVec::new());
+    request.add_attribute(&RawAttribute::new(LIFETIME, &[0; 4])).ok()?;
+    request.add_attribute(&Username::new(user).ok()?).ok()?;
+    request.add_attribute(&Realm::new(realm).ok()?).ok()?;
+    request.add_attribute(&Nonce::new(nonce).ok()?).ok()?;
+    let key = LongTermKeyCredentials::new(user.to_owned(), password.to_owned(), realm.clone());
+    request.add_message_integrity(&key.into(), IntegrityAlgorithm::Sha1).ok()?;
+    Some(request.finish())
 }
 
 /// Returns the address that a server tells in its answer to the question of this transaction; nothing if the message is
@@ -168,6 +202,21 @@ mod tests {
         // Asked anew, so that the router does not forget.
         assert!(stun.poll(now + AGAIN).is_some());
         assert_eq!(stun.poll_timeout(), Some(now + AGAIN + REFRESH));
+    }
+
+    #[test]
+    fn the_end_of_a_place_is_asked_for_with_the_password() {
+        let challenge = Challenge { realm: "duet".to_owned(), nonce: "a0b1".to_owned() };
+        let bytes = end_of_place("band", "notes", &challenge).unwrap();
+        let request = Message::from_bytes(&bytes).unwrap();
+        assert!(request.has_class(MessageClass::Request) && request.method().value() == 4);
+        assert_eq!(*request.raw_attribute(LIFETIME).unwrap().value, [0; 4]);
+        assert_eq!(request.attribute::<Username>().unwrap().username(), "band");
+        for (password, is_right) in [("notes", true), ("note", false)] {
+            let key = LongTermKeyCredentials::new("band".to_owned(), password.to_owned(), "duet".to_owned());
+            assert_eq!(request.validate_integrity(&key.into()).is_ok(), is_right);
+        }
+        assert_eq!(challenge_of(&bytes), None, "a request is no refusal");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use common::config::Turn;
+use common::config::{Password, Turn};
 use common::reach::Candidate;
 use common::units::Timestamp;
 use tokio::sync::Notify;
@@ -16,7 +16,7 @@ use turn_client_proto::stun::types::TransportType;
 use turn_client_proto::types::TurnCredentials;
 use turn_client_proto::udp::{TurnClientUdp, TurnEvent, TurnPollRet, TurnRecvRet};
 
-use super::stun::{Refusal, Stun, error_of};
+use super::stun::{Challenge, Refusal, Stun, challenge_of, end_of_place, error_of};
 use crate::clock;
 use crate::lock::lock;
 use crate::quic::{Carrier, Sending, Unwrapped};
@@ -36,6 +36,8 @@ const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 1);
 #[derive(Debug)]
 pub(super) struct Relay {
     server: SocketAddr,
+    user: String,
+    password: Password,
     state: Mutex<State>,
     woken: Notify,
 }
@@ -48,6 +50,7 @@ struct State {
     alive: Stun,
     seen: Option<SocketAddr>,
     refusal: Option<Refusal>,
+    challenge: Option<Challenge>,
     /// Addresses that have been asked for, so that none is twice.
     allowed: Vec<IpAddr>,
     channels: Vec<SocketAddr>,
@@ -72,7 +75,7 @@ impl Refusal {
             UNAUTHORIZED | FORBIDDEN => {
                 format!("refuses the name or the password: see `reach.turn_user` and `reach.turn_password`{going}")
             }
-            MISMATCH => "still holds the place of an earlier run; asking again".to_owned(),
+            MISMATCH => "still holds the place of an earlier run; ending that one and asking again".to_owned(),
             QUOTA => format!("gives this name no more places: as many calls are on as its host allows{going}"),
             FULL => format!("has no place left{going}"),
             code => {
@@ -101,10 +104,12 @@ impl Relay {
             alive: Stun::default(),
             seen: None,
             refusal: None,
+            challenge: None,
             allowed: Vec::new(),
             channels: Vec::new(),
         };
-        Self { server, state: Mutex::new(state), woken: Notify::new() }
+        let (user, password) = (turn.user.clone(), turn.password.clone());
+        Self { server, user, password, state: Mutex::new(state), woken: Notify::new() }
     }
 
     /// Asks at the next chance whether the server still sees this machine where it was.
@@ -174,7 +179,18 @@ impl Relay {
         if is_gone || state.has_moved() || state.alive.unanswered() > SILENT_MAX {
             due.news = Some(News::Lost);
         }
+        if matches!(due.news, Some(News::Lost)) {
+            due.packets.extend(self.end_of_earlier(&state));
+        }
         due
+    }
+
+    /// Returns the request to end the place of an earlier run, which had no time to give it back, if the server has refused
+    /// another because of it. Servers keep such a place for ten minutes.
+    fn end_of_earlier(&self, state: &State) -> Option<Vec<u8>> {
+        let challenge = state.challenge.as_ref().filter(|_| !state.has_place)?;
+        let is_held = state.refusal.as_ref().is_some_and(|refusal| refusal.code == MISMATCH);
+        is_held.then(|| end_of_place(&self.user, &self.password.0, challenge)).flatten()
     }
 
     /// Says that the place is not needed any more. Nobody waits for an answer.
@@ -250,6 +266,7 @@ impl Carrier for Relay {
             && let Some(refusal) = error_of(packet)
         {
             state.refusal = Some(refusal);
+            state.challenge = challenge_of(packet).or(state.challenge.take());
         }
         state.alive.on_message(self.server, packet);
         let packet = Transmit::new(packet, TransportType::Udp, self.server, HERE);
@@ -310,6 +327,27 @@ mod tests {
         assert!(end.is_some_and(|ms| ms < 10_000), "{end:?}");
         assert!((2..10).contains(&requests), "{requests}");
         assert_eq!(relay.refusal(), None);
+    }
+
+    #[test]
+    fn the_place_of_an_earlier_run_is_ended() {
+        let refusal = |request: &[u8], code: u16, more: &[u8]| {
+            let error = [0, 9, 0, 4, 0, 0, (code / 100) as u8, (code % 100) as u8];
+            let length = (error.len() + more.len()) as u16;
+            [&[1, 0x13], &length.to_be_bytes(), &request[4..20], &error, more].concat()
+        };
+        for (code, is_ended) in [(437, true), (486, false)] {
+            let relay = relay();
+            let request = relay.due(Timestamp::from_us(1)).packets.remove(0);
+            // Realm and nonce.
+            relay.unwrap(&refusal(&request, 401, b"\x00\x14\x00\x04duet\x00\x15\x00\x04a0b1"));
+            relay.unwrap(&refusal(&request, code, b""));
+            let end = (1..60_000).step_by(20).map(|ms| relay.due(Timestamp::from_us(1_000 * ms)));
+            let end = end.skip_while(|due| due.news.is_none()).next().unwrap();
+            assert!(matches!(end.news, Some(News::Lost)));
+            let ends = end.packets.iter().filter(|packet| packet.starts_with(&[0, 4])).count();
+            assert_eq!(ends, usize::from(is_ended), "{code}");
+        }
     }
 
     #[test]
