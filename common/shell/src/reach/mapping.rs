@@ -122,17 +122,23 @@ async fn changed(answer: &mut watch::Receiver<Answer>) {
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
+impl Mapping {
+    /// Ends the asking, and waits for that long at most until each opened port is closed: also one that has been asked for and
+    /// of which the router has not said yet that it is open, or has said what cannot be.
+    fn stop(&self, limit: Duration) {
         for asked in &self.asked {
             let _ = asked.stop.send(());
         }
-        let end = clock::now() + LEAVING;
+        let end = clock::now() + limit;
         for asked in &self.asked {
-            if matches!(asked.answer(), Answer::Open(_)) {
-                let _ = asked.ended.recv_timeout(clock::until(end));
-            }
+            let _ = asked.ended.recv_timeout(clock::until(end));
         }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        self.stop(LEAVING);
     }
 }
 
@@ -271,7 +277,7 @@ impl<S: Fn() -> SearchOptions> Opener for Upnp<S> {
     }
 }
 
-/// PCP, or NAT-PMP where the router knows no better.
+/// PCP, or NAT-PMP where the router knows no better or does not answer the first question.
 struct Pcp<R> {
     port: u16,
     router: R,
@@ -294,16 +300,25 @@ impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
             }
         };
         let outside = self.held.as_ref().map_or(port, PortMapping::external_port);
-        let options = PortMappingOptions {
+        let asking = |question| PortMappingOptions {
             external_port: Some(outside),
             lifetime_seconds: Some(LEASE.as_secs() as u32),
-            timeout_config: Some(self.question),
+            timeout_config: Some(question),
         };
         let udp = InternetProtocol::Udp;
-        let ask = BaseMapRequest::new(router.into(), own, udp, port);
-        let asked = match pcp::port_mapping(ask, Some(nonce), None, options).await {
-            Err(pcp::Failure::UnsupportedVersion(VersionCode::NatPmp)) => {
-                natpmp::port_mapping(router.into(), udp, port, options).await.map_err(MappingFailure::from)
+        let by_pcp = BaseMapRequest::new(router.into(), own, udp, port);
+        let once = TimeoutConfig { max_retries: 0, ..self.question };
+        let asked = match pcp::port_mapping(by_pcp, Some(nonce), None, asking(once)).await {
+            // Of the routers that know only NAT-PMP some say so, as they should, and others are silent.
+            Err(pcp::Failure::UnsupportedVersion(VersionCode::NatPmp) | pcp::Failure::Timeout) => {
+                match natpmp::port_mapping(router.into(), udp, port, asking(self.question)).await {
+                    // It is slow, or the question was lost.
+                    Err(natpmp::Failure::Timeout | natpmp::Failure::UnsupportedVersion(_)) => {
+                        let asked = pcp::port_mapping(by_pcp, Some(nonce), None, asking(self.question)).await;
+                        asked.map_err(MappingFailure::from)
+                    }
+                    asked => asked.map_err(MappingFailure::from),
+                }
             }
             asked => asked.map_err(MappingFailure::from),
         };

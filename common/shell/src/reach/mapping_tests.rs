@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::*;
@@ -61,6 +62,7 @@ struct Router(Option<&'static str>, Arc<Mutex<Vec<&'static str>>>);
 impl Opener for Router {
     fn open(&mut self) -> Result<(Opened, Duration), String> {
         self.1.lock().unwrap().push("open");
+        std::thread::sleep(Duration::from_millis(50));
         let Some(at) = self.0 else { panic!("gone") };
         opened(at, 600)
     }
@@ -73,17 +75,17 @@ impl Opener for Router {
 #[test]
 fn a_port_is_closed_at_the_end_and_nobody_waits_for_a_router_that_is_gone() {
     for (answers, told) in [(Some("11.0.1.2:20000"), 1), (Some("192.168.1.7:20000"), 0), (None, 0)] {
-        let noted = Arc::new(Mutex::new(Vec::new()));
-        let mut mapping = Mapping { asked: vec![ask("test", Router(answers, Arc::clone(&noted))).unwrap()] };
-        while !mapping.is_complete() {
-            std::thread::yield_now();
-        }
-        assert_eq!(mapping.candidates().len(), told, "{answers:?}");
-        let asked = mapping.asked.pop().unwrap();
-        if answers.is_some() {
-            asked.stop.send(()).unwrap();
-            asked.ended.recv_timeout(PATIENCE).unwrap();
-            assert_eq!(*noted.lock().unwrap(), ["open", "close"]);
+        for is_answered in [true, false] {
+            let noted = Arc::new(Mutex::new(Vec::new()));
+            let mapping = Mapping { asked: vec![ask("test", Router(answers, Arc::clone(&noted))).unwrap()] };
+            until_asked(&noted, 1);
+            while is_answered && !mapping.is_complete() {
+                std::thread::yield_now();
+            }
+            assert!(!is_answered || mapping.candidates().len() == told, "{answers:?}");
+            mapping.stop(PATIENCE);
+            let closed: &[&str] = if answers.is_some() { &["open", "close"] } else { &["open"] };
+            assert_eq!(*noted.lock().unwrap(), closed, "{answers:?} {is_answered}");
         }
     }
 }
@@ -386,6 +388,31 @@ fn a_router_that_knows_no_pcp_is_asked_by_nat_pmp() {
         [0, 1, 0, 0, 78, 32, 0, 0, 0, 0, 0, 0],
         "port 20000 for no time"
     );
+}
+
+/// Asks again soon, and for as long as a busy machine may need.
+const OFTEN: TimeoutConfig = TimeoutConfig {
+    initial_timeout: Duration::from_millis(100),
+    max_retries: 600,
+    max_retry_timeout: Some(Duration::from_millis(100)),
+};
+
+#[test]
+fn a_router_that_does_not_answer_by_the_one_is_asked_by_the_other() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let only_nat_pmp: Answering = |question| if question[0] == 2 { Vec::new() } else { honest_nat_pmp(question) };
+    // It knows only PCP, but the first question is lost.
+    let only_pcp: Answering = |question| match question[0] {
+        2 if ASKED.fetch_add(1, Ordering::Relaxed) == 0 => Vec::new(),
+        2 => honest_pcp(question),
+        _ => [&[2, 0x80 | question[1], 0, 1][..], &[0; 20]].concat(),
+    };
+    for (ip, answer, by) in [([127, 5, 0, 4], only_nat_pmp, "NAT-PMP"), ([127, 5, 0, 5], only_pcp, "PCP")] {
+        let (mut pcp, noted) = pcp_router(ip, answer);
+        pcp.question = OFTEN;
+        assert_eq!(pcp.open().unwrap().0, Opened { at: "11.0.1.2:20000".parse().unwrap(), by });
+        assert_eq!(noted.lock().unwrap()[0][0], 2, "PCP is asked first");
+    }
 }
 
 #[test]
