@@ -14,7 +14,7 @@ use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::{LiveRate, TestWay, Ways, find_to_test, on_the_network};
+use crate::link::{ADDRESSES_MAX, LiveRate, TestWay, Ways, find_to_test, on_the_network};
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::quoted::Quoted;
 use crate::tls::Protocol;
@@ -198,7 +198,7 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
     };
     let found = tokio::net::lookup_host(address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
-    for address in found {
+    for address in found.take(ADDRESSES_MAX) {
         let any: SocketAddr = match address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),

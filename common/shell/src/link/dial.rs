@@ -31,7 +31,7 @@ const ATTEMPTS_MAX: usize = 4;
 /// Time between two checks whether anything came.
 const LOOK: Duration = Duration::from_millis(25);
 /// Addresses of one name that are tried.
-const ADDRESSES_MAX: usize = 4;
+pub(crate) const ADDRESSES_MAX: usize = 4;
 /// Life of a connection that has worked: when it ends, it is dialled anew at once.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// Pause after the first connection that has not; twice as long after each, up to [`LIFE_MIN`].

@@ -28,6 +28,7 @@ use crate::reach::Learning;
 use crate::tls::Protocol;
 
 pub use self::both::{BothWays, HangUp};
+pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
 pub(crate) use self::meet::{TestWay, find_to_test};
