@@ -11,6 +11,16 @@ fn two_homes_behind_routers_call_each_other() {
 }
 
 #[test]
+fn routers_open_ports_when_asked_by_nat_pmp_or_pcp_and_homes_with_ipv6_alone_meet() {
+    reach(&["nat-pmp-symmetric", "pcp-port", "ipv6-ipv6"]);
+}
+
+#[test]
+fn hostile_servers_and_routers_cost_a_call_nothing_that_has_another_way() {
+    reach(&["stun", "names", "password", "quota", "mapping"]);
+}
+
+#[test]
 fn a_line_is_tested_by_name_over_the_way_of_a_call() {
     reach(&["test:port-port"]);
 }
@@ -33,7 +43,7 @@ fn reach(arguments: &[&str]) {
         .arg(programs)
         .args(arguments)
         .env("PATIENCE", "60")
-        .env("LATE", "0.5")
+        .env("LATE", "1")
         .env("ROLES", "waits")
         .env("GAP", "60000")
         .env("BACK", "60000");

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Stdio};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::config::parse_peers;
 use common::reach::Ticket;
 
@@ -126,6 +128,58 @@ fn tickets_that_are_no_good_are_refused_with_a_sentence() {
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }
     Daemon::start("receiver", homes.receiver().args(["invite", "no name"])).wait().check(2, &["is no name"]);
+}
+
+/// Returns the ticket of these bytes, with a right checksum (CRC-32), which anybody can make.
+fn with_checksum(bytes: &[u8]) -> String {
+    let prefix = "duet-ticket-";
+    let sum = [prefix.as_bytes(), bytes].concat().iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 })
+    });
+    format!("{prefix}{}", URL_SAFE_NO_PAD.encode([bytes, &(!sum).to_be_bytes()].concat()))
+}
+
+#[test]
+fn hostile_bytes_behind_a_right_checksum_are_refused_and_strange_addresses_only_knocked_at() {
+    let homes = Homes::new();
+    let nobody = |n| common::reach::Candidate::new(common::reach::Kind::Seen, ([203, 0, 113, n], 7).into()).unwrap();
+    let ticket = Ticket {
+        purpose: common::reach::Purpose::Invitation,
+        key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap(),
+        proof: [7; 16],
+        expires: u64::MAX,
+        candidates: (1..=8).map(nobody).collect(),
+    };
+    let text = ticket.to_string();
+    let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("duet-ticket-").unwrap()).unwrap();
+    let bytes = bytes.strip_suffix(bytes.last_chunk::<4>().unwrap()).unwrap();
+    assert_eq!(with_checksum(bytes), text);
+    // Version, key, proof and time; then the number of addresses.
+    let (head, count) = (&bytes[..57], 57);
+    let changed = |at: usize, to: u8| [&bytes[..at], &[to], &bytes[at + 1..]].concat();
+    for (bytes, words) in [
+        (vec![], "is not whole"),
+        (vec![0xff; 200], "another version"),
+        (head.to_vec(), "is not whole"),
+        (changed(count, 9), "is not whole"),
+        (changed(count, 255), "is not whole"),
+        (changed(count, 1), "is not whole"),
+        // An address of no kind, one of a group, and port 0.
+        (changed(count + 1, 0x7f), "is not whole"),
+        (changed(count + 2, 224), "is not whole"),
+        ([head, &[1, 3, 203, 0, 113, 1, 0, 0]].concat(), "is not whole"),
+        // A key that anybody can sign for.
+        ([&bytes[..1], &[0; 32], &bytes[33..]].concat(), "is not whole"),
+    ] {
+        let ended = Daemon::start("receiver", homes.receiver().args(["join", &with_checksum(&bytes)])).wait();
+        ended.check(2, &[words]);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    }
+    let mut joining = Daemon::start("receiver", homes.receiver().args(["join", &text]));
+    joining.says(&["cannot be reached directly"]);
+    assert!(joining.is_running());
+    joining.kill();
+    assert!(homes.remembered("receiver/peers.toml").is_empty());
 }
 
 #[test]
