@@ -1,18 +1,23 @@
 //! Cost of showing pictures in a window: `present [PICTURES]`, 720p60 in full screen, with each back end of the window in turn, and
-//! before that its stages that need no window.
+//! before that its stages that need no window. It fails if a picture is not on the X server's screen when it counts as shown: then
+//! something is queued.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use common::config::WindowBackend;
 use common::units::FrameId;
-use kernels::{Converter, Picture, Scaler};
+use kernels::{Coefficients, Converter, Original, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use receiver::sink::{Sink, Window};
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 
 /// Pictures before those that count.
 const FIRST: usize = 10;
+/// Pictures of which it is asked whether they are on the screen.
+const LOOKED_AT: usize = 100;
 /// A large screen.
 const SCREEN: (usize, usize) = (2560, 1440);
 
@@ -59,6 +64,30 @@ fn measure(name: &str, pictures: usize, mut work: impl FnMut(usize) -> anyhow::R
     Ok(())
 }
 
+/// Shows plain pictures and looks at the first and the last pixel of the screen as soon as each counts as shown. Returns how many
+/// were not there.
+fn queued(window: &mut Window, size: FrameSize, colour: ColourSpace) -> anyhow::Result<usize> {
+    let (connection, screen) = x11rb::connect(None)?;
+    let screen = &connection.setup().roots[screen];
+    let corners = [(0, 0), (screen.width_in_pixels as i16 - 1, screen.height_in_pixels as i16 - 1)];
+    let mut missing = 0;
+    for number in 0..LOOKED_AT {
+        let luma = 16 + (37 * number % 200) as u8;
+        let mut picture = Picture::for_stream(Chroma::C420, size);
+        picture.data_mut().fill(128);
+        picture.data_mut()[..size.pixels()].fill(luma);
+        window.show(FrameId(number as u32), &picture)?;
+        let wanted = Coefficients::new(colour).pixel(luma, 128, 128).to_le_bytes();
+        let mut is_there = true;
+        for (x, y) in corners {
+            let pixel = connection.get_image(ImageFormat::Z_PIXMAP, screen.root, x, y, 1, 1, !0)?.reply()?.data;
+            is_there &= pixel.starts_with(&wanted[..3]);
+        }
+        missing += usize::from(!is_there);
+    }
+    Ok(missing)
+}
+
 fn main() -> anyhow::Result<()> {
     let pictures: usize = std::env::args().nth(1).map_or(Ok(600), |word| word.parse())?;
     let size = FrameSize::new(1280, 720)?;
@@ -82,6 +111,12 @@ fn main() -> anyhow::Result<()> {
         scaler.scale(&rgb, black_box(&mut frame), SCREEN.0, (0, 0));
         Ok(())
     })?;
+    measure("both", pictures, |number| {
+        let original =
+            Original::Planes { picture: &shown[number % shown.len()], converter: &converter, mirrored: false };
+        scaler.scale_rows(original, black_box(&mut frame), SCREEN.0, 0, 0);
+        Ok(())
+    })?;
 
     for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
         let mut window = match Window::open(backend, true, true, None) {
@@ -96,6 +131,9 @@ fn main() -> anyhow::Result<()> {
             window.show(FrameId(number as u32), &shown[number % shown.len()])?;
             Ok(())
         })?;
+        let missing = queued(&mut window, size, colour)?;
+        println!("{name:8} {missing} of {LOOKED_AT} pictures were not on the screen when they counted as shown");
+        anyhow::ensure!(missing == 0, "pictures are queued");
     }
     Ok(())
 }

@@ -81,22 +81,27 @@ impl Converter {
     /// repeated.
     pub fn convert(&self, picture: &Picture, out: &mut Vec<u32>) {
         let size = picture.size();
-        let width = size.width();
         out.resize(size.pixels(), 0);
+        let rows = out.par_chunks_exact_mut(size.width()).with_min_len(ROWS_MIN).enumerate();
+        rows.for_each(|(y, out)| self.write_row(picture, y, out));
+    }
+
+    /// Writes row `y` of `picture` as [`Converter::convert`] does.
+    pub(super) fn write_row(&self, picture: &Picture, y: usize, out: &mut [u32]) {
+        let size = picture.size();
+        let width = size.width();
         let (luma, chroma) = picture.data().split_at(size.pixels());
         let (chroma_width, step) = match picture.format() {
             PixelFormat::I420 => (size.halved().width(), 2),
             _ => (width, 1),
         };
         let (blue, red) = chroma.split_at(chroma.len() / 2);
-        out.par_chunks_exact_mut(width).with_min_len(ROWS_MIN).enumerate().for_each(|(y, out)| {
-            let of = |plane: &'_ [u8]| {
-                let start = (y / step * chroma_width).min(plane.len());
-                start..(start + chroma_width).min(plane.len())
-            };
-            let row = Row { luma: &luma[y * width..][..width], blue: &blue[of(blue)], red: &red[of(red)], step };
-            convert_row(&self.coefficients, row, out);
-        });
+        let of = |plane: &'_ [u8]| {
+            let start = (y / step * chroma_width).min(plane.len());
+            start..(start + chroma_width).min(plane.len())
+        };
+        let row = Row { luma: &luma[y * width..][..width], blue: &blue[of(blue)], red: &red[of(red)], step };
+        convert_row(&self.coefficients, row, out);
     }
 }
 
@@ -121,12 +126,18 @@ fn convert_row_body(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) 
     let pixels = step * AT_ONCE;
     for (at, (out, luma)) in out.chunks_mut(pixels).zip(luma.chunks(pixels)).enumerate() {
         for (wide, plane) in [(&mut wide_blue, blue), (&mut wide_red, red)] {
-            let samples = plane.iter().skip(at * AT_ONCE).take(AT_ONCE);
+            let here = plane.get(at * AT_ONCE..).unwrap_or_default();
+            // Of known length, so that this is done on many samples at once, too.
+            let samples = here.first_chunk().copied().unwrap_or_else(|| {
+                let mut samples = [128; AT_ONCE];
+                samples.iter_mut().zip(here).for_each(|(to, &sample)| *to = sample);
+                samples
+            });
             match step {
                 2 => {
-                    wide.as_chunks_mut::<2>().0.iter_mut().zip(samples).for_each(|(pair, &sample)| *pair = [sample; 2])
+                    wide.as_chunks_mut::<2>().0.iter_mut().zip(&samples).for_each(|(pair, &sample)| *pair = [sample; 2])
                 }
-                _ => wide.iter_mut().zip(samples).for_each(|(to, &sample)| *to = sample),
+                _ => wide[..AT_ONCE].copy_from_slice(&samples),
             }
         }
         for (((out, &y), &cb), &cr) in out.iter_mut().zip(luma).zip(&wide_blue).zip(&wide_red) {

@@ -11,11 +11,12 @@ use crate::report::Status;
 /// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// The keys, as `H` lists them.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "H    this list",
     "I    the line at the bottom",
     "D    figures: where the time goes",
     "F    full screen",
+    "T    on top of other windows",
     "M    mirror the picture",
     "S    save the picture as a PNG file",
     "Esc  end; press it twice",

@@ -38,7 +38,7 @@ pub struct Window {
     fullscreen: bool,
     converter: Option<Converter>,
     composition: Composition,
-    mirrored: bool,
+    is_above: bool,
     /// Size of what the window shows, and true if it differs from what it should show.
     frame_size: (usize, usize),
     is_stale: bool,
@@ -67,7 +67,7 @@ impl Window {
             pane,
             fullscreen: false,
             converter: None,
-            mirrored: false,
+            is_above: false,
             frame_size: (0, 0),
             is_stale: true,
             drawn: clock::now(),
@@ -97,9 +97,9 @@ impl Window {
     fn look(&mut self) -> Result<(), SinkError> {
         let news = self.pane.look()?;
         self.is_stale |= news.is_bare || !news.keys.is_empty();
-        let Composition { picture, size, overlay, own, .. } = &mut self.composition;
         for key in news.keys {
             let now = clock::now();
+            let Composition { overlay, own, .. } = &mut self.composition;
             match key {
                 Key::Keys => overlay.toggle_keys(),
                 Key::Line => overlay.line_shown = !overlay.line_shown,
@@ -108,11 +108,15 @@ impl Window {
                     self.fullscreen = !self.fullscreen;
                     self.pane.set_fullscreen(self.fullscreen)?;
                 }
-                Key::Mirror => {
-                    self.mirrored = !self.mirrored;
-                    composition::mirror(picture, size.0);
+                Key::Above => {
+                    self.is_above = !self.is_above;
+                    let done = self.pane.keep_above(self.is_above)?;
+                    overlay.say(above_said(done.then_some(self.is_above)), now);
                 }
-                Key::Save => snapshot::save(picture.clone(), size.0, self.saved.0.clone()),
+                Key::Mirror => self.composition.mirrored = !self.composition.mirrored,
+                Key::Save => {
+                    snapshot::save(self.composition.pixels(), self.composition.size.0, self.saved.0.clone());
+                }
                 Key::Own => own.iter_mut().for_each(SelfView::toggle),
                 Key::Effects => {
                     if let Some(own) = &own {
@@ -146,8 +150,7 @@ impl Sink for Window {
             if !self.fullscreen {
                 self.pane.resize(fit(size, self.pane.screen()))?;
             }
-            self.composition.size = size;
-            self.composition.picture = vec![0; size.0 * size.1];
+            self.composition.clear(size);
             self.is_stale = true;
         }
         self.converter = Some(Converter::new(params.colour));
@@ -155,11 +158,8 @@ impl Sink for Window {
     }
 
     fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
-        if let Some(converter) = &self.converter {
-            converter.convert(picture, &mut self.composition.picture);
-            if self.mirrored {
-                composition::mirror(&mut self.composition.picture, self.composition.size.0);
-            }
+        if let Some(converter) = self.converter {
+            self.composition.take(picture, converter);
             self.is_stale = true;
             self.draw()?;
             self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
@@ -199,6 +199,15 @@ impl Sink for Window {
         self.look_at_pointer(now);
         self.awake.look(|on| self.pane.hold_saver(on), now);
         Ok(if self.pane.is_open() && !self.ends { Wish::Continue } else { Wish::Close })
+    }
+}
+
+/// Returns the sentence about a window that is above others or not; none: that cannot be asked for.
+fn above_said(is_above: Option<bool>) -> &'static str {
+    match is_above {
+        Some(true) => "Above other windows",
+        Some(false) => "No longer above other windows",
+        None => "Wayland leaves it to the desktop which window is above others",
     }
 }
 

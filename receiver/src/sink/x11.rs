@@ -20,6 +20,9 @@ use super::SinkError;
 type Error = Box<dyn std::error::Error>;
 type Result<T> = std::result::Result<T, Error>;
 
+/// The state of a window that covers the screen (EWMH).
+const FULLSCREEN: &[u8] = b"_NET_WM_STATE_FULLSCREEN";
+
 /// Bytes of a pixel in shared memory.
 const PIXEL_BYTES: usize = 4;
 
@@ -90,9 +93,15 @@ impl<'a> Passage<'a> {
 
 /// Returns true if the X server has gone.
 pub(super) fn is_lost(error: &Error) -> bool {
-    error.is::<ConnectionError>()
-        || matches!(error.downcast_ref(), Some(ReplyError::ConnectionError(_)))
-        || matches!(error.downcast_ref(), Some(ReplyOrIdError::ConnectionError(_)))
+    let error = match error.downcast_ref() {
+        Some(ReplyError::ConnectionError(error)) => Some(error),
+        _ => match error.downcast_ref() {
+            Some(ReplyOrIdError::ConnectionError(error)) => Some(error),
+            _ => error.downcast_ref(),
+        },
+    };
+    // One that lacks an extension is there.
+    error.is_some_and(|error| !matches!(error, ConnectionError::UnsupportedExtension))
 }
 
 /// Message about an X server that has gone.
@@ -138,17 +147,16 @@ impl Display {
     /// Makes `window` cover the screen: asks the window manager (EWMH `_NET_WM_STATE`), and sets place and size for
     /// a display that has none.
     pub(super) fn fullscreen(&self, window: Window) -> Result<()> {
-        let (state, fullscreen, atoms) =
-            (self.atom(b"_NET_WM_STATE")?, self.atom(b"_NET_WM_STATE_FULLSCREEN")?, self.atom(b"ATOM")?);
+        let (state, fullscreen, atoms) = (self.atom(b"_NET_WM_STATE")?, self.atom(FULLSCREEN)?, self.atom(b"ATOM")?);
         self.connection.change_property32(PropMode::REPLACE, window, state, atoms, &[fullscreen])?.check()?;
-        self.ask_for_state(window, 1)?;
+        self.ask_for_state(window, FULLSCREEN, true)?;
         let place = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
         self.place(window, &place, ((0, 0), self.size()))
     }
 
     /// Gives `window` back the place and size that it had, where no window manager does so.
     pub(super) fn leave_fullscreen(&self, window: Window, place: ((isize, isize), (usize, usize))) -> Result<()> {
-        self.ask_for_state(window, 0)?;
+        self.ask_for_state(window, FULLSCREEN, false)?;
         let (manager, root) = (self.atom(b"_NET_SUPPORTING_WM_CHECK")?, self.root());
         if self.connection.get_property(false, root, manager, x11rb::NONE, 0, 1)?.reply()?.type_ == x11rb::NONE {
             self.connection.delete_property(window, self.atom(b"_NET_WM_STATE")?)?.check()?;
@@ -157,11 +165,21 @@ impl Display {
         Ok(())
     }
 
-    /// Asks the window manager to add (1) or remove (0) full screen.
-    fn ask_for_state(&self, window: Window, action: u32) -> Result<()> {
-        let (state, fullscreen) = (self.atom(b"_NET_WM_STATE")?, self.atom(b"_NET_WM_STATE_FULLSCREEN")?);
+    /// Keeps `window` above others, or no longer: asks the window manager. Without one it is raised once.
+    pub(super) fn keep_above(&self, window: Window, on: bool) -> Result<()> {
+        self.ask_for_state(window, b"_NET_WM_STATE_ABOVE", on)?;
+        if on {
+            let raised = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
+            self.connection.configure_window(window, &raised)?.check()?;
+        }
+        Ok(())
+    }
+
+    /// Asks the window manager to give `window` a state (EWMH `_NET_WM_STATE`) or to take it.
+    fn ask_for_state(&self, window: Window, wanted: &[u8], on: bool) -> Result<()> {
+        let (state, wanted) = (self.atom(b"_NET_WM_STATE")?, self.atom(wanted)?);
         let from_application = 1;
-        let message = ClientMessageEvent::new(32, window, state, [action, fullscreen, 0, from_application, 0]);
+        let message = ClientMessageEvent::new(32, window, state, [on.into(), wanted, 0, from_application, 0]);
         let managers = EventMask::SUBSTRUCTURE_REDIRECT | EventMask::SUBSTRUCTURE_NOTIFY;
         self.connection.send_event(false, self.root(), managers, message)?.check()?;
         Ok(())

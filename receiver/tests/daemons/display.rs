@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use x11rb::connection::Connection;
+use x11rb::protocol::Event;
 use x11rb::protocol::screensaver::{ConnectionExt as _, State};
 use x11rb::protocol::xproto::{
-    Blanking, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat, InputFocus, KEY_PRESS_EVENT,
-    KEY_RELEASE_EVENT, Window,
+    Blanking, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat,
+    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -45,9 +46,19 @@ impl Screenshot {
 
 impl Display {
     pub(crate) fn start(width: u32, height: u32) -> Self {
+        Self::start_with(width, height, &[])
+    }
+
+    /// Starts one that reads no other program's memory, as one on another machine.
+    pub(crate) fn start_without_sharing(width: u32, height: u32) -> Self {
+        Self::start_with(width, height, &["-extension", "MIT-SHM"])
+    }
+
+    fn start_with(width: u32, height: u32, options: &[&str]) -> Self {
         let screen = format!("{width}x{height}x24");
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", &screen, "-nolisten", "tcp"])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -81,6 +92,26 @@ impl Display {
     pub(crate) fn geometry(&self, window: Window) -> (i16, i16, u16, u16) {
         let g = self.connection.get_geometry(window).unwrap().reply().unwrap();
         (g.x, g.y, g.width, g.height)
+    }
+
+    /// Listens to what windows ask a window manager for.
+    pub(crate) fn manage(&self) {
+        let listen = ChangeWindowAttributesAux::new().event_mask(EventMask::SUBSTRUCTURE_NOTIFY);
+        self.connection.change_window_attributes(self.root, &listen).unwrap().check().unwrap();
+    }
+
+    /// Returns true or false for the next wish to get or to lose the state of that name, once there is one.
+    pub(crate) fn asked_for(&self, state: &[u8]) -> Option<bool> {
+        let state = self.connection.intern_atom(false, state).unwrap().reply().unwrap().atom;
+        while let Some(event) = self.connection.poll_for_event().unwrap() {
+            if let Event::ClientMessage(message) = event
+                && let [action, asked, ..] = message.data.as_data32()
+                && asked == state
+            {
+                return Some(action == 1);
+            }
+        }
+        None
     }
 
     /// Sets the screen saver to come after so many seconds without a key.

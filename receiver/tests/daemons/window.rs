@@ -8,6 +8,7 @@ use crate::support::{Daemon, Pair, until};
 
 const ESCAPE: u32 = 0xff1b;
 const LETTER_I: u32 = 0x69;
+const LETTER_T: u32 = 0x74;
 
 /// The libraries that open a window.
 const BACKENDS: [&str; 2] = ["minifb", "winit"];
@@ -85,6 +86,22 @@ fn full_screen_covers_the_screen() {
         let receiver = start(&display, &pair, backend, "window:fullscreen");
         let window = until("a window", || display.find("Duet"));
         until("full screen", || (display.geometry(window) == (0, 0, 800, 600)).then_some(()));
+        display.close(window);
+        receiver.wait().check(0, &[]);
+    }
+}
+
+#[test]
+fn a_key_asks_the_window_manager_to_keep_the_window_above_others_or_no_longer() {
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let receiver = start(&display, &pair, backend, "window");
+        let window = until("a window", || display.find("Duet"));
+        display.manage();
+        for wanted in [true, false] {
+            let asked = || display.asked_for(b"_NET_WM_STATE_ABOVE");
+            assert_eq!(display.press(window, LETTER_T, "a wish", asked), wanted);
+        }
         display.close(window);
         receiver.wait().check(0, &[]);
     }
@@ -182,6 +199,28 @@ fn the_window_shows_what_was_sent_until_escape() {
         assert!(sender.is_running(), "a viewer that leaves must not end the sender");
         sender.terminate();
         sender.wait().check(0, &[]);
+    }
+}
+
+#[test]
+fn a_picture_is_whole_on_a_server_that_shares_no_memory() {
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start_without_sharing(800, 600), Pair::new());
+        let clip = pair.folder.join("four.y4m");
+        std::fs::write(&clip, four_colours()).unwrap();
+        let receiver = start(&display, &pair, backend, "window");
+        let mut command = pair.sender();
+        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
+        let sender = Daemon::start("sender", &mut command);
+        let window = until("a window", || display.find("Duet"));
+        until("the picture and the line", || {
+            let shot = display.screenshot(window);
+            (shows_the_quarters(&shot) && shows_the_line(&shot)).then_some(())
+        });
+        for daemon in [sender, receiver] {
+            daemon.terminate();
+            daemon.wait().check(0, &[]);
+        }
     }
 }
 

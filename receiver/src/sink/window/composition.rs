@@ -1,19 +1,28 @@
 //! What a window shows: the picture at the window's size, bars around it, the own picture and texts on it.
 
-use kernels::Scaler;
+use std::ops::Range;
+
+use kernels::{Converter, Original, Picture, Scaler};
 
 use crate::own::OwnSide;
 use crate::sink::overlay::Overlay;
 use crate::sink::self_view::SelfView;
 use crate::sink::text::Canvas;
 
+/// Parts in which a frame goes to a display server that copies one while the next is made.
+const PARTS: usize = 8;
+/// Most parts that [`parts`] returns.
+pub(super) const PARTS_MAX: usize = PARTS + 1;
+
 /// A picture and what is drawn on it, for a frame of any size. A window back end asks for the picture's rows in the parts
 /// and the order that suit it, and for the texts at the end.
 pub(super) struct Composition {
-    /// The picture as it came, or its mirror image.
-    pub(super) picture: Vec<u32>,
-    /// Its size.
+    /// Size of the picture.
     pub(super) size: (usize, usize),
+    /// The picture as it came, and what makes pixels of it; none yet: black.
+    shown: Option<(Picture, Converter)>,
+    /// True if its left and right are swapped.
+    pub(super) mirrored: bool,
     pub(super) overlay: Overlay,
     /// The picture that this machine sends, in a corner.
     pub(super) own: Option<SelfView>,
@@ -30,14 +39,46 @@ impl Composition {
         let mut overlay = Overlay::new(status_line);
         overlay.sends = own.is_some();
         Self {
-            picture: vec![0; size.0 * size.1],
             size,
+            shown: None,
+            mirrored: false,
             overlay,
             own: own.map(SelfView::new),
             scaler: Scaler::new(size, size),
             frame: (0, 0),
             corner: (0, 0),
         }
+    }
+
+    /// Shows black of `size` until a picture comes.
+    pub(super) fn clear(&mut self, size: (usize, usize)) {
+        (self.size, self.shown) = (size, None);
+    }
+
+    /// Takes a picture to show, of which `converter` makes pixels.
+    pub(super) fn take(&mut self, picture: &Picture, converter: Converter) {
+        let shape = |picture: &Picture| (picture.format(), picture.depth(), picture.size());
+        self.size = (picture.size().width(), picture.size().height());
+        match &mut self.shown {
+            // Its memory is that of the one before.
+            Some((shown, with)) if shape(shown) == shape(picture) => {
+                shown.data_mut().copy_from_slice(picture.data());
+                *with = converter;
+            }
+            shown => *shown = Some((picture.clone(), converter)),
+        }
+    }
+
+    /// Returns the picture as it is shown, but at its own size: 0x00RRGGBB row by row.
+    pub(super) fn pixels(&self) -> Vec<u32> {
+        let mut pixels = vec![0; self.size.0 * self.size.1];
+        if let Some((picture, converter)) = &self.shown {
+            converter.convert(picture, &mut pixels);
+        }
+        if self.mirrored {
+            pixels.chunks_exact_mut(self.size.0.max(1)).for_each(<[u32]>::reverse);
+        }
+        pixels
     }
 
     /// Begins a frame of `frame` pixels: returns the first of the rows that [`Composition::write`] may change, once they are made.
@@ -54,6 +95,7 @@ impl Composition {
 
     /// Makes the rows of the frame from `first` on, as many as `rows` holds: the picture and bars.
     pub(super) fn make(&mut self, rows: &mut [u32], first: usize) {
+        let Some((picture, converter)) = &self.shown else { return rows.fill(0) };
         let (width, (left, top), (_, inner)) = (self.frame.0, self.corner, self.scaler.sizes());
         let last = first + rows.len() / width.max(1);
         let (begin, end) = (top.clamp(first, last), (top + inner.1).clamp(first, last));
@@ -67,7 +109,8 @@ impl Composition {
             }
         }
         if begin < end {
-            self.scaler.scale_rows(&self.picture, rows, width, left, begin - top);
+            let picture = Original::Planes { picture, converter, mirrored: self.mirrored };
+            self.scaler.scale_rows(picture, rows, width, left, begin - top);
         }
     }
 
@@ -81,9 +124,17 @@ impl Composition {
     }
 }
 
-/// Swaps left and right of a picture.
-pub(super) fn mirror(pixels: &mut [u32], width: usize) {
-    pixels.chunks_exact_mut(width.max(1)).for_each(<[u32]>::reverse);
+/// Returns the rows of a part of a frame of `height` rows.
+pub(super) fn part_rows(height: usize) -> usize {
+    height.div_ceil(PARTS).max(1)
+}
+
+/// Returns the parts, as rows, in which a frame of `height` rows goes to a display server: up to the row `written` of [`part_rows`] at
+/// most, and in one the rows from there on, which carry texts.
+pub(super) fn parts(height: usize, written: usize) -> impl Iterator<Item = Range<usize>> {
+    let (rows, written) = (part_rows(height), written.min(height));
+    let free = (0..written).step_by(rows).map(move |first| first..(first + rows).min(written));
+    free.chain((written < height).then_some(written..height))
 }
 
 /// Returns the largest size of the shape of `size` that is neither larger than it nor than the screen.
@@ -103,6 +154,10 @@ pub(in crate::sink) fn enlarged(size: (usize, usize), room: (usize, usize)) -> (
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use picture::frame::{ColourSpace, FrameSize, PixelFormat};
+
     use super::*;
 
     #[test]
@@ -114,11 +169,53 @@ mod tests {
         assert_eq!(enlarged((1280, 720), (1, 1)), (1, 1));
     }
 
+    /// Returns a grey picture in which every pixel differs from its neighbours.
+    fn picture((width, height): (u32, u32), step: usize) -> Picture {
+        let size = FrameSize::new(width, height).unwrap();
+        let samples = (1..=size.pixels()).map(|number| (number * step) as u8).collect();
+        Picture::from_data(PixelFormat::Grey8, size, samples).unwrap()
+    }
+
     #[test]
-    fn a_mirror_swaps_left_and_right() {
-        let mut pixels = [1, 2, 3, 4, 5, 6];
-        mirror(&mut pixels, 3);
-        assert_eq!(pixels, [3, 2, 1, 6, 5, 4]);
+    fn a_mirror_swaps_left_and_right_also_of_what_is_saved() {
+        let mut composition = Composition::new((9, 9), false, None);
+        assert_eq!(composition.pixels(), [0; 81]);
+        composition.take(&picture((3, 2), 10), Converter::new(ColourSpace::JPEG));
+        let grey = |luma: u32| luma << 16 | luma << 8 | luma;
+        let mut shown = [7; 6];
+        for (mirrored, lumas) in [(false, [10, 20, 30, 40, 50, 60]), (true, [30, 20, 10, 60, 50, 40])] {
+            composition.mirrored = mirrored;
+            composition.begin((3, 2));
+            composition.make(&mut shown, 0);
+            assert_eq!((shown, composition.pixels()), (lumas.map(grey), lumas.map(grey).to_vec()));
+        }
+        composition.clear((3, 2));
+        composition.make(&mut shown, 0);
+        assert_eq!(shown, [0; 6]);
+    }
+
+    #[test]
+    fn a_picture_that_is_taken_replaces_the_one_before_whatever_its_shape() {
+        let mut composition = Composition::new((1, 1), false, None);
+        for (size, step) in [((4, 3), 5), ((4, 3), 7), ((3, 4), 5), ((4, 3), 3)] {
+            let picture = picture(size, step);
+            composition.take(&picture, Converter::new(ColourSpace::JPEG));
+            let lumas: Vec<u8> = composition.pixels().iter().map(|&pixel| pixel as u8).collect();
+            assert_eq!((composition.size, lumas.as_slice()), ((size.0 as usize, size.1 as usize), picture.data()));
+        }
+    }
+
+    #[test]
+    fn parts_cover_a_frame_and_texts_are_in_the_last() {
+        for height in [0_usize, 1, 7, 8, 100, 1440] {
+            for written in [0, 1, height / 2, height.saturating_sub(1), height, height + 1] {
+                let parts: Vec<_> = parts(height, written).collect();
+                assert!(parts.len() <= PARTS_MAX, "{parts:?}");
+                assert!(parts.iter().cloned().flatten().eq(0..height), "{parts:?} of {height}");
+                assert!(written >= height || parts.last() == Some(&(written..height)), "{parts:?} from {written}");
+            }
+        }
+        assert_eq!(parts(1440, 1440).count(), PARTS);
     }
 
     #[test]
@@ -131,7 +228,7 @@ mod tests {
     #[test]
     fn a_frame_made_in_parts_is_the_one_made_at_once() {
         let mut composition = Composition::new((8, 6), true, None);
-        (1..).zip(&mut composition.picture).for_each(|(number, pixel)| *pixel = 0x0001_0305 * number);
+        composition.take(&picture((8, 6), 3), Converter::new(ColourSpace::JPEG));
         for frame in [(20, 31), (31, 20), (8, 6), (5, 4)] {
             let made = |composition: &mut Composition, rows: usize| {
                 let mut pixels = vec![7; frame.0 * frame.1];

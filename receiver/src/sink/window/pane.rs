@@ -10,6 +10,7 @@ pub(super) enum Key {
     Line,
     Details,
     Fullscreen,
+    Above,
     Mirror,
     Save,
     Own,
@@ -17,6 +18,24 @@ pub(super) enum Key {
     Faster,
     Slower,
     Escape,
+}
+
+impl Key {
+    /// Returns what a letter means.
+    pub(super) fn of_letter(letter: char) -> Option<Self> {
+        Some(match letter {
+            'h' => Self::Keys,
+            'i' => Self::Line,
+            'd' => Self::Details,
+            'f' => Self::Fullscreen,
+            't' => Self::Above,
+            'm' => Self::Mirror,
+            's' => Self::Save,
+            'v' => Self::Own,
+            'e' => Self::Effects,
+            _ => return None,
+        })
+    }
 }
 
 /// What has happened to a pane since it was last looked at.
@@ -41,6 +60,9 @@ pub(super) trait Pane {
 
     /// Covers the screen, or takes the place of before.
     fn set_fullscreen(&mut self, on: bool) -> Result<(), SinkError>;
+
+    /// Stays above other windows, or no longer. Returns false where programs cannot ask for that.
+    fn keep_above(&mut self, on: bool) -> Result<bool, SinkError>;
 
     /// Shows a frame at its present size. When this returns, the display server has it and none before it waits there.
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError>;

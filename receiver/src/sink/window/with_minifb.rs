@@ -3,14 +3,11 @@
 
 use minifb::{KeyRepeat, MouseMode, ScaleMode, WindowOptions};
 
-use super::composition::{Composition, fit};
+use super::composition::{Composition, fit, part_rows, parts};
 use super::pane::{Key, News, Pane};
 use super::{TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display, Passage, Surface};
 use crate::sink::{SinkError, display_loss};
-
-/// Rows that go to the X server at once.
-const PART_ROWS: usize = 90;
 
 pub(super) struct MinifbPane {
     window: minifb::Window,
@@ -69,8 +66,9 @@ impl MinifbPane {
         if let Some(old) = self.surface.take() {
             self.display.unshare(&old).map_err(x11::failed)?;
         }
+        let rows = part_rows(height);
         if self.shares {
-            match self.display.share(self.id(), width, PART_ROWS) {
+            match self.display.share(self.id(), width, rows) {
                 Ok(surface) => self.surface = Some(surface),
                 Err(error) if x11::is_lost(&error) => return Err(x11::failed(error)),
                 Err(error) => {
@@ -79,7 +77,7 @@ impl MinifbPane {
                 }
             }
         }
-        self.parts = [vec![0; width * PART_ROWS], vec![0; width * PART_ROWS]];
+        self.parts = [vec![0; width * rows], vec![0; width * rows]];
         self.frame = vec![0; width * height];
         self.frame_size = (width, height);
         Ok(())
@@ -91,17 +89,17 @@ impl MinifbPane {
         let (width, height) = self.frame_size;
         let written = composition.begin(self.frame_size);
         let mut passage = Passage::new(display, surface);
-        let (mut first, mut made, mut next, mut made_rows) = (0, made, next, 0..0);
-        while first < written {
-            let last = (first + PART_ROWS).min(written);
-            let put = || passage.put(&made[..made_rows.len() * width], made_rows.start).map_err(x11::failed);
-            let (put, ()) = rayon::join(put, || composition.make(&mut next[..(last - first) * width], first));
-            put?;
-            std::mem::swap(&mut made, &mut next);
-            made_rows = first..last;
-            first = last;
-        }
         let mut put = |pixels: &[u32], first| passage.put(pixels, first).map_err(x11::failed);
+        let (mut made, mut next, mut made_rows) = (made, next, 0..0);
+        for rows in parts(height, written).filter(|rows| rows.end <= written) {
+            let out = &mut next[..rows.len() * width];
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| composition.make(out, rows.start));
+                put(&made[..made_rows.len() * width], made_rows.start)
+            })?;
+            std::mem::swap(&mut made, &mut next);
+            made_rows = rows;
+        }
         put(&made[..made_rows.len() * width], made_rows.start)?;
         if written < height {
             composition.make(&mut frame[written * width..], written);
@@ -145,6 +143,11 @@ impl Pane for MinifbPane {
         done.map_err(x11::failed)
     }
 
+    fn keep_above(&mut self, on: bool) -> Result<bool, SinkError> {
+        self.display.keep_above(self.id(), on).map_err(x11::failed)?;
+        Ok(true)
+    }
+
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
         let size = self.window.get_size();
         if self.frame_size != size {
@@ -183,18 +186,20 @@ impl Pane for MinifbPane {
 }
 
 fn key(key: minifb::Key) -> Option<Key> {
-    Some(match key {
-        minifb::Key::H => Key::Keys,
-        minifb::Key::I => Key::Line,
-        minifb::Key::D => Key::Details,
-        minifb::Key::F => Key::Fullscreen,
-        minifb::Key::M => Key::Mirror,
-        minifb::Key::S => Key::Save,
-        minifb::Key::V => Key::Own,
-        minifb::Key::E => Key::Effects,
-        minifb::Key::Up => Key::Faster,
-        minifb::Key::Down => Key::Slower,
-        minifb::Key::Escape => Key::Escape,
+    let letter = match key {
+        minifb::Key::Up => return Some(Key::Faster),
+        minifb::Key::Down => return Some(Key::Slower),
+        minifb::Key::Escape => return Some(Key::Escape),
+        minifb::Key::H => 'h',
+        minifb::Key::I => 'i',
+        minifb::Key::D => 'd',
+        minifb::Key::F => 'f',
+        minifb::Key::T => 't',
+        minifb::Key::M => 'm',
+        minifb::Key::S => 's',
+        minifb::Key::V => 'v',
+        minifb::Key::E => 'e',
         _ => return None,
-    })
+    };
+    Key::of_letter(letter)
 }

@@ -6,9 +6,13 @@
 //! its usual one (fifo) lets two or three frames wait. Here nothing waits: on X11 a frame is on the screen when [`Pane::show`]
 //! returns. On Wayland it replaces the one before, which the compositor has not shown yet, and waits for the next refresh.
 //!
+//! To an X server a frame goes in parts: the server copies one while the next is made. Each part has memory of its own, so that
+//! nobody waits for the server before the frame is complete.
+//!
 //! winit draws a plain frame with buttons where a Wayland desktop leaves that to programs; one with a title would need fonts.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,16 +20,16 @@ use raw_window_handle::{HasWindowHandle, RawWindowHandle};
 use softbuffer::{Context, Rect, SoftBufferError, Surface};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
-use winit::event::{KeyEvent, WindowEvent};
+use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop, OwnedDisplayHandle};
-use winit::keyboard::{Key as WinitKey, NamedKey};
+use winit::keyboard::{Key as WinitKey, KeyCode, NamedKey, PhysicalKey};
 use winit::platform::modifier_supplement::KeyEventExtModifierSupplement;
 use winit::platform::pump_events::{EventLoopExtPumpEvents, PumpStatus};
 use winit::platform::wayland::{EventLoopBuilderExtWayland, WindowAttributesExtWayland};
 use winit::platform::x11::EventLoopBuilderExtX11;
 use winit::window::{Fullscreen, Window, WindowId};
 
-use super::composition::{Composition, fit};
+use super::composition::{Composition, PARTS_MAX, fit, parts};
 use super::pane::{Key, News, Pane};
 use super::{TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display};
@@ -34,11 +38,11 @@ use crate::sink::{SinkError, display_loss};
 /// Message about a compositor that has gone.
 const ENDED: &str = "the Wayland compositor has ended";
 
-/// Parts in which a frame goes to an X server.
-const PARTS: usize = 6;
+/// The last letter of the Latin scripts (Unicode, Latin Extended-B).
+const LATIN_LAST: char = '\u{24f}';
 
 pub(super) struct WinitPane {
-    /// On X11 two, which take turns: the server shows a part from the memory of one while the next part is made in the other's.
+    /// Memory that is shared with the display server: on X11 for each part of a frame, otherwise for the whole.
     surfaces: Vec<Surface<OwnedDisplayHandle, Rc<Window>>>,
     window: Rc<Window>,
     /// On an X11 display, what winit lacks there.
@@ -91,9 +95,6 @@ impl WinitPane {
         let window = seen.window.clone().ok_or_else(|| {
             SinkError::NoDisplay(seen.refused.take().unwrap_or_else(|| "the desktop has given none".to_owned()))
         })?;
-        let context = Context::new(event_loop.owned_display_handle()).map_err(no_display)?;
-        let surface = |_| Surface::new(&context, Rc::clone(&window)).map_err(no_display);
-        let surfaces = (0..if display.is_some() { 2 } else { 1 }).map(surface).collect::<Result<_, _>>()?;
         let x11 = match (display, window.window_handle().map(|handle| handle.as_raw())) {
             (Some(display), Ok(RawWindowHandle::Xlib(handle))) => {
                 let window = u32::try_from(handle.window).map_err(no_display)?;
@@ -101,6 +102,10 @@ impl WinitPane {
             }
             _ => None,
         };
+        let context = Context::new(event_loop.owned_display_handle()).map_err(no_display)?;
+        let surface = |_| Surface::new(&context, Rc::clone(&window)).map_err(no_display);
+        let count = if x11.as_ref().is_some_and(X11::shares_memory) { PARTS_MAX } else { 1 };
+        let surfaces = (0..count).map(surface).collect::<Result<_, _>>()?;
         Ok(Self { surfaces, window, x11, seen, event_loop })
     }
 
@@ -116,35 +121,57 @@ impl WinitPane {
         }
     }
 
-    fn compose(&mut self, composition: &mut Composition) -> Result<(), SoftBufferError> {
-        let size = self.seen.size;
-        let side = |pixels: usize| u32::try_from(pixels).ok().and_then(NonZeroU32::new);
-        let (Some(width), Some(height)) = (side(size.0), side(size.1)) else { return Ok(()) };
-        for surface in &mut self.surfaces {
-            surface.resize(width, height)?;
+    /// Takes what the display server says, and sends it what waits in the connection.
+    fn pump(&mut self) -> Result<(), SinkError> {
+        // winit would break down on a server that has gone.
+        if let Some(x11) = &self.x11 {
+            x11.display.check().map_err(x11::failed)?;
         }
-        let written = composition.begin(size);
-        let is_x11 = self.x11.is_some();
-        // What the own picture and texts are drawn on is one part, and on Wayland all is.
-        let (free, rows) = if is_x11 { (written, size.1.div_ceil(PARTS)) } else { (0, size.1) };
-        let (mut first, mut turn) = (0, 0);
-        while first < size.1 {
-            let last = if first < free { (first + rows).min(free) } else { size.1 };
-            // softbuffer gives memory out when the server does not read it any more.
-            let mut frame = self.surfaces[turn].buffer_mut()?;
-            composition.make(&mut frame[first * size.0..last * size.0], first);
-            if last > written {
-                composition.write(&mut frame);
-            }
-            let height = side(last - first).unwrap_or(NonZeroU32::MIN);
-            frame.present_with_damage(&[Rect { x: 0, y: first as u32, width, height }])?;
-            turn = (turn + 1) % self.surfaces.len();
-            first = last;
-        }
-        if is_x11 {
-            self.surfaces.iter_mut().try_for_each(|surface| surface.buffer_mut().map(drop))?;
+        let status = self.event_loop.pump_app_events(Some(Duration::ZERO), &mut self.seen);
+        if matches!(status, PumpStatus::Exit(_)) || display_loss::has_happened() {
+            let ended = if self.x11.is_some() { x11::ENDED } else { ENDED };
+            return Err(SinkError::Window(ended.to_owned()));
         }
         Ok(())
+    }
+
+    /// Makes `rows` of a frame of `size` in the memory of part `number` and asks the display server to show them. Texts are on those
+    /// that end after row `written`.
+    fn put(
+        &mut self,
+        composition: &mut Composition,
+        size: (NonZeroU32, NonZeroU32),
+        (number, rows): (usize, Range<usize>),
+        written: usize,
+    ) -> Result<(), SoftBufferError> {
+        let Some(surface) = self.surfaces.get_mut(number) else { return Ok(()) };
+        surface.resize(size.0, size.1)?;
+        let mut frame = surface.buffer_mut()?;
+        let width = size.0.get() as usize;
+        composition.make(&mut frame[rows.start * width..rows.end * width], rows.start);
+        if rows.end > written {
+            composition.write(&mut frame);
+        }
+        let height = NonZeroU32::new(rows.len() as u32).unwrap_or(NonZeroU32::MIN);
+        frame.present_with_damage(&[Rect { x: 0, y: rows.start as u32, width: size.0, height }])
+    }
+
+    /// Waits until an X server has read all memory that it has been given.
+    fn finish(&mut self) -> Result<(), SoftBufferError> {
+        // What was asked last is answered last, so that there is one wait.
+        let mut surfaces = self.surfaces.iter_mut().rev();
+        surfaces.try_for_each(|surface| surface.buffer_mut().map(drop))
+    }
+}
+
+impl X11 {
+    /// Returns true if the X server can read this program's memory; one on another machine cannot.
+    fn shares_memory(&self) -> bool {
+        let tried = self.display.share(self.window, 1, 1).and_then(|surface| self.display.unshare(&surface));
+        if let Err(error) = &tried {
+            tracing::info!("pictures are sent to the X server, which takes longer than to share them: {error}");
+        }
+        tried.is_ok()
     }
 }
 
@@ -185,20 +212,34 @@ impl Pane for WinitPane {
         done.map_err(x11::failed)
     }
 
+    fn keep_above(&mut self, on: bool) -> Result<bool, SinkError> {
+        // Wayland has no such request.
+        let Some(x11) = &self.x11 else { return Ok(false) };
+        x11.display.keep_above(x11.window, on).map_err(x11::failed)?;
+        Ok(true)
+    }
+
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
-        self.compose(composition).map_err(|error| self.failed(&error))
+        let side = |pixels: usize| u32::try_from(pixels).ok().and_then(NonZeroU32::new);
+        let (width, height) = self.seen.size;
+        let (Some(columns), Some(rows)) = (side(width), side(height)) else { return Ok(()) };
+        let written = composition.begin((width, height));
+        // Without memory for each part all rows are one, and may carry texts.
+        let written = if self.surfaces.len() > 1 { written } else { 0 };
+        for part in parts(height, written).enumerate() {
+            self.put(composition, (columns, rows), part, written).map_err(|error| self.failed(&error))?;
+            if self.x11.is_some() {
+                self.pump()?;
+            }
+        }
+        if self.x11.is_some() {
+            self.finish().map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
     }
 
     fn look(&mut self) -> Result<News, SinkError> {
-        // winit would break down on a server that has gone.
-        if let Some(x11) = &self.x11 {
-            x11.display.check().map_err(x11::failed)?;
-        }
-        let status = self.event_loop.pump_app_events(Some(Duration::ZERO), &mut self.seen);
-        if matches!(status, PumpStatus::Exit(_)) || display_loss::has_happened() {
-            let ended = if self.x11.is_some() { x11::ENDED } else { ENDED };
-            return Err(SinkError::Window(ended.to_owned()));
-        }
+        self.pump()?;
         Ok(std::mem::take(&mut self.seen.news))
     }
 
@@ -215,7 +256,8 @@ impl Pane for WinitPane {
     }
 
     fn hold_saver(&self, on: bool) {
-        // winit has no function for a Wayland compositor's; the desktop's is asked on D-Bus.
+        // A Wayland compositor's (zwp_idle_inhibit_manager_v1) takes winit's own connection and surface, for which winit 0.30 has no
+        // function, and which only `unsafe` gets out of it. The desktop's is asked on D-Bus.
         if let Some(x11) = &self.x11 {
             x11.display.hold_saver(on);
         }
@@ -249,7 +291,7 @@ impl ApplicationHandler for Seen {
             WindowEvent::KeyboardInput { event, is_synthetic: false, .. }
                 if event.state.is_pressed() && !event.repeat =>
             {
-                self.news.keys.extend(key(&event));
+                self.news.keys.extend(key(&event.key_without_modifiers(), event.physical_key));
             }
             _ => {}
         }
@@ -264,22 +306,57 @@ fn pixels(size: PhysicalSize<u32>) -> (usize, usize) {
     (size.width as usize, size.height as usize)
 }
 
-fn key(event: &KeyEvent) -> Option<Key> {
-    Some(match event.key_without_modifiers() {
-        WinitKey::Named(NamedKey::ArrowUp) => Key::Faster,
-        WinitKey::Named(NamedKey::ArrowDown) => Key::Slower,
-        WinitKey::Named(NamedKey::Escape) => Key::Escape,
-        WinitKey::Character(letter) => match letter.as_str() {
-            "h" => Key::Keys,
-            "i" => Key::Line,
-            "d" => Key::Details,
-            "f" => Key::Fullscreen,
-            "m" => Key::Mirror,
-            "s" => Key::Save,
-            "v" => Key::Own,
-            "e" => Key::Effects,
-            _ => return None,
+/// Returns what a key means: a letter by what it writes. Where that is of another script, the place of the key counts, as on a
+/// keyboard of the United States.
+fn key(key: &WinitKey, place: PhysicalKey) -> Option<Key> {
+    match key {
+        WinitKey::Named(NamedKey::ArrowUp) => Some(Key::Faster),
+        WinitKey::Named(NamedKey::ArrowDown) => Some(Key::Slower),
+        WinitKey::Named(NamedKey::Escape) => Some(Key::Escape),
+        WinitKey::Character(text) => match text.parse::<char>().ok()? {
+            letter if letter <= LATIN_LAST => Key::of_letter(letter),
+            _ => Key::of_letter(letter_at(place)?),
         },
+        _ => None,
+    }
+}
+
+/// Returns the letter at a place of a keyboard of the United States, of those that mean something.
+fn letter_at(place: PhysicalKey) -> Option<char> {
+    let PhysicalKey::Code(place) = place else { return None };
+    Some(match place {
+        KeyCode::KeyH => 'h',
+        KeyCode::KeyI => 'i',
+        KeyCode::KeyD => 'd',
+        KeyCode::KeyF => 'f',
+        KeyCode::KeyT => 't',
+        KeyCode::KeyM => 'm',
+        KeyCode::KeyS => 's',
+        KeyCode::KeyV => 'v',
+        KeyCode::KeyE => 'e',
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_count_by_what_they_write_and_other_scripts_by_their_place() {
+        let pressed = |text: &str, place| key(&WinitKey::Character(text.into()), PhysicalKey::Code(place));
+        // English, and Dvorak, where S is at the place of the semicolon and O at that of S.
+        assert_eq!(pressed("s", KeyCode::KeyS), Some(Key::Save));
+        assert_eq!(pressed("s", KeyCode::Semicolon), Some(Key::Save));
+        assert_eq!(pressed("o", KeyCode::KeyS), None);
+        assert_eq!(pressed(".", KeyCode::KeyE), None);
+        // French BÉPO has accented letters there.
+        assert_eq!(pressed("è", KeyCode::KeyT), None);
+        // Russian, Greek, Hebrew; Thai has a mark that is no letter there.
+        for text in ["р", "η", "י", "\u{e49}"] {
+            assert_eq!(pressed(text, KeyCode::KeyH), Some(Key::Keys), "{text}");
+        }
+        assert_eq!(pressed("й", KeyCode::KeyQ), None);
+        assert_eq!(key(&WinitKey::Named(NamedKey::Escape), PhysicalKey::Code(KeyCode::KeyH)), Some(Key::Escape));
+    }
 }

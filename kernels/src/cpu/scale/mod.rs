@@ -1,18 +1,18 @@
 //! Pictures at the size of a window: bilinear where they grow, the average of what falls on a pixel where they shrink.
 //!
-//! Pixels are 0x00RRGGBB. Weights have 8 bits, and two channels share a multiplication.
+//! Each thread goes from row to row: it converts a row of a decoded picture, scales it across and blends it with its neighbour while
+//! both are in the processor's cache, so that only the pixels of the window go through memory.
 
-use rayon::prelude::*;
+mod original;
+mod rows;
 
-use super::simd::multiversion;
+use std::sync::{Mutex, PoisonError};
 
-/// Weights are parts of this.
-const ONE: u32 = 256;
-/// Red and blue, or what is left of alpha and green after a shift by 8 bits.
-const PAIR: u32 = 0x00ff_00ff;
-/// Half a unit in both channels of a pair of sums.
-const HALF: u32 = 0x0080_0080;
-/// Rows that one thread makes at a time.
+use self::original::Made;
+pub use self::original::Original;
+use self::rows::{HALF, ONE, blend, double, gather, narrow, widen};
+
+/// Rows that a thread makes at a time.
 const BAND: usize = 45;
 
 /// Scales pictures of one size to another. All memory is set aside when it is made.
@@ -21,7 +21,7 @@ pub struct Scaler {
     from: (usize, usize),
     to: (usize, usize),
     way: Way,
-    bands: Vec<Band>,
+    desks: Vec<Desk>,
 }
 
 /// Conversion from one size to the other.
@@ -40,24 +40,28 @@ enum Way {
     },
 }
 
+/// For each column the first of two neighbours, and the second one's weight.
 #[derive(Debug, Default)]
 struct Neighbours {
     first: Vec<u32>,
     weights: Vec<u32>,
 }
 
+/// The items that fall on one, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Covered {
     first: usize,
     weights: Vec<u32>,
 }
 
-/// Rows that a thread works with.
-#[derive(Debug, Default)]
-struct Band {
+/// What one thread works with.
+#[derive(Debug)]
+struct Desk {
     /// Bilinear: two rows of the picture at full width, and which they are. Average: sums of two channels each.
     rows: [Vec<u32>; 2],
     held: [Option<usize>; 2],
+    /// A row of the picture at its own width.
+    made: Made,
 }
 
 impl Scaler {
@@ -79,9 +83,11 @@ impl Scaler {
             Way::Bilinear { .. } => to.0,
             Way::Average { .. } => from.0,
         };
-        let band = || Band { rows: [vec![0; width], vec![0; width]], held: [None; 2] };
-        let bands = (0..to.1.div_ceil(BAND)).map(|_| band()).collect();
-        Self { from, to, way, bands }
+        let desk = || Desk { rows: [vec![0; width], vec![0; width]], held: [None; 2], made: Made::new(from.0) };
+        // One processor is left to who shows the picture: a display server copies some rows while the next are made, and a thread
+        // that waits behind it for a processor would be waited for.
+        let threads = rayon::current_num_threads().saturating_sub(1).clamp(1, to.1.div_ceil(BAND).max(1));
+        Self { from, to, way, desks: (0..threads).map(|_| desk()).collect() }
     }
 
     /// Returns the sizes that it was made for.
@@ -98,7 +104,7 @@ impl Scaler {
     pub fn scale(&mut self, picture: &[u32], out: &mut [u32], pitch: usize, (left, top): (usize, usize)) {
         let height = self.to.1;
         assert!((top + height) * pitch <= out.len(), "no room for the scaled picture");
-        self.scale_rows(picture, &mut out[top * pitch..][..height * pitch], pitch, left, 0);
+        self.scale_rows(Original::Pixels(picture), &mut out[top * pitch..][..height * pitch], pitch, left, 0);
     }
 
     /// Writes the rows of `picture` at its new size from `first` on into `out`, as many as that has; they are `pitch` apart and
@@ -107,142 +113,64 @@ impl Scaler {
     /// # Panics
     ///
     /// If `picture` has another size or does not fit there.
-    pub fn scale_rows(&mut self, picture: &[u32], out: &mut [u32], pitch: usize, left: usize, first: usize) {
-        let Self { from, to, way, bands } = self;
+    pub fn scale_rows(&mut self, picture: Original<'_>, out: &mut [u32], pitch: usize, left: usize, first: usize) {
+        let Self { from, to, way, desks } = self;
         let way = &*way;
-        assert!(picture.len() == from.0 * from.1, "a picture of another size");
+        assert!(picture.has_size(*from), "a picture of another size");
         assert!(left + to.0 <= pitch && first * pitch + out.len() <= to.1 * pitch, "no room for the scaled picture");
-        if to.0 == 0 || to.1 == 0 || picture.is_empty() {
+        if to.0 == 0 || to.1 == 0 || from.0 == 0 || from.1 == 0 {
             return;
         }
-        let rows = out.par_chunks_mut(BAND * pitch);
-        rows.zip(bands.par_iter_mut()).enumerate().for_each(|(number, (out, band))| {
-            band.held = [None; 2];
-            for (at, out) in out.chunks_exact_mut(pitch).enumerate() {
-                let (y, out) = (first + number * BAND + at, &mut out[left..][..to.0]);
-                match way {
-                    Way::Copy => out.copy_from_slice(&picture[y * from.0..][..from.0]),
-                    Way::Bilinear { columns, rows } => band.bilinear(picture, from.0, columns, rows[y], out),
-                    Way::Average { columns, rows } => band.average(picture, from.0, columns, &rows[y], out),
+        let bands = Mutex::new(out.chunks_mut(BAND * pitch).enumerate());
+        let next = || bands.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = |desk: &mut Desk| {
+            desk.held = [None; 2];
+            desk.made.forget();
+            while let Some((number, band)) = next() {
+                for (at, out) in band.chunks_exact_mut(pitch).enumerate() {
+                    let (y, out) = (first + number * BAND + at, &mut out[left..][..to.0]);
+                    match way {
+                        Way::Copy => picture.write_row(y, out),
+                        Way::Bilinear { columns, rows } => desk.bilinear(&picture, columns, rows[y], out),
+                        Way::Average { columns, rows } => desk.average(&picture, columns, &rows[y], out),
+                    }
                 }
             }
+        };
+        let (work, [own, others @ ..]) = (&work, desks.as_mut_slice()) else { return };
+        rayon::in_place_scope(|scope| {
+            for desk in others {
+                scope.spawn(move |_| work(desk));
+            }
+            work(own);
         });
     }
 }
 
-impl Band {
-    fn bilinear(
-        &mut self,
-        picture: &[u32],
-        width: usize,
-        columns: &Neighbours,
-        (row, weight): (usize, u32),
-        out: &mut [u32],
-    ) {
+impl Desk {
+    fn bilinear(&mut self, picture: &Original<'_>, columns: &Neighbours, (row, weight): (usize, u32), out: &mut [u32]) {
+        let Self { rows, held, made } = self;
         // At the last row the second neighbour has no weight.
         let second = if weight == 0 { row } else { row + 1 };
         for row in [row, second] {
             let place = row % 2;
-            if self.held[place] != Some(row) {
-                self.held[place] = Some(row);
-                let (row, wide) = (&picture[row * width..][..width], &mut self.rows[place]);
-                if wide.len() == 2 * width { double(row, wide) } else { widen(row, columns, wide) }
+            if held[place] != Some(row) {
+                held[place] = Some(row);
+                let (row, wide) = (picture.row(row, made), &mut rows[place]);
+                if wide.len() == 2 * row.len() { double(row, wide) } else { widen(row, columns, wide) }
             }
         }
-        blend(&self.rows[row % 2], &self.rows[second % 2], weight, out);
+        blend(&rows[row % 2], &rows[second % 2], weight, out);
     }
 
-    fn average(&mut self, picture: &[u32], width: usize, columns: &[Covered], rows: &Covered, out: &mut [u32]) {
-        let [low, high] = &mut self.rows;
+    fn average(&mut self, picture: &Original<'_>, columns: &[Covered], rows: &Covered, out: &mut [u32]) {
+        let Self { rows: [low, high], made, .. } = self;
         low.fill(HALF);
         high.fill(HALF);
         for (at, &weight) in rows.weights.iter().enumerate() {
-            gather(&picture[(rows.first + at) * width..][..width], weight, low, high);
+            gather(picture.row(rows.first + at, made), weight, low, high);
         }
         narrow(low, high, columns, out);
-    }
-}
-
-multiversion! {
-    /// Returns a row of the picture at the new width.
-    fn widen(row: &[u32], columns: &Neighbours, out: &mut [u32]) = widen_body;
-}
-
-#[inline(always)]
-fn widen_body(row: &[u32], columns: &Neighbours, out: &mut [u32]) {
-    // Fetched one by one, blended many at once.
-    const AT_ONCE: usize = 64;
-    let (mut left, mut right) = ([0; AT_ONCE], [0; AT_ONCE]);
-    let last = row.len() - 1;
-    let columns = columns.first.chunks(AT_ONCE).zip(columns.weights.chunks(AT_ONCE));
-    for ((first, weights), out) in columns.zip(out.chunks_mut(AT_ONCE)) {
-        for ((left, right), &first) in left.iter_mut().zip(&mut right).zip(first) {
-            let first = first as usize;
-            (*left, *right) = (row[first.min(last)], row[(first + 1).min(last)]);
-        }
-        for (((out, &left), &right), &weight) in out.iter_mut().zip(&left).zip(&right).zip(weights) {
-            *out = mixed(left, right, weight);
-        }
-    }
-}
-
-multiversion! {
-    /// Returns what [`widen`] does where the new width is twice the old one, without fetching pixels one by one.
-    fn double(row: &[u32], out: &mut [u32]) = double_body;
-}
-
-#[inline(always)]
-fn double_body(row: &[u32], out: &mut [u32]) {
-    let [first, out @ .., last] = out else { return };
-    (*first, *last) = (row[0], row[row.len() - 1]);
-    for (pair, (&left, &right)) in out.as_chunks_mut::<2>().0.iter_mut().zip(row.iter().zip(&row[1..])) {
-        *pair = [mixed(left, right, ONE / 4), mixed(left, right, ONE - ONE / 4)];
-    }
-}
-
-multiversion! {
-    /// Blends two rows; `weight`: of the second.
-    fn blend(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) = blend_body;
-}
-
-#[inline(always)]
-fn blend_body(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) {
-    for ((out, &first), &second) in out.iter_mut().zip(first).zip(second) {
-        *out = mixed(first, second, weight);
-    }
-}
-
-/// Returns the weighted mean of `a` and `b`, of which `b` has `weight` of [`ONE`].
-#[inline(always)]
-fn mixed(a: u32, b: u32, weight: u32) -> u32 {
-    // Both channels of a pair in one multiplication: a borrow of the lower one is paid back by the sum.
-    let pair = |a: u32, b: u32| (a << 8).wrapping_add(b.wrapping_sub(a).wrapping_mul(weight)).wrapping_add(HALF) >> 8;
-    pair(a & PAIR, b & PAIR) & PAIR | (pair(a >> 8 & PAIR, b >> 8 & PAIR) & PAIR) << 8
-}
-
-multiversion! {
-    /// Adds `weight` of a row to the sums of its channels: red and blue, and green.
-    fn gather(row: &[u32], weight: u32, low: &mut [u32], high: &mut [u32]) = gather_body;
-}
-
-#[inline(always)]
-fn gather_body(row: &[u32], weight: u32, low: &mut [u32], high: &mut [u32]) {
-    for ((&pixel, low), high) in row.iter().zip(low).zip(high) {
-        *low = low.wrapping_add((pixel & PAIR).wrapping_mul(weight));
-        *high = high.wrapping_add((pixel >> 8 & PAIR).wrapping_mul(weight));
-    }
-}
-
-/// Averages the columns of rows that have been added up.
-fn narrow(low: &[u32], high: &[u32], columns: &[Covered], out: &mut [u32]) {
-    for (out, covered) in out.iter_mut().zip(columns) {
-        let (mut red_blue, mut green) = (HALF, HALF);
-        let sums = low[covered.first..].iter().zip(&high[covered.first..]);
-        for ((&low, &high), &weight) in sums.zip(&covered.weights) {
-            red_blue = red_blue.wrapping_add((low >> 8 & PAIR).wrapping_mul(weight));
-            green = green.wrapping_add((high >> 8 & PAIR).wrapping_mul(weight));
-        }
-        *out = red_blue >> 8 & PAIR | green & 0x0000_ff00;
     }
 }
 
@@ -268,8 +196,12 @@ fn covered(at: usize, from: usize, to: usize) -> Covered {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use picture::frame::{Chroma, ColourSpace, FrameSize};
+
     use super::*;
-    use crate::cpu::simd::Simd;
+    use crate::{Converter, Picture};
 
     /// Returns a picture in which every pixel and channel differs from its neighbours.
     fn picture((width, height): (usize, usize)) -> Vec<u32> {
@@ -333,9 +265,45 @@ mod tests {
             let mut scaler = Scaler::new(from, to);
             for first in (0..to.1).step_by(37).rev() {
                 let end = (first + 37).min(to.1);
-                scaler.scale_rows(&original, &mut parts[first * to.0..end * to.0], to.0, 0, first);
+                let part = &mut parts[first * to.0..end * to.0];
+                scaler.scale_rows(Original::Pixels(&original), part, to.0, 0, first);
             }
             assert!(parts == whole, "{from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn planes_scaled_at_once_are_pixels_scaled() {
+        let converter = Converter::new(ColourSpace::BT709_LIMITED);
+        for (from, to) in [((64, 50), (128, 100)), ((33, 17), (50, 61)), ((64, 50), (30, 20)), ((31, 200), (31, 200))] {
+            let size = FrameSize::new(from.0 as u32, from.1 as u32).unwrap();
+            for chroma in [Chroma::Grey, Chroma::C420, Chroma::C444] {
+                let mut planes = Picture::for_stream(chroma, size);
+                (0u32..)
+                    .zip(planes.data_mut())
+                    .for_each(|(at, sample)| *sample = (at.wrapping_mul(0x9e37_79b1) >> 24) as u8);
+                let mut pixels = vec![];
+                converter.convert(&planes, &mut pixels);
+                for mirrored in [false, true] {
+                    let mut out = vec![7; to.0 * to.1];
+                    let original = Original::Planes { picture: &planes, converter: &converter, mirrored };
+                    Scaler::new(from, to).scale_rows(original, &mut out, to.0, 0, 0);
+                    assert!(out == scaled(&pixels, from, to), "{from:?} to {to:?}, {chroma:?}, mirrored: {mirrored}");
+                    pixels.chunks_mut(from.0).for_each(<[u32]>::reverse);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_number_of_threads_makes_the_same_picture() {
+        for (from, to) in [((64, 50), (131, 230)), ((64, 500), (30, 200))] {
+            let original = picture(from);
+            let made = [1, 2, 3, 8].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| scaled(&original, from, to))
+            });
+            assert!(made.iter().all(|one| *one == made[0]), "{from:?} to {to:?}");
         }
     }
 
@@ -359,36 +327,5 @@ mod tests {
             let inside = (2..7).contains(&x) && (1..5).contains(&y);
             assert_eq!(pixel, if inside { original[(y - 1) * 5 + x - 2] } else { 9 });
         }
-    }
-
-    #[test]
-    fn twice_the_width_is_the_general_case() {
-        for width in [1, 2, 3, 31, 200] {
-            let row = picture((width, 1));
-            let Way::Bilinear { columns, .. } = Scaler::new((width, 1), (2 * width, 2)).way else {
-                unreachable!("it grows")
-            };
-            let (mut general, mut doubled) = (vec![1; 2 * width], vec![2; 2 * width]);
-            widen(&row, &columns, &mut general);
-            double(&row, &mut doubled);
-            assert!(general == doubled, "{width} pixels");
-        }
-    }
-
-    #[test]
-    fn every_instruction_set_makes_the_same_rows() {
-        let (from, to) = ((101, 3), (333, 3));
-        let original = picture(from);
-        let Way::Bilinear { columns, .. } = Scaler::new(from, to).way else { unreachable!("it grows") };
-        let make = || {
-            let (mut wide, mut twice, mut mixed) = (vec![0; to.0], vec![0; 2 * from.0], vec![0; from.0]);
-            widen(&original[..from.0], &columns, &mut wide);
-            double(&original[..from.0], &mut twice);
-            blend(&original[..from.0], &original[from.0..2 * from.0], 77, &mut mixed);
-            let (mut low, mut high) = (vec![HALF; from.0], vec![HALF; from.0]);
-            gather(&original[..from.0], 200, &mut low, &mut high);
-            (wide, twice, mixed, low, high)
-        };
-        assert_eq!(Simd::Baseline.force(make), make());
     }
 }
