@@ -332,6 +332,12 @@ impl Open {
         let decoded = Decoded { stream: Arc::clone(&self.stream), id, picture, passed };
         let not_shown = if stage.records { stage.put(decoded) } else { stage.pictures.replace(decoded) };
         self.spare.extend(not_shown.map(|decoded| decoded.picture));
+        if let Engine::Predicted(predicted) = &mut self.engine
+            && reference > 0
+            && !stage.jobs.has_item()
+        {
+            predicted.get_ready();
+        }
         Ok(())
     }
 }

@@ -146,6 +146,14 @@ impl Predicted {
         Ok(Outcome::Picture(out, frame))
     }
 
+    /// Makes ready for a frame that refers to the last one, for a time in which no frame waits. A driver that is on a thread of its
+    /// own needs nothing.
+    pub fn get_ready(&mut self) {
+        if let (Runner::Here(decoder), Some(state)) = (&mut self.decoder, self.held.newest()) {
+            decoder.expect(state);
+        }
+    }
+
     /// Returns the duration of the stages of the last frame decoded.
     pub fn times(&self) -> DecodeTimes {
         self.times
@@ -226,7 +234,8 @@ mod tests {
             let data = samples(number);
             let picture = PictureRef::new(PixelFormat::Grey8, params.size, &data).unwrap();
             let step = Target::Step(StepIndex::new(56).unwrap());
-            let (frame, state) = encoder.encode_from(picture, step, from).unwrap();
+            let (frame, unfinished) = encoder.encode_from(picture, step, from).unwrap();
+            let state = encoder.finish(unfinished).unwrap();
             assert_eq!(frame.reference, from.map_or(0, |(age, _)| age));
             (ReceivedFrame::from(&frame.frame), state)
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use common::prediction::{PredictionCounters, References, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
-use kernels::motion::{Effort, PredictError, PredictedEncoder, PredictionSettings, State, open_predicted_encoder};
+use kernels::motion::{
+    Effort, PredictError, PredictedEncoder, PredictionSettings, State, Unfinished, open_predicted_encoder,
+};
 use kernels::{
     BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target,
 };
@@ -39,6 +41,8 @@ pub struct Predicting {
     bytes_most: usize,
     /// True if the last frame was below that.
     is_small: bool,
+    /// The last frame, while its state has yet to be computed.
+    unfinished: Option<(FrameId, Unfinished)>,
 }
 
 /// The first settings of an encoder: a call chooses references itself.
@@ -81,6 +85,7 @@ impl Predicting {
             pixels: params.size.pixels(),
             bytes_most: usize::MAX,
             is_small: true,
+            unfinished: None,
         }
     }
 
@@ -117,9 +122,11 @@ impl Predicting {
     }
 
     fn try_out(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), PredictError> {
-        let (_, state) = self.encoder.encode_from(picture, target, None)?;
+        let (_, unfinished) = self.encoder.encode_from(picture, target, None)?;
+        let state = self.encoder.finish(unfinished)?;
         if self.encoder.backend().is_device() {
-            let (frame, _) = self.encoder.encode_from(picture, target, Some((1, &state)))?;
+            let (frame, unfinished) = self.encoder.encode_from(picture, target, Some((1, &state)))?;
+            self.encoder.finish(unfinished)?;
             let reference = (frame.reference > 0).then_some(&state);
             self.encoder.decoder().replay(&frame, &Gaps::default(), reference)?;
         }
@@ -149,9 +156,12 @@ impl Predicting {
         }
     }
 
-    /// Decodes one frame as the receiver has, so that the next one to be coded need not wait for that; false if there is
-    /// none to decode.
+    /// Computes the state of the last frame, or decodes one frame as the receiver has, so that the next one to be coded need not
+    /// wait for that; false if there is nothing to do.
     pub fn prepare(&mut self, now: Timestamp) -> Result<bool, DecodeError> {
+        if self.settle()? {
+            return Ok(true);
+        }
         if !self.tries() {
             return Ok(false);
         }
@@ -165,8 +175,9 @@ impl Predicting {
         target: Target,
         now: Timestamp,
     ) -> Result<(FrameId, PredictedFrame), PredictError> {
+        self.settle()?;
         self.is_small = !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
-        let (frame, state) = if self.tries() {
+        let (frame, unfinished) = if self.tries() {
             let mismatches = self.references.counters().mismatches;
             let reference = self.references.next(now, self.encoder.decoder())?;
             if self.references.counters().mismatches > mismatches {
@@ -176,18 +187,28 @@ impl Predicting {
                 );
             }
             let reference = reference.as_ref().map(|(age, state)| (*age, state));
-            let (frame, state) = self.encoder.encode_from(picture, target, reference)?;
-            (frame, Some(state))
+            let (frame, unfinished) = self.encoder.encode_from(picture, target, reference)?;
+            (frame, Some(unfinished))
         } else {
             (self.encoder.encode_alone(picture, target)?, None)
         };
         let id = self.references.next_frame();
-        self.references.on_coded(frame.reference, frame.clone(), state, now);
+        self.references.on_coded(frame.reference, frame.clone(), None, now);
+        self.unfinished = unfinished.map(|unfinished| (id, unfinished));
         Ok((id, frame))
     }
 
-    /// Notes that the last frame took so long to code, all in all, and was done at `now`.
+    /// Computes the state of the last frame, which leaves before that; false if it has been.
+    fn settle(&mut self) -> Result<bool, DecodeError> {
+        let Some((id, unfinished)) = self.unfinished.take() else { return Ok(false) };
+        let state = self.encoder.finish(unfinished)?;
+        self.references.on_state(id, state);
+        Ok(true)
+    }
+
+    /// Notes that the last frame took so long to code, besides the state of the one before, and was done at `now`.
     pub fn on_took(&mut self, took: Duration, now: Timestamp) {
+        let took = took + self.encoder.finished_in();
         // Frames with too many bits for it tell nothing of prediction.
         if !self.is_small || !self.pace.on_took(took, now) {
             return;

@@ -284,6 +284,17 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.counters.predicted += u64::from(age > 0);
     }
 
+    /// Takes the state that a frame decodes to. One that is not kept any more, or of which a report has come meanwhile, is left out.
+    pub fn on_state(&mut self, id: FrameId, state: S) {
+        if let Some(at) = self.index(id)
+            && let Some(entry) = self.entries.get_mut(at)
+            && entry.is_stale()
+            && entry.fate.is_none()
+        {
+            entry.state = State::Known(state);
+        }
+    }
+
     /// Returns the places of the entries that the next frame would refer to, the best first.
     fn candidates(&self, now: Timestamp) -> impl Iterator<Item = usize> + use<F, S> {
         let newest = self.entries.len().checked_sub(1);

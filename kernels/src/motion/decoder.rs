@@ -37,6 +37,8 @@ pub struct StateDecoder {
     pub(super) alone: Box<dyn Decoder>,
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
+    /// Number of the state that it predicts from.
+    referred: Option<u64>,
     /// A device that computes instead of these two, until it is lost.
     device: Option<Box<dyn DeviceDecoder>>,
     /// Damaged blocks that were counted on the device before it was lost.
@@ -194,6 +196,7 @@ fn state_decoder(
         alone,
         residual,
         predictor,
+        referred: None,
         device: None,
         damaged_before: 0,
         damaged_slices: 0,
@@ -339,13 +342,27 @@ impl StateDecoder {
             }
         }
         let (vectors, start) = (start.elapsed(), Instant::now());
-        self.predictor.refer(reference.1);
+        self.refer(reference);
         self.predictor.compensate(&field, out);
         let compensate = start.elapsed();
         self.residual.add_residual(&received, out)?;
         let times = self.residual.times();
         self.times = DecodeTimes { decode: vectors + times.decode, compensate, ..times };
         Ok(())
+    }
+
+    /// Makes ready for a frame that refers to `state`, which then takes less time. A device needs nothing.
+    pub fn expect(&mut self, state: &State) {
+        if self.device.is_none() {
+            self.refer((state.number, state.picture()));
+        }
+    }
+
+    /// Predicts from a state of this number from now on.
+    pub(super) fn refer(&mut self, (number, picture): (u64, &Picture)) {
+        if self.referred.replace(number) != Some(number) {
+            self.predictor.refer(picture);
+        }
     }
 
     /// Returns the encoder on the device that has the same states, if there is one.

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use picture::coded::{CodedFrame, PredictedFrame, ReceivedFrame, StepIndex};
+use picture::gaps::Gaps;
 use picture::params::{CodecParams, Profile, StreamParams};
+use picture::replay::Replay;
 use picture::run::{coded_size, directory_bytes, map_bytes};
 use rayon::prelude::*;
 
-use super::activity::distances;
+use super::activity::{Proven, distances};
 use super::cost::Costs;
 use super::decoder::{State, StateDecoder, States, inner, next_number, open};
 use super::field::Field;
@@ -84,6 +86,10 @@ pub struct PredictedEncoder {
     source: Bordered,
     times: EncodeTimes,
     vectors_to_bytes: Duration,
+    /// Number of the frame that was coded last, until something else was done.
+    newest: Option<u64>,
+    proven: Proven,
+    finished_in: Duration,
 }
 
 /// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]; `choice` and `device` as in [`crate::open_encoder`]. If
@@ -128,6 +134,9 @@ pub fn open_predicted_encoder(
         source: Bordered::new(params.size),
         times: EncodeTimes::default(),
         vectors_to_bytes: Duration::ZERO,
+        newest: None,
+        proven: Proven::NOTHING,
+        finished_in: Duration::ZERO,
     })
 }
 
@@ -138,21 +147,51 @@ impl PredictedEncoder {
     pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, PredictError> {
         let age = self.settings.reference_age;
         let reference = self.states.get(age).cloned();
-        let (frame, state) = self.encode_from(picture, target, reference.as_ref().map(|state| (age, state)))?;
+        let (frame, unfinished) = self.encode_from(picture, target, reference.as_ref().map(|state| (age, state)))?;
+        let state = self.finish(unfinished)?;
         self.states.keep(state);
         Ok(frame)
     }
 
     /// Codes a picture as [`Self::encode`], predicted from `reference`, a state so many frames before it, unless coding it
-    /// alone costs less. Returns its state, too, and keeps none. A device has the states of the last frames already.
+    /// alone costs less. Keeps no state: [`Self::finish`] computes this frame's, for which the frame need not wait. A device has
+    /// the states of the last frames already.
     pub fn encode_from(
         &mut self,
         picture: PictureRef<'_>,
         target: Target,
         reference: Option<(u8, &State)>,
-    ) -> Result<(PredictedFrame, State), PredictError> {
+    ) -> Result<(PredictedFrame, Unfinished), PredictError> {
         check_picture(picture, self.params.size).map_err(EncodeError::from)?;
-        self.with_fallback(|encoder| encoder.encode_once(picture, target, reference))
+        self.newest = None;
+        let (frame, made) = self.with_fallback(|encoder| encoder.encode_once(picture, target, reference))?;
+        let number = next_number();
+        self.newest = Some(number);
+        let reference = reference.filter(|_| frame.reference > 0).map(|(_, state)| state.clone());
+        Ok((frame.clone(), Unfinished { number, frame, reference, made }))
+    }
+
+    /// Computes the state of a frame, and makes ready for a frame that refers to it. It takes least directly after the frame was
+    /// coded; later it is decoded.
+    pub fn finish(&mut self, unfinished: Unfinished) -> Result<State, DecodeError> {
+        let start = Instant::now();
+        let Unfinished { number, frame, reference, made } = unfinished;
+        let is_newest = self.newest.take() == Some(number);
+        let state = match made.filter(|_| is_newest) {
+            Some(made) => match self.state_of(number, made) {
+                Err(error) if error.is_of_device() => {
+                    let reason = self.alone.backend().given_up(&error);
+                    self.decoder.give_up(reason);
+                    self.follow();
+                    self.decoder.replay(&frame, &Gaps::default(), reference.as_ref())
+                }
+                state => state,
+            },
+            None => self.decoder.replay(&frame, &Gaps::default(), reference.as_ref()),
+        }?;
+        self.decoder.refer((state.number(), state.picture()));
+        self.finished_in = start.elapsed();
+        Ok(state)
     }
 
     /// Runs on the device, and once more without it if it is lost.
@@ -186,7 +225,7 @@ impl PredictedEncoder {
         picture: PictureRef<'_>,
         target: Target,
         reference: Option<(u8, &State)>,
-    ) -> Result<(PredictedFrame, State), PredictError> {
+    ) -> Result<(PredictedFrame, Option<Made>), PredictError> {
         let start = Instant::now();
         self.times = EncodeTimes::default();
         self.vectors_to_bytes = Duration::ZERO;
@@ -199,35 +238,33 @@ impl PredictedEncoder {
             Some(predicted) => {
                 let step = predicted.frame.frame.header.step;
                 let bytes = coded_size(&predicted.frame.frame);
-                let is_alone = predicted.may_be_alone && self.alone.fits(picture, step, bytes)?;
+                let may_be_alone = self.proven.may_be_alone(predicted.distances, step);
+                let is_alone = may_be_alone && self.alone.fits(picture, step, bytes)?;
+                if may_be_alone {
+                    self.proven.on_tried(predicted.distances, step, is_alone);
+                }
                 Some(predicted).filter(|_| !is_alone)
             }
             None => None,
         };
         let before = self.times;
-        let (frame, state) = match predicted {
-            Some(Predicted { frame, blocks, field, picture, .. }) => {
-                let decoding = Instant::now();
-                let state = self.state_of(&blocks, picture)?;
-                self.times.compensate += decoding.elapsed();
+        let (frame, made) = match predicted {
+            Some(Predicted { frame, made, field, .. }) => {
                 self.last = Some(field);
-                (frame, state)
+                (frame, Some(made))
             }
             None => {
                 let frame = self.code_alone(picture, target)?;
-                let (stages, decoding) = (self.times, Instant::now());
-                let mut state = self.empty_picture();
-                self.decoder.decode(&ReceivedFrame::from(&frame.frame), None, &mut state)?;
+                let stages = self.times;
                 let (upload, transform) = (before.upload + stages.upload, before.transform + stages.transform);
                 self.times = EncodeTimes { upload, transform, device: stages.device, ..before };
-                self.times.compensate += decoding.elapsed();
-                (frame, State::new(state))
+                (frame, None)
             }
         };
         self.step = frame.frame.header.step;
         let EncodeTimes { upload, motion, compensate, transform, .. } = self.times;
         self.times.code = start.elapsed().saturating_sub(upload + motion + compensate + transform);
-        Ok((frame, state))
+        Ok((frame, made))
     }
 
     /// Codes a picture without a reference, and does not compute its state: the decoder can when a frame refers to it.
@@ -238,7 +275,7 @@ impl PredictedEncoder {
     fn code_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
         let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
         self.times = self.alone.times();
-        self.last = None;
+        (self.last, self.proven) = (None, Proven::NOTHING);
         self.step = frame.header.step;
         Ok(PredictedFrame::new(0, &[], &frame))
     }
@@ -254,8 +291,15 @@ impl PredictedEncoder {
         self.vectors_to_bytes
     }
 
+    /// Returns how long the last state took.
+    pub fn finished_in(&self) -> Duration {
+        self.finished_in
+    }
+
     /// The decoder of this stream's frames, which the encoder has for itself.
     pub fn decoder(&mut self) -> &mut StateDecoder {
+        // On a device it uses the same memory.
+        self.newest = None;
         &mut self.decoder
     }
 
@@ -298,7 +342,7 @@ impl PredictedEncoder {
         }
         let mut prediction = self.empty_picture();
         let start = Instant::now();
-        let field = self.search(own, target, reference.picture());
+        let field = self.search(own, target, reference);
         let found = Instant::now();
         if let Some(device) = self.decoder.encoder() {
             // Until the state of the frame is there, the picture is not used.
@@ -317,7 +361,7 @@ impl PredictedEncoder {
         let target = less(target, REFERENCE_BYTES + vectors + more);
         let Some(blocks) = self.code_residual(picture, &prediction, target)? else { return Ok(None) };
         self.vectors_to_bytes = found.elapsed();
-        let [difference, activity] = if let Some(device) = self.decoder.encoder() {
+        let distances = if let Some(device) = self.decoder.encoder() {
             let EncodeTimes { compensate, transform, .. } = device.times(self.vectors_to_bytes.saturating_sub(sliced));
             self.times = EncodeTimes { compensate, transform, ..self.times };
             device.distances()
@@ -326,17 +370,17 @@ impl PredictedEncoder {
             self.times.transform = self.residual.times().transform;
             distances(own, prediction.data(), self.params.size.width(), self.params.size.pixels())
         };
-        // Unless the prediction is far nearer than squares of one sample each.
-        let may_be_alone = 2 * difference >= activity;
         let frame = PredictedFrame::new(age, &slices, &blocks);
-        Ok(Some(Predicted { frame, blocks, field, picture: prediction, may_be_alone }))
+        let is_here = self.decoder.encoder().is_none();
+        let made = Made { picture: prediction, blocks: is_here.then_some(blocks) };
+        Ok(Some(Predicted { frame, made, field, distances }))
     }
 
     /// Finds the vectors of a picture whose samples the stream keeps as `own`.
-    fn search(&mut self, own: &[u8], target: Target, reference: &Picture) -> Field {
+    fn search(&mut self, own: &[u8], target: Target, reference: &State) -> Field {
         let start = Instant::now();
         let (chroma, size) = (self.params.chroma, self.params.size);
-        self.decoder.predictor.refer(reference);
+        self.decoder.refer((reference.number(), reference.picture()));
         let step = if let Target::Step(step) = target { step } else { self.step };
         let planes_of_source = planes(chroma, size, own);
         self.source.take(size, planes_of_source[0]);
@@ -344,7 +388,7 @@ impl PredictedEncoder {
             chroma,
             size,
             reference: self.decoder.predictor.luma(),
-            reference_plane: planes(chroma, size, reference.data())[0],
+            reference_plane: planes(chroma, size, reference.picture().data())[0],
             source: &self.source,
             planes: &planes_of_source,
             costs: &self.costs,
@@ -393,29 +437,50 @@ impl PredictedEncoder {
         }
     }
 
-    /// Returns the state of a predicted frame with these blocks; `picture` is its prediction, or room for it to be made on the device.
-    fn state_of(&mut self, blocks: &CodedFrame, mut picture: Picture) -> Result<State, DecodeError> {
-        let number = next_number();
-        if let Some(device) = self.decoder.encoder() {
-            device.state(number, &mut picture)?;
-            self.times.device = device.times(Duration::ZERO).device;
-        } else {
-            self.decoder.residual.add_residual(&ReceivedFrame::from(blocks), &mut picture)?;
+    /// Returns the state of the predicted frame that was coded last, which gets this number.
+    fn state_of(&mut self, number: u64, made: Made) -> Result<State, DecodeError> {
+        let Made { mut picture, blocks } = made;
+        match (self.decoder.encoder(), blocks) {
+            (Some(device), None) => {
+                device.state(number, &mut picture)?;
+                self.times.device = device.times(Duration::ZERO).device;
+            }
+            (_, blocks) => {
+                let blocks = blocks.as_ref().map(ReceivedFrame::from);
+                blocks.map_or(Ok(()), |blocks| self.decoder.residual.add_residual(&blocks, &mut picture))?;
+            }
         }
         Ok(State::known_as(number, picture))
     }
 }
 
+/// A coded frame whose state has yet to be computed.
+#[derive(Debug)]
+pub struct Unfinished {
+    /// Number that the state gets.
+    number: u64,
+    frame: PredictedFrame,
+    reference: Option<State>,
+    /// None of a frame that was coded alone.
+    made: Option<Made>,
+}
+
+/// A step from a predicted frame to its state.
+#[derive(Debug)]
+struct Made {
+    /// The prediction, or room for the state of a device that has it.
+    picture: Picture,
+    /// What was coded besides the vectors; none if a device has it.
+    blocks: Option<CodedFrame>,
+}
+
 /// A frame coded with a reference.
 struct Predicted {
     frame: PredictedFrame,
-    /// What is coded besides the vectors.
-    blocks: CodedFrame,
+    made: Made,
     field: Field,
-    /// Its prediction, unless that is on the device.
-    picture: Picture,
-    /// True if coding the picture alone may be the less expensive way.
-    may_be_alone: bool,
+    /// As [`distances`] has them.
+    distances: [u64; 2],
 }
 
 /// A budget without what is spent otherwise.

@@ -14,7 +14,7 @@ mod search;
 mod slice;
 
 pub use decoder::{PredictedDecoder, State, StateDecoder, open_predicted_decoder, open_state_decoder};
-pub use encoder::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
+pub use encoder::{PredictError, PredictedEncoder, PredictionSettings, Unfinished, open_predicted_encoder};
 pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
 pub use overlap::{WEIGHT, rising, rising_cell};
 pub use search::Effort;

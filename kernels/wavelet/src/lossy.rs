@@ -135,10 +135,11 @@ impl Call {
         let target = budget.map_or(target, |bytes| Target::Bytes(bytes.saturating_sub(self.parity_bytes)));
         let id = self.references.next_frame();
         let coded = self.encoder.encode_from(picture, target, reference);
-        let (frame, state) = coded.map_err(|error| match error {
+        let (frame, unfinished) = coded.map_err(|error| match error {
             PredictError::Encode(error) => explain(error),
             PredictError::Decode(error) => error.into(),
         })?;
+        let state = self.encoder.finish(unfinished)?;
         self.references.on_coded(frame.reference, frame.clone(), Some(state), now);
         self.sent.frames += 1;
         self.sent.alone += u64::from(frame.reference == 0);

@@ -157,12 +157,12 @@ impl CpuPredictor {
                             before = Some(motion);
                         }
                         Unit::Four(cells) => {
-                            let second = [across.cells::<SIDE>(seconds[0]), down.cells::<SIDE>(seconds[1])];
+                            let second = [&across.cells[usize::from(seconds[0])], &down.cells[usize::from(seconds[1])]];
                             self.blended::<SIDE>(channel, at, down.len, (cells, second), &mut window);
                             before = None;
                         }
                     }
-                    let weights = [across.weights::<SIDE>(seconds[0]), down.weights::<SIDE>(seconds[1])];
+                    let weights = [&across.weights[usize::from(seconds[0])], &down.weights[usize::from(seconds[1])]];
                     add_square::<SIDE>(&mut sums, weights, &window);
                 }
                 for (to, sums) in to.chunks_mut(pitch).zip(sums.chunks(SIDE)).take(down.len) {
@@ -178,14 +178,13 @@ impl CpuPredictor {
         channel: usize,
         at: (usize, usize),
         rows: usize,
-        (cells, second): ([Motion; 4], [[u8; UNIT]; 2]),
+        (cells, [across, down]): ([Motion; 4], [&[u8; UNIT]; 2]),
         out: &mut [u8; UNIT * UNIT],
     ) {
         let mut parts = [[0; UNIT * UNIT]; 4];
         for (part, motion) in parts.iter_mut().zip(cells) {
             self.rows::<SIDE>(channel, at, rows, motion, part, SIDE);
         }
-        let [across, down] = &second;
         for ((y, to), &below) in out.chunks_mut(SIDE).enumerate().zip(down).take(rows) {
             blend_row(to, parts.each_ref().map(|part| &part[SIDE * y..][..SIDE]), &across[..SIDE], below);
         }
@@ -194,10 +193,9 @@ impl CpuPredictor {
 
 fn add_square<const SIDE: usize>(
     sums: &mut [u16; UNIT * UNIT],
-    weights: [[u16; UNIT]; 2],
+    [across, down]: [&[u16; UNIT]; 2],
     samples: &[u8; UNIT * UNIT],
 ) {
-    let [across, down] = &weights;
     if let (Some(across), Some(down)) = (across.first_chunk::<8>(), down.first_chunk::<8>())
         && SIDE == 8
     {
@@ -212,10 +210,12 @@ fn add_square<const SIDE: usize>(
 struct Meeting {
     start: usize,
     len: usize,
-    /// Of the first sample, counted from the middle of the first unit: not 0 where there is none.
-    from: usize,
     has_first: bool,
     has_second: bool,
+    /// The weights of the first and of the second unit.
+    weights: [[u16; UNIT]; 2],
+    /// The weights of the second half of the first and of the second unit, if they are of four cells.
+    cells: [[u8; UNIT]; 2],
 }
 
 /// The meetings of `units` units of `side` samples along an axis of `size` samples: before each of them, and after the last.
@@ -224,7 +224,31 @@ fn meetings(units: usize, side: usize, size: usize) -> Vec<Meeting> {
         let from = if unit == 0 { side / 2 } else { 0 };
         let start = (unit * side + from - side / 2).min(size);
         let end = (unit * side + side / 2).min(size);
-        Meeting { start, len: end - start, from, has_first: unit > 0, has_second: unit < units }
+        let (len, has_first, has_second) = (end - start, unit > 0, unit < units);
+        // Of the first sample, counted from the middle of the first unit: not 0 where there is none.
+        let places = || (from..).take(len);
+        let mut weights = [[0; UNIT]; 2];
+        for (second, weights) in weights.iter_mut().enumerate() {
+            for (weight, at) in weights.iter_mut().zip(places()) {
+                *weight = match (has_first && has_second, second) {
+                    (false, _) => WEIGHT,
+                    (true, 0) => WEIGHT - rising(at, side),
+                    (true, _) => rising(at, side),
+                };
+            }
+        }
+        let mut cells = [[0; UNIT]; 2];
+        // Counted from where the unit's window begins; the middle of the unit is sample `side` of it.
+        for (begin, cells) in [side, 0].into_iter().zip(&mut cells) {
+            for (weight, at) in cells.iter_mut().zip(places()) {
+                *weight = match (at + begin).checked_sub(side - side / 4) {
+                    None => 0,
+                    Some(at) if at >= side / 2 => CELL_WEIGHT,
+                    Some(at) => rising_cell(at, side),
+                };
+            }
+        }
+        Meeting { start, len, has_first, has_second, weights, cells }
     };
     (0..=units).map(meeting).collect()
 }
@@ -234,34 +258,5 @@ impl Meeting {
     fn units(&self, at: usize) -> impl Iterator<Item = (usize, bool)> + use<> {
         let first = self.has_first.then(|| (at - 1, false));
         first.into_iter().chain(self.has_second.then_some((at, true)))
-    }
-
-    /// The weights of one of the units.
-    fn weights<const SIDE: usize>(&self, second: bool) -> [u16; UNIT] {
-        let mut weights = [0; UNIT];
-        for (at, weight) in weights[..self.len].iter_mut().enumerate() {
-            let rising = rising(at + self.from, SIDE);
-            *weight = match (self.has_first && self.has_second, second) {
-                (false, _) => WEIGHT,
-                (true, true) => rising,
-                (true, false) => WEIGHT - rising,
-            };
-        }
-        weights
-    }
-
-    /// The weights of the second half of one of the units.
-    fn cells<const SIDE: usize>(&self, second: bool) -> [u8; UNIT] {
-        let mut weights = [0; UNIT];
-        for (at, weight) in weights[..self.len].iter_mut().enumerate() {
-            // Counted from where the unit's window begins; the middle of the unit is sample `SIDE` of it.
-            let at = at + self.from + if second { 0 } else { SIDE };
-            *weight = match at.checked_sub(SIDE - SIDE / 4) {
-                None => 0,
-                Some(at) if at >= SIDE / 2 => CELL_WEIGHT,
-                Some(at) => rising_cell(at, SIDE),
-            };
-        }
-        weights
     }
 }

@@ -74,25 +74,30 @@ const LOOK_ROWS: usize = 8;
 
 multiversion! {
     /// Sum of absolute differences of a source from a prediction, of 16 x 16 samples; of one above `most` any that is.
-    pub(crate) fn difference_16(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<16>;
+    pub(crate) fn difference_16(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<16, 1>;
 }
 
 multiversion! {
     /// The same of 32 x 32 samples.
-    pub(crate) fn difference_32(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<32>;
+    pub(crate) fn difference_32(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<32, 1>;
+}
+
+multiversion! {
+    /// The same of every other row of 32 x 32 samples.
+    pub(crate) fn difference_of_half_32(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 = difference::<32, 2>;
 }
 
 #[inline(always)]
-fn difference<const W: usize>(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 {
+fn difference<const W: usize, const STEP: usize>(source: &[u8], pitch: usize, taps: Taps<'_>, most: u32) -> u32 {
     match taps {
-        Taps::One(taps, tap_pitch) => difference_from::<W, 1>(source, pitch, taps, tap_pitch, most),
-        Taps::Two(taps, tap_pitch) => difference_from::<W, 2>(source, pitch, taps, tap_pitch, most),
-        Taps::Four(taps, tap_pitch) => difference_from::<W, 4>(source, pitch, taps, tap_pitch, most),
+        Taps::One(taps, tap_pitch) => difference_from::<W, STEP, 1>(source, pitch, taps, tap_pitch, most),
+        Taps::Two(taps, tap_pitch) => difference_from::<W, STEP, 2>(source, pitch, taps, tap_pitch, most),
+        Taps::Four(taps, tap_pitch) => difference_from::<W, STEP, 4>(source, pitch, taps, tap_pitch, most),
     }
 }
 
 #[inline(always)]
-fn difference_from<const W: usize, const N: usize>(
+fn difference_from<const W: usize, const STEP: usize, const N: usize>(
     source: &[u8],
     pitch: usize,
     taps: [&[u8]; N],
@@ -100,10 +105,11 @@ fn difference_from<const W: usize, const N: usize>(
     most: u32,
 ) -> u32 {
     let mut total = 0_u32;
-    for y in 0..W {
-        if y % LOOK_ROWS == 0 && total > most {
+    for at in 0..W / STEP {
+        if at % LOOK_ROWS == 0 && total > most {
             return total;
         }
+        let y = STEP * at;
         let (Some(own), Some(predicted)) = (row(source, pitch, y), predicted_row::<W, N>(taps, tap_pitch, y)) else {
             return total;
         };
@@ -198,40 +204,40 @@ fn eighths<const W: usize>(out: &mut [u8], out_pitch: usize, rows: usize, from: 
 }
 
 /// Weights of the samples of a square, across and down.
-pub(crate) type Weights<'a, const W: usize> = [&'a [u16; W]; 2];
+pub(crate) type WindowWeights<'a, const W: usize> = [&'a [u16; W]; 2];
 
 multiversion! {
     /// Adds a weighted square of 8 x 8 samples to sums, rows `pitch` apart.
-    pub(crate) fn add_8(sums: &mut [u16], pitch: usize, weights: Weights<'_, 8>, samples: &[u8]) = add::<8>;
+    pub(crate) fn add_8(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, 8>, samples: &[u8]) = add::<8>;
 }
 
 multiversion! {
     /// The same of 16 x 16 samples.
-    pub(crate) fn add_16(sums: &mut [u16], pitch: usize, weights: Weights<'_, 16>, samples: &[u8]) = add::<16>;
+    pub(crate) fn add_16(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, 16>, samples: &[u8]) = add::<16>;
 }
 
 multiversion! {
     /// The same of a window.
-    pub(crate) fn add_32(sums: &mut [u16], pitch: usize, weights: Weights<'_, 32>, samples: &[u8]) = add::<32>;
+    pub(crate) fn add_32(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, 32>, samples: &[u8]) = add::<32>;
 }
 
 multiversion! {
     /// The same of a square of 48 samples.
-    pub(crate) fn add_48(sums: &mut [u16], pitch: usize, weights: Weights<'_, 48>, samples: &[u8]) = add::<48>;
+    pub(crate) fn add_48(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, 48>, samples: &[u8]) = add::<48>;
 }
 
 #[inline(always)]
-fn add<const W: usize>(sums: &mut [u16], pitch: usize, weights: Weights<'_, W>, samples: &[u8]) {
+fn add<const W: usize>(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, W>, samples: &[u8]) {
     change::<W>(sums, pitch, weights, samples, u16::wrapping_add);
 }
 
 multiversion! {
     /// Takes a window away that was added.
-    pub(crate) fn subtract_32(sums: &mut [u16], pitch: usize, weights: Weights<'_, 32>, samples: &[u8]) = subtract::<32>;
+    pub(crate) fn subtract_32(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, 32>, samples: &[u8]) = subtract::<32>;
 }
 
 #[inline(always)]
-fn subtract<const W: usize>(sums: &mut [u16], pitch: usize, weights: Weights<'_, W>, samples: &[u8]) {
+fn subtract<const W: usize>(sums: &mut [u16], pitch: usize, weights: WindowWeights<'_, W>, samples: &[u8]) {
     change::<W>(sums, pitch, weights, samples, u16::wrapping_sub);
 }
 
@@ -239,7 +245,7 @@ fn subtract<const W: usize>(sums: &mut [u16], pitch: usize, weights: Weights<'_,
 fn change<const W: usize>(
     sums: &mut [u16],
     pitch: usize,
-    [across, down]: Weights<'_, W>,
+    [across, down]: WindowWeights<'_, W>,
     samples: &[u8],
     change: impl Fn(u16, u16) -> u16,
 ) {
@@ -259,12 +265,12 @@ fn rounded(sum: u16) -> u8 {
 
 multiversion! {
     /// Sum of absolute differences of a source from what sums and one more window predict, of 32 x 32 samples.
-    pub(crate) fn difference_with_32(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, weights: Weights<'_, 32>, samples: &[u8]) -> u32 = difference_with::<32>;
+    pub(crate) fn difference_with_32(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, weights: WindowWeights<'_, 32>, samples: &[u8]) -> u32 = difference_with::<32>;
 }
 
 multiversion! {
     /// The same of 48 x 48 samples.
-    pub(crate) fn difference_with_48(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, weights: Weights<'_, 48>, samples: &[u8]) -> u32 = difference_with::<48>;
+    pub(crate) fn difference_with_48(source: &[u8], source_pitch: usize, sums: &[u16], pitch: usize, weights: WindowWeights<'_, 48>, samples: &[u8]) -> u32 = difference_with::<48>;
 }
 
 #[inline(always)]
@@ -273,7 +279,7 @@ fn difference_with<const W: usize>(
     source_pitch: usize,
     sums: &[u16],
     pitch: usize,
-    [across, down]: Weights<'_, W>,
+    [across, down]: WindowWeights<'_, W>,
     samples: &[u8],
 ) -> u32 {
     let mut total = 0_u32;
@@ -374,6 +380,8 @@ mod tests {
             };
             let places = |side: usize| (0..side).flat_map(move |y| (0..side).map(move |x| (x, y, y * pitch + x)));
             let plain = |side| places(side).map(|(.., at)| u32::from(source[at].abs_diff(mean(at)))).sum::<u32>();
+            let half = places(32).filter(|(_, y, _)| y % 2 == 0);
+            let half = half.map(|(.., at)| u32::from(source[at].abs_diff(mean(at)))).sum::<u32>();
             let with = places(32).map(|(x, y, at)| {
                 let sum = u32::from(sums[at]) + u32::from(weights[0][x] * weights[1][y]) * u32::from(mean(at));
                 u32::from(source[at].abs_diff(((sum + 128) >> 8) as u8))
@@ -383,6 +391,7 @@ mod tests {
                 simd.force(|| {
                     assert_eq!(difference_16(&source, pitch, taps, u32::MAX), plain(16), "{simd:?}");
                     assert_eq!(difference_32(&source, pitch, taps, u32::MAX), plain(32), "{simd:?}");
+                    assert_eq!(difference_of_half_32(&source, pitch, taps, u32::MAX), half, "{simd:?}");
                     let most = plain(32) / 2;
                     assert!((most + 1..=plain(32)).contains(&difference_32(&source, pitch, taps, most)), "{simd:?}");
                     let mut window = [0; 32 * 32];

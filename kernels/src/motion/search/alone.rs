@@ -1,4 +1,8 @@
 //! Units each on its own, row by row, with the vectors beside and above and the last frame's.
+//!
+//! With low effort a vector that is nearly as good as those beside and above is looked around only a little, as in Tourapis,
+//! "Enhanced predictive zonal search for single and multiple frame motion estimation" (VCIP 2002), and differences are those
+//! of every other row.
 
 use std::ops::Range;
 
@@ -6,14 +10,18 @@ use rayon::prelude::*;
 
 use super::coarse::Coarse;
 use super::{Effort, PARTS, Search, add, neighbour, start};
-use crate::cpu::motion::square::{difference_16, difference_32};
+use crate::cpu::motion::square::{difference_16, difference_32, difference_of_half_32};
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
 use crate::motion::overlap::one;
 
 /// Where the search around a vector begins, quarters of a sample.
 const STRIDE: i32 = 8;
-/// The same around one that a neighbour has found.
+/// The same around one that a neighbour has found, or that is good enough.
 const NEIGHBOUR_STRIDE: i32 = 2;
+/// Units after which the clock is looked at.
+const LOOK_UNITS: usize = 16;
+/// Cost of a vector that is good enough, in eighths of the least of those beside and above.
+const ENOUGH_EIGHTHS: u64 = 9;
 
 const THEREABOUTS: [[i32; 2]; 3] = [[0, 0], [1, 0], [0, 1]];
 const AROUND: [[i32; 2]; 9] = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
@@ -45,30 +53,39 @@ impl Search<'_> {
             self.slice_alone(2 * blocks.start..(2 * blocks.end).min(rows), [columns, rows], begin)
         };
         let found: Vec<_> = (0..layout.slices()).into_par_iter().flat_map_iter(search).collect();
-        for (at, vector) in found.into_iter().enumerate() {
+        for (at, (vector, _)) in found.into_iter().enumerate() {
             let (x, y) = (at % columns, at / columns);
             field.fill(UNIT_CELLS * x, UNIT_CELLS * y, UNIT_CELLS, Motion::vector(vector[0], vector[1]));
         }
     }
 
-    fn slice_alone(&self, rows: Range<usize>, [columns, all_rows]: [usize; 2], begin: Begin<'_>) -> Vec<[i32; 2]> {
-        let (mut found, mut candidates) = (Vec::<[i32; 2]>::with_capacity(rows.len() * columns), Vec::new());
+    /// Returns the vectors of rows of units, each with its cost.
+    fn slice_alone(
+        &self,
+        rows: Range<usize>,
+        [columns, all_rows]: [usize; 2],
+        begin: Begin<'_>,
+    ) -> Vec<([i32; 2], u64)> {
+        let (mut found, mut candidates) = (Vec::<([i32; 2], u64)>::with_capacity(rows.len() * columns), Vec::new());
+        let (is_quick, mut is_late) = (self.effort == Effort::Low, false);
         let (last, steps) = match begin {
             Begin::Last(last, _) => (last, &THEREABOUTS[..]),
             Begin::Again(found) => (Some(found), &AROUND[..]),
         };
         for (y, x) in rows.clone().flat_map(|y| (0..columns).map(move |x| (y, x))) {
             let at = found.len();
-            let left = if x > 0 { found[at - 1] } else { [0, 0] };
+            let (left, mut least_beside) = if x > 0 { found[at - 1] } else { ([0, 0], u64::MAX) };
             let expected = if y > rows.start {
                 let up = found[at - columns];
                 let other =
                     if x + 1 < columns { found[at - columns + 1] } else { found[at - columns - usize::from(x > 0)] };
-                candidates.extend([up, other]);
-                median(left, up, other)
+                candidates.extend([up.0, other.0]);
+                least_beside = least_beside.min(up.1).min(other.1);
+                median(left, up.0, other.0)
             } else {
                 (left, 0)
             };
+            let enough = if is_quick && at > 0 { (least_beside / 8).saturating_mul(ENOUGH_EIGHTHS) } else { 0 };
             let mut own = Vec::with_capacity(12);
             [expected.0, [0, 0], left].into_iter().for_each(|candidate| add(&mut own, candidate));
             candidates.drain(..).for_each(|candidate| add(&mut own, candidate));
@@ -77,7 +94,10 @@ impl Search<'_> {
                     add(&mut own, motion.components());
                 }
             }
-            let is_late = self.is_late();
+            // Some clocks take as long as a vector.
+            if x % LOOK_UNITS == 0 {
+                is_late = self.is_late();
+            }
             if let (Begin::Last(_, Some([source, reference])), false) = (begin, is_late) {
                 add(&mut own, source.search(reference, x, y));
             }
@@ -96,19 +116,26 @@ impl Search<'_> {
                         most(PARTS),
                     )) * PARTS
                 } else {
-                    let source = self.source.from(start(x), start(y));
-                    u64::from(difference_32(source, pitch, self.taps(start(x), start(y), vector), most(PARTS / 4)))
-                        * (PARTS / 4)
+                    let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
+                    if is_quick {
+                        u64::from(difference_of_half_32(source, pitch, taps, most(PARTS / 2))) * (PARTS / 2)
+                    } else {
+                        u64::from(difference_32(source, pitch, taps, most(PARTS / 4))) * (PARTS / 4)
+                    }
                 };
                 difference + bits
             };
             found.push(match begin {
-                Begin::Last(..) => self.best(cost, &own, if is_late { 0 } else { STRIDE }).0,
-                Begin::Again(before) if is_late => one(before.unit(x, y)).components(),
+                Begin::Last(..) => self.best(cost, &own, |least| match least {
+                    _ if is_late => 0,
+                    least if least <= enough => NEIGHBOUR_STRIDE,
+                    _ => STRIDE,
+                }),
+                Begin::Again(before) if is_late => (one(before.unit(x, y)).components(), u64::MAX),
                 Begin::Again(before) => {
-                    let (best, _) = self.best(cost, &own, 0);
-                    let is_new = best != one(before.unit(x, y)).components();
-                    if is_new { self.best(cost, &[best], NEIGHBOUR_STRIDE).0 } else { best }
+                    let best = self.best(cost, &own, |_| 0);
+                    let is_new = best.0 != one(before.unit(x, y)).components();
+                    if is_new { self.best(cost, &[best.0], |_| NEIGHBOUR_STRIDE) } else { best }
                 }
             });
         }

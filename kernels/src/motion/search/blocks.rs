@@ -3,13 +3,17 @@
 use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows, SQUARE, joined};
-use super::{PARTS, Search, add, start};
-use crate::cpu::motion::square::{add_48, difference_of_sums_48, difference_with_48, predict_48};
+use super::{Effort, PARTS, Search, add, start};
+use crate::cpu::motion::square::{
+    add_48, difference_of_half_32, difference_of_sums_48, difference_with_48, predict_48,
+};
 use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT, UNIT_CELLS};
 use crate::motion::overlap::one;
 use crate::motion::slice::units;
 
 const BLOCK: usize = 2 * UNIT;
+/// Motions of a block that are tried with its overlap, with low effort: those nearest without it.
+const NEAREST: usize = 2;
 
 impl Search<'_> {
     /// Joins the units of blocks where that is worth the difference.
@@ -73,6 +77,10 @@ impl Search<'_> {
         let mut candidates = Vec::with_capacity(6);
         let more = [Motion::vector(costs.expected[0], costs.expected[1]), Motion::ZERO];
         motions.into_iter().chain(more).for_each(|motion| add(&mut candidates, motion));
+        if self.effort == Effort::Low {
+            candidates.sort_by_cached_key(|&motion| self.bits(costs.of(motion)) + self.without_overlap((x, y), motion));
+            candidates.truncate(NEAREST);
+        }
         let weights = weights.map(joined);
         let weights = weights.each_ref();
         let (mut square, mut kept) = ([0; SQUARE * SQUARE], [0; SQUARE * SQUARE]);
@@ -98,5 +106,12 @@ impl Search<'_> {
             add_48(sums, pitch, weights, &kept);
         }
         best.1
+    }
+
+    /// The difference of block (x, y) from what a motion makes of it alone, from every other row.
+    fn without_overlap(&self, (x, y): (usize, usize), motion: Motion) -> u64 {
+        let [left, top] = [x, y].map(|at| (BLOCK * at) as i32);
+        let taps = self.taps(left, top, motion.components());
+        u64::from(difference_of_half_32(self.source.from(left, top), self.source.pitch, taps, u32::MAX)) * 2 * PARTS
     }
 }

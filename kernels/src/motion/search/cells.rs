@@ -76,7 +76,7 @@ impl Search<'_> {
                 let difference = difference_16(source, source_pitch, self.taps(left, top, vector), most);
                 u64::from(difference) * (PARTS / 4) + bits
             };
-            let vector = self.best(cost, &candidates, STRIDE).0;
+            let vector = self.best(cost, &candidates, |_| STRIDE).0;
             *cell = Motion::vector(vector[0], vector[1]);
             bits_quartered += costs.of(*cell);
             field.fill(at_x, at_y, 1, *cell);

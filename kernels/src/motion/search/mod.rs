@@ -107,9 +107,14 @@ impl Search<'_> {
         }
     }
 
-    /// The best of `candidates`, and of what lies around it at `stride` and less. `cost` is given the least cost so far, and
-    /// of what costs as much it need only tell that.
-    fn best(&self, cost: impl Fn([i32; 2], u64) -> u64, candidates: &[[i32; 2]], mut stride: i32) -> ([i32; 2], u64) {
+    /// The best of `candidates`, and of what lies around it at the stride that belongs to its cost, and less. `cost` is given the
+    /// least cost so far, and of what costs as much it need only tell that.
+    fn best(
+        &self,
+        cost: impl Fn([i32; 2], u64) -> u64,
+        candidates: &[[i32; 2]],
+        stride: impl Fn(u64) -> i32,
+    ) -> ([i32; 2], u64) {
         let (mut least, mut best) = (u64::MAX, [0, 0]);
         for &vector in candidates {
             let cost = cost(vector, least);
@@ -117,7 +122,7 @@ impl Search<'_> {
                 (least, best) = (cost, vector);
             }
         }
-        let (mut steps, mut from) = (0, None);
+        let (mut stride, mut steps, mut from) = (stride(least), 0, None);
         while stride > 0 && least > self.bits(16) * QUIET_BITS {
             let middle = best;
             for step in CROSS {

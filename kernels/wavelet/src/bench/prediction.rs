@@ -59,7 +59,8 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             let settings = PredictionSettings { reference_age: 1, effort };
             let mut encoder = open_predicted_encoder(&params, settings, choice, device)?;
             let mut decoder = open_state_decoder(&params, choice, device)?;
-            let (_, state) = encoder.encode_from(pictures[0], target, None)?;
+            let (_, unfinished) = encoder.encode_from(pictures[0], target, None)?;
+            let state = encoder.finish(unfinished)?;
             let (mut out, mut bytes) = (Picture::decoded_from(&params), 0);
             let stages: [_; 10] = medians(Limit::of(args), || {
                 let start = Instant::now();
