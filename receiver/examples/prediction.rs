@@ -1,4 +1,5 @@
-//! Pictures and delay with prediction and without, over the same simulated lines, as a Markdown table.
+//! Pictures and delay with prediction and without, over the same simulated lines, and the pictures after a start and a
+//! cut, as Markdown tables.
 //!
 //! `make prediction` runs it: 3 Mbit/s, 50 ms round trip, the demonstration's clip. Both sessions and both ends of the
 //! codec are the daemons' own; the time is virtual, so that only the last two columns depend on the machine: the
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use common::netsim::{Bursts, NetConditions, Network};
+use common::netsim::{Bottleneck, Bursts, NetConditions, Network, Scenario};
 use common::prediction::states_of;
 use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
@@ -23,7 +24,7 @@ use common::wire::states::StatesReport;
 use kernels::motion::Effort;
 use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
 use picture::coded::{PredictedFrame, ReceivedFrame};
-use picture::frame::{Chroma, FrameRate, PixelFormat};
+use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::predicted::{Outcome, Predicted};
 use sender::predict::{Predicting, Told};
@@ -38,6 +39,8 @@ const CODE: Duration = Duration::from_millis(12);
 const DECODE: Duration = Duration::from_millis(6);
 /// Frames before the table's: the rate settles.
 const SETTLING: usize = 60;
+/// Frames after a start or a cut whose pictures are told: at once, and after 100, 200, 300 ms and 1 s.
+const AFTER: [usize; 5] = [0, 3, 6, 9, 30];
 
 fn asked(name: &str, default: u64) -> u64 {
     #[allow(clippy::disallowed_methods, reason = "reads its settings")]
@@ -53,11 +56,21 @@ fn main() {
     let clip = Rc::new(std::iter::from_fn(|| source.next(Vec::new()).unwrap()).take(frames).collect::<Vec<_>>());
     let lossy = |loss| NetConditions { loss, ..NetConditions::perfect(DELAY) };
     let bursts = Bursts { average: 0.02, mean_length: 6.0 };
-    let lines = [
-        ("clean", lossy(0.0)),
-        ("1 % lost", lossy(0.01)),
-        ("5 % lost", lossy(0.05)),
-        ("bursts", NetConditions { bursts: Some(bursts), ..lossy(0.0) }),
+    let (ms, clean) = (Duration::from_millis, lossy(0.0));
+    let of_mbit = |mbit: u64| NetConditions {
+        bottleneck: Some(Bottleneck { rate: Bitrate::from_bps(mbit * 1_000_000), queue: ms(100), overhead_bytes: 28 }),
+        ..clean
+    };
+    let away =
+        Scenario::table(&[(ms(0), clean), (ms(2_800), lossy(1.0)), (ms(3_000), clean)]).repeated_every(ms(3_000));
+    let narrow = Scenario::table(&[(ms(0), of_mbit(50)), (ms(3_000), of_mbit(1)), (ms(5_000), of_mbit(50))]);
+    let lines: [(&str, Scenario); 6] = [
+        ("clean", clean.into()),
+        ("1 % lost", lossy(0.01).into()),
+        ("5 % lost", lossy(0.05).into()),
+        ("bursts", NetConditions { bursts: Some(bursts), ..clean }.into()),
+        ("away for 200 ms, every 3 s", away),
+        ("50, 1, 50 Mbit/s", narrow),
     ];
     println!("{CLIP}, {frames} frames of {}, {rate}, seed {seed}\n", info.size);
     println!(
@@ -66,11 +79,53 @@ fn main() {
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
     for (name, line) in lines {
         for prediction in [false, true] {
-            let mut call = Call::new((info, &clip), prediction, rate, line, seed);
+            let mut call = Call::new((info, &clip), prediction, rate, &line, seed);
             (0..frames).for_each(|_| call.frame());
             call.print(name);
         }
     }
+    // From the middle on the clip is upside down.
+    let cut = frames / 2;
+    let turned = (0..frames).map(|number| {
+        let picture = &clip[number % clip.len()];
+        if number < cut { copy(picture) } else { upside_down(picture, info.size) }
+    });
+    let clip = Rc::new(turned.collect::<Vec<_>>());
+    println!(
+        "\n| clean line, PSNR-Y | prediction | first | 100 ms | 200 ms | 300 ms | 1 s later | largest frame, of its share |"
+    );
+    println!("|---|---|---:|---:|---:|---:|---:|---:|");
+    for prediction in [false, true] {
+        let mut call = Call::new((info, &clip), prediction, rate, &clean.into(), seed);
+        (0..frames).for_each(|_| call.frame());
+        call.run_until(call.now + 8 * DELAY);
+        call.compare_until(frames);
+        call.print_after("start", 0);
+        call.print_after("cut", cut);
+    }
+}
+
+fn copy(picture: &SourceFrame) -> SourceFrame {
+    SourceFrame { format: picture.format, data: picture.data.clone(), capture: picture.capture }
+}
+
+/// Returns the picture with its rows in the other order.
+fn upside_down(picture: &SourceFrame, size: FrameSize) -> SourceFrame {
+    let (width, height) = (size.width(), size.height());
+    let planes: &[(usize, usize)] = match picture.format {
+        PixelFormat::I420 => {
+            &[(width, height), (width.div_ceil(2), height.div_ceil(2)), (width.div_ceil(2), height.div_ceil(2))]
+        }
+        PixelFormat::YCbCr8 => &[(3 * width, height)],
+        other => panic!("a clip of {other:?}"),
+    };
+    let (mut data, mut rest) = (Vec::with_capacity(picture.data.len()), picture.data.as_slice());
+    for (row, rows) in planes {
+        let (plane, others) = rest.split_at(row * rows);
+        plane.rchunks(*row).for_each(|row| data.extend_from_slice(row));
+        rest = others;
+    }
+    SourceFrame { data, ..copy(picture) }
 }
 
 enum StreamEncoder {
@@ -100,6 +155,9 @@ struct Call {
     /// The luma on the screen, and what each frame's picture was compared with the one shown for it, dB.
     screen: Vec<u8>,
     psnrs: Vec<f64>,
+    /// Bytes of each frame over those of its share of the rate.
+    shares: Vec<f64>,
+    share_bytes: f64,
     latencies: Vec<Duration>,
     /// Processor time of coding and of decoding on this machine.
     took: [Duration; 2],
@@ -110,7 +168,7 @@ impl Call {
         (info, clip): (SourceInfo, &Rc<Vec<SourceFrame>>),
         prediction: bool,
         rate: Bitrate,
-        line: NetConditions,
+        line: &Scenario,
         seed: u64,
     ) -> Self {
         let frame_rate = FrameRate::new(30, 1).unwrap();
@@ -128,8 +186,7 @@ impl Call {
             let encoder = open_encoder(&params, choice, None).unwrap();
             (StreamEncoder::Alone(encoder), Engine::Alone(open_decoder(&params, choice, None).unwrap()))
         };
-        let network =
-            |line: NetConditions, seed: u64| Network::new(common::netsim::Scenario::from(line).with_seed(seed), now);
+        let network = |seed: u64| Network::new(line.clone().with_seed(seed), now);
         let mut call = Self {
             params,
             now,
@@ -137,8 +194,8 @@ impl Call {
             receiver: ReceiverSession::new(ReceiverOptions::default()),
             coder,
             engine,
-            media: network(line, seed),
-            feedback: network(line, seed + 1_000),
+            media: network(seed),
+            feedback: network(seed + 1_000),
             control: VecDeque::new(),
             reports: VecDeque::new(),
             begin: None,
@@ -146,6 +203,8 @@ impl Call {
             frames: 0,
             screen: vec![0; params.size.pixels()],
             psnrs: vec![],
+            shares: vec![],
+            share_bytes: rate.as_bps() as f64 / 8.0 / frame_rate.as_f64(),
             latencies: vec![],
             took: [Duration::ZERO; 2],
         };
@@ -172,6 +231,7 @@ impl Call {
         };
         self.took[0] += processor_time().saturating_sub(began);
         self.frames += 1;
+        self.shares.push(frame.frame.data.len() as f64 / self.share_bytes);
         self.run_until(capture + CODE);
         self.sender.on_predicted_frame(id, frame, FrameTimes { capture, coded: self.now }, self.now);
         self.run_until(begin + self.params.frame_rate.interval() * (number as u32 + 1));
@@ -303,6 +363,16 @@ impl Call {
             each(self.took[0]),
             each(self.took[1]),
         );
+    }
+
+    /// Prints how good the pictures are after `first`, in which all is new.
+    fn print_after(&self, what: &str, first: usize) {
+        let prediction = matches!(self.coder, StreamEncoder::Predicting(_));
+        let psnrs = AFTER.map(|after| format!("{:.1} dB", self.psnrs[(first + after).min(self.frames - 1)]));
+        let last = (first + AFTER[AFTER.len() - 1]).min(self.frames);
+        let largest = self.shares[first..last].iter().copied().fold(0.0, f64::max);
+        let prediction = if prediction { "on" } else { "off" };
+        println!("| {what} | {prediction} | {} | {largest:.2} |", psnrs.join(" | "));
     }
 }
 

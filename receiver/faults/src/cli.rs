@@ -66,7 +66,8 @@ struct Arguments {
     /// Pictures a second of the clip (always 30 for `rival`)
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=240))]
     fps: u32,
-    /// What the sender is told of prediction: on, off or auto. With several, such as off,on, each scenario runs with each
+    /// What the sender is told of prediction: on, off or auto. With several, such as off,on, each scenario runs with each, and
+    /// `rival` with the first
     #[arg(long, value_delimiter = ',', value_parser = ["on", "off", "auto"])]
     prediction: Vec<String>,
     /// Compares pictures shown with the source's, which takes some of the processor
@@ -141,6 +142,7 @@ fn run(arguments: &Arguments) -> Result<()> {
             seed: arguments.seed,
             clip: arguments.clip.as_deref(),
             backend: &arguments.backend,
+            prediction: arguments.prediction.first().map(String::as_str),
             programs,
             recordings: &recordings,
             chromium: arguments.chromium.as_deref(),

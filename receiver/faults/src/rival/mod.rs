@@ -48,6 +48,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) clip: Option<&'a str>,
     /// Back end of both daemons.
     pub(crate) backend: &'a str,
+    /// What the sender is told of prediction; none: nothing.
+    pub(crate) prediction: Option<&'a str>,
     /// The folder that holds both programs.
     pub(crate) programs: PathBuf,
     pub(crate) recordings: &'a [String],
@@ -73,7 +75,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     let frame_rate = FrameRate::new(clip::FRAMES_PER_SECOND, 1).context("no frame rate")?;
     let stream = |cap: u32| Stream {
         frame_rate,
-        prediction: None,
+        prediction: wanted.prediction.map(str::to_owned),
         source: format!("y4m:{}:loop", video.display()),
         rate: format!("{cap}M"),
         backend: wanted.backend.to_owned(),
