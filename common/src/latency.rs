@@ -31,31 +31,15 @@ pub const STAGES_THERE: usize = 5;
 const LINE_THERE: usize = 1;
 const LINE_BACK: usize = 6;
 
-/// The first half of a picture's way, as the machine tells that has shown it and sends it back.
+/// A picture's way from one machine to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounce {
-    /// Taken, sender's clock: that of the machine that tests.
+pub struct OneWay {
+    /// Taken, clock of the machine that sends. On the way back that is when the other machine showed it, by which the
+    /// halves of a way find each other.
     pub capture: Timestamp,
     /// Last datagram at the sender's socket, the same clock.
     pub sent: Timestamp,
-    /// Last datagram there, the other machine's clock, as all that follows.
-    pub received: Timestamp,
-    /// Released to the decoder.
-    pub released: Timestamp,
-    /// Picture ready.
-    pub decoded: Timestamp,
-    /// On the display. It is the capture time of the picture that is sent back, which is known by it.
-    pub shown: Timestamp,
-}
-
-/// The second half: the picture that came back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Return {
-    /// Its capture time, the other machine's clock: when the other one showed it.
-    pub capture: Timestamp,
-    /// Last datagram at the other's socket, the same clock.
-    pub sent: Timestamp,
-    /// Last datagram here, own clock, as all that follows.
+    /// Last datagram received, the receiving machine's clock, as all that follows.
     pub received: Timestamp,
     /// Released to the decoder.
     pub released: Timestamp,
@@ -63,16 +47,23 @@ pub struct Return {
     pub decoded: Timestamp,
     /// On the display.
     pub shown: Timestamp,
-    /// The other machine's clock minus own, microseconds, and the bound of its error.
+}
+
+/// The way back, and what is known of the other machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Return {
+    /// The picture's way.
+    pub way: OneWay,
+    /// The other machine's clock minus own, microseconds.
     pub clock_offset_us: i64,
-    /// See `clock_offset_us`.
+    /// Bound of that difference's error, microseconds.
     pub clock_error_us: u64,
 }
 
 /// Joins the halves of ways and adds them up.
 #[derive(Debug, Default)]
 pub struct Trips {
-    bounces: VecDeque<Bounce>,
+    bounces: VecDeque<OneWay>,
     returns: VecDeque<Return>,
     /// Pictures taken earlier do not count.
     from: Timestamp,
@@ -80,7 +71,6 @@ pub struct Trips {
     sums_us: [i64; STAGES.len()],
     one_way: TimeHistogram,
     round_trip: TimeHistogram,
-    round_trips_us: i64,
     error_us: u64,
 }
 
@@ -93,22 +83,33 @@ pub struct Latency {
     pub stages_us: [f64; STAGES.len()],
     /// From capture here to the display there, microseconds, by both clocks.
     pub one_way_us: Percentiles,
-    /// Mean of the same.
-    pub one_way_mean_us: f64,
     /// From capture here to the display here, by this clock alone.
     pub round_trip_us: Percentiles,
-    /// Mean of the same.
-    pub round_trip_mean_us: f64,
-    /// Mean one way without the other's clock: both lines together halved, and the durations on each machine.
-    pub halved_us: f64,
     /// Bound of the error of what rests on both clocks.
     pub clock_error_us: u64,
 }
 
 impl Latency {
+    /// Returns the mean from capture here to the display there, microseconds, by both clocks.
+    pub fn one_way_mean_us(&self) -> f64 {
+        self.stages_us[..STAGES_THERE].iter().sum()
+    }
+
+    /// Returns the mean from capture here to the display here, microseconds: the clocks' difference is in both lines, with
+    /// opposite signs.
+    pub fn round_trip_mean_us(&self) -> f64 {
+        self.stages_us.iter().sum()
+    }
+
+    /// Returns the mean one way without the other's clock, microseconds: both lines together halved, and the durations on
+    /// each machine.
+    pub fn halved_us(&self) -> f64 {
+        self.one_way_mean_us() + (self.stages_us[LINE_BACK] - self.stages_us[LINE_THERE]) / 2.0
+    }
+
     /// Returns true if the one way by both clocks and that without the other's differ by more than the clocks' error explains.
     pub fn is_clock_suspect(&self) -> bool {
-        (self.one_way_mean_us - self.halved_us).abs() > self.clock_error_us as f64
+        (self.one_way_mean_us() - self.halved_us()).abs() > self.clock_error_us as f64
     }
 }
 
@@ -124,12 +125,12 @@ impl Trips {
     }
 
     /// Takes what the other machine tells of a picture that it has shown. Impossible times are ignored.
-    pub fn on_bounce(&mut self, bounce: Bounce) {
-        let Bounce { capture, sent, received, released, decoded, shown } = bounce;
+    pub fn on_bounce(&mut self, bounce: OneWay) {
+        let OneWay { capture, sent, received, released, decoded, shown } = bounce;
         if sent < capture || released < received || decoded < released || shown < decoded {
             return;
         }
-        match self.returns.iter().position(|back| back.capture == shown) {
+        match self.returns.iter().position(|back| back.way.capture == shown) {
             Some(at) => {
                 if let Some(back) = self.returns.remove(at) {
                     self.join(&bounce, &back);
@@ -141,7 +142,7 @@ impl Trips {
 
     /// Takes a picture that came back and was shown.
     pub fn on_return(&mut self, back: Return) {
-        match self.bounces.iter().position(|bounce| bounce.shown == back.capture) {
+        match self.bounces.iter().position(|bounce| bounce.shown == back.way.capture) {
             Some(at) => {
                 if let Some(bounce) = self.bounces.remove(at) {
                     self.join(&bounce, &back);
@@ -151,13 +152,13 @@ impl Trips {
         }
     }
 
-    fn join(&mut self, there: &Bounce, back: &Return) {
+    fn join(&mut self, there: &OneWay, back: &Return) {
         if there.capture < self.from {
             return;
         }
         let between =
             |from: Timestamp, to: Timestamp| to.as_us().cast_signed().wrapping_sub(from.as_us().cast_signed());
-        let offset = back.clock_offset_us;
+        let (offset, back, error_us) = (back.clock_offset_us, &back.way, back.clock_error_us);
         let stages = [
             between(there.capture, there.sent),
             between(there.sent, there.received).wrapping_sub(offset),
@@ -176,11 +177,10 @@ impl Trips {
         for (sum, stage) in self.sums_us.iter_mut().zip(stages) {
             *sum = sum.saturating_add(stage);
         }
-        self.round_trips_us = self.round_trips_us.saturating_add(round_trip);
         let time = |us: i64| Duration::from_micros(u64::try_from(us).unwrap_or(0));
         self.one_way.record(time(one_way));
         self.round_trip.record(time(round_trip));
-        self.error_us = self.error_us.max(back.clock_error_us);
+        self.error_us = self.error_us.max(error_us);
     }
 
     /// Returns what was found; none without a picture.
@@ -189,17 +189,11 @@ impl Trips {
             return None;
         }
         let mean = |sum: i64| sum as f64 / f64::from(self.pictures);
-        let stages_us = self.sums_us.map(mean);
-        let one_way_mean_us = stages_us[..STAGES_THERE].iter().sum::<f64>();
-        let [there, back] = [stages_us[LINE_THERE], stages_us[LINE_BACK]];
         Some(Latency {
             pictures: self.pictures,
-            stages_us,
+            stages_us: self.sums_us.map(mean),
             one_way_us: self.one_way.percentiles(),
-            one_way_mean_us,
             round_trip_us: self.round_trip.percentiles(),
-            round_trip_mean_us: mean(self.round_trips_us),
-            halved_us: one_way_mean_us - there + (there + back) / 2.0,
             clock_error_us: self.error_us,
         })
     }
@@ -222,7 +216,7 @@ mod tests {
     const AHEAD_US: i64 = 5_000_000;
 
     /// A picture taken at `at` microseconds whose stages take 1, 2 and so on to 10 ms. `wrong_us`: error of the offset.
-    fn trip(at: u64, wrong_us: i64) -> (Bounce, Return) {
+    fn trip(at: u64, wrong_us: i64) -> (OneWay, Return) {
         let mut now = at;
         let mut after = |ms: u64, ahead: i64| {
             now += 1_000 * ms;
@@ -231,20 +225,11 @@ mod tests {
         let capture = after(0, 0);
         let sent = after(1, 0);
         let [received, released, decoded, shown] = [2, 3, 4, 5].map(|ms| after(ms, AHEAD_US));
-        let bounce = Bounce { capture, sent, received, released, decoded, shown };
-        let back_sent = after(6, AHEAD_US);
-        let [received, released, decoded, back_shown] = [7, 8, 9, 10].map(|ms| after(ms, 0));
-        let back = Return {
-            capture: shown,
-            sent: back_sent,
-            received,
-            released,
-            decoded,
-            shown: back_shown,
-            clock_offset_us: AHEAD_US + wrong_us,
-            clock_error_us: 3_000,
-        };
-        (bounce, back)
+        let there = OneWay { capture, sent, received, released, decoded, shown };
+        let (capture, sent) = (shown, after(6, AHEAD_US));
+        let [received, released, decoded, shown] = [7, 8, 9, 10].map(|ms| after(ms, 0));
+        let way = OneWay { capture, sent, received, released, decoded, shown };
+        (there, Return { way, clock_offset_us: AHEAD_US + wrong_us, clock_error_us: 3_000 })
     }
 
     #[test]
@@ -264,9 +249,11 @@ mod tests {
         let latency = trips.latency().unwrap();
         assert_eq!(latency.pictures, 10);
         assert_eq!(latency.stages_us, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(|ms| 1e3 * f64::from(ms)));
-        assert_eq!((latency.one_way_mean_us, latency.round_trip_mean_us), (15e3, 55e3));
+        assert_eq!((latency.one_way_mean_us(), latency.round_trip_mean_us()), (15e3, 55e3));
+        // Taken from the first and the last time, whatever lies between.
+        assert_eq!((latency.one_way_us.sum, latency.round_trip_us.sum), (150_000, 550_000));
         // The lines take 2 and 7 ms: half of both is 4.5.
-        assert_eq!((latency.halved_us, latency.clock_error_us), (17.5e3, 3_000));
+        assert_eq!((latency.halved_us(), latency.clock_error_us), (17.5e3, 3_000));
         assert!(!latency.is_clock_suspect());
     }
 
@@ -278,11 +265,15 @@ mod tests {
             trips.on_bounce(bounce);
             trips.on_return(back);
             let latency = trips.latency().unwrap();
-            assert_eq!(latency.one_way_mean_us, 15e3 - wrong_us as f64);
-            assert_eq!((latency.round_trip_mean_us, latency.halved_us), (55e3, 17.5e3));
+            assert_eq!(latency.one_way_mean_us(), 15e3 - wrong_us as f64);
+            assert_eq!(
+                latency.one_way_us.sum,
+                u64::try_from(15_000 - wrong_us).unwrap_or(0),
+                "what is negative counts as none"
+            );
+            assert_eq!((latency.round_trip_mean_us(), latency.halved_us()), (55e3, 17.5e3));
             assert_eq!(latency.is_clock_suspect(), is_suspect, "{wrong_us}: {latency:?}");
-            let sum: f64 = latency.stages_us.iter().sum();
-            assert_eq!(sum, 55e3, "whatever the clock says");
+            assert_eq!(latency.round_trip_us.sum, 55_000, "whatever the clock says");
         }
     }
 
@@ -301,7 +292,7 @@ mod tests {
         assert_eq!((trips.bounces.len(), trips.returns.len()), (WAITING_MAX - 1, 0), "the last one has been joined");
         let (bounce, back) = trip(60_000_000, 0);
         trips.on_return(back);
-        trips.on_bounce(Bounce { decoded: Timestamp::from_us(0), ..bounce });
+        trips.on_bounce(OneWay { decoded: Timestamp::from_us(0), ..bounce });
         assert_eq!(trips.pictures(), 1, "impossible times");
     }
 }

@@ -9,7 +9,7 @@ mod world;
 
 use std::time::Duration;
 
-use common::latency::Bounce;
+use common::latency::OneWay;
 use common::netsim::Random;
 use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
@@ -155,7 +155,7 @@ fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
             3 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
             4 => {
                 let [capture, sent, received, released, decoded, shown] = [(); 6].map(|()| time(random));
-                ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+                ControlMessage::Bounced(OneWay { capture, sent, received, released, decoded, shown })
             }
             _ => ControlMessage::Ready,
         }),

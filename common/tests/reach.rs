@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use common::netsim::Random;
-use common::netsim::router::{Filter, Router, RouterKind};
+use common::netsim::router::{Filtering, Router, RouterKind};
 use common::reach::{ADDRESSES_MAX, Candidate, Kind, Meeting, Role, Route, Step, merge};
 use common::units::Timestamp;
 
@@ -301,10 +301,10 @@ impl World {
 /// Returns a router as homes have them.
 fn kind(random: &mut Random) -> RouterKind {
     let (per_destination, filter) = match random.below(4) {
-        0 => (false, Filter::Open),
-        1 => (false, Filter::Address),
-        2 => (false, Filter::AddressAndPort),
-        _ => (true, Filter::AddressAndPort),
+        0 => (false, Filtering::Open),
+        1 => (false, Filtering::Address),
+        2 => (false, Filtering::AddressAndPort),
+        _ => (true, Filtering::AddressAndPort),
     };
     RouterKind { per_destination, filter, hairpin: random.chance(0.5), lasts: Duration::from_secs(30) }
 }
@@ -312,7 +312,7 @@ fn kind(random: &mut Random) -> RouterKind {
 /// Returns true if machines behind these chains of routers can reach each other.
 fn path_exists(chains: &[Vec<RouterKind>; 2]) -> bool {
     let symmetric = chains.each_ref().map(|chain| chain.iter().any(|kind| kind.per_destination));
-    let strict = chains.each_ref().map(|chain| chain.iter().any(|kind| kind.filter == Filter::AddressAndPort));
+    let strict = chains.each_ref().map(|chain| chain.iter().any(|kind| kind.filter == Filtering::AddressAndPort));
     // A port that nobody can know beforehand is no matter only to who lets every port in.
     !(symmetric[0] && strict[1] || symmetric[1] && strict[0])
 }

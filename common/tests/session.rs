@@ -5,7 +5,7 @@ mod world;
 
 use std::time::Duration;
 
-use common::latency::Bounce;
+use common::latency::OneWay;
 use common::netsim::{NetConditions, Random, Scenario};
 use common::protection::Protection;
 use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
@@ -310,7 +310,7 @@ fn any_message(random: &mut Random) -> ControlMessage {
         9 => ControlMessage::Stalled { total: Duration::from_micros(number(random)) },
         10 => {
             let [capture, sent, received, released, decoded, shown] = [(); 6].map(|()| time(random));
-            ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+            ControlMessage::Bounced(OneWay { capture, sent, received, released, decoded, shown })
         }
         _ => ControlMessage::Bye { reason: ByeReason::Protocol("\u{e4}".repeat(random.below(300) as usize)) },
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use common::latency::Bounce;
+use common::latency::OneWay;
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, SourceState, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
@@ -95,7 +95,7 @@ fn golden_feedback() {
 fn golden_control_messages() {
     assert_eq!(PROTOCOL_VERSION, 7);
     let t = Timestamp::from_us;
-    let bounce = Bounce { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
+    let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
         (

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use picture::pyramid::Reach;
+use picture::pyramid::FilterReach;
 
 use crate::bank::FilterBank;
 use crate::wavelet::Wavelet;
@@ -19,13 +19,13 @@ pub enum Filter {
 
 impl Filter {
     /// Returns the reach of the analysis filters, if they are known to be symmetric.
-    pub(crate) fn reach(&self) -> Option<Reach> {
+    pub(crate) fn reach(&self) -> Option<FilterReach> {
         let Self::Wavelet(wavelet) = self else { return None };
         // A step of n pairs reaches 2n - 1 samples to each side. The last one makes low coefficients of high ones.
         let reach = |step: &&[f64]| 2 * step.len() - 1;
         let (last, others) = wavelet.lifting().steps.split_last()?;
         let others: usize = others.iter().map(reach).sum();
-        Some(Reach { low: others + reach(last), high: others - 1 })
+        Some(FilterReach { low: others + reach(last), high: others - 1 })
     }
 }
 

@@ -19,9 +19,9 @@ pub mod cli;
 pub mod decode;
 pub mod doctor;
 pub mod handover;
+pub mod latency_limit;
 pub mod link;
 pub mod own;
-pub mod patience;
 pub mod picture_log;
 pub mod predicted;
 pub mod present;
@@ -50,9 +50,9 @@ use shell::{clock, control};
 use crate::absence::Absence;
 use crate::decode::DecodeStage;
 use crate::handover::{Command, End, LinkView};
+use crate::latency_limit::LatencyLimit;
 use crate::link::ReceiverLink;
 use crate::own::OwnSide;
-use crate::patience::Patience;
 use crate::picture_log::PictureLog;
 use crate::present::{Presenter, SeenHook, Sinks};
 use crate::sink::{SinkError, SinkSpec};
@@ -72,9 +72,10 @@ const LIVE_DEPTH: usize = 2;
 pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
     let options = options(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
     let waker = Waker::default();
-    let patience = Patience::new(config.latency_max);
-    let _control = control::serve("receiver", &config.shared, vec![patience.setting()]);
-    let network = Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, patience, seen: None };
+    let latency_limit = LatencyLimit::new(config.latency_max);
+    let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
+    let network =
+        Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, latency_limit, seen: None };
     run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
 }
 
@@ -116,7 +117,7 @@ pub struct Network {
     /// The other direction, where this machine sends as well.
     pub own: Option<OwnSide>,
     /// How long missing parts of a frame are waited for.
-    pub patience: Patience,
+    pub latency_limit: LatencyLimit,
     /// Who is told of each picture once it is shown.
     pub seen: Option<SeenHook>,
 }
@@ -130,7 +131,7 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, patience, seen } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     decode::probe(shared.backend, shared.device.as_deref())?;
@@ -162,7 +163,7 @@ pub fn run_over(
         let view = Arc::clone(&view);
         let mut link =
             ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
-        link.set_patience(patience);
+        link.set_latency_limit(latency_limit);
         spawn("network", move || {
             let _closing = Closing(&jobs);
             turn(link)

@@ -18,7 +18,7 @@ use shell::sd::Pulse;
 use shell::slot::Slot;
 
 use crate::handover::{Command, End, Job, LinkView, Opened};
-use crate::patience::Patience;
+use crate::latency_limit::LatencyLimit;
 
 /// A receiving session between the network and the decode thread.
 pub struct ReceiverLink {
@@ -43,7 +43,7 @@ pub struct ReceiverLink {
     recorded: Option<Arc<Recorded>>,
     /// The first frame of the stream that was offered last.
     start: FrameId,
-    patience: Option<Patience>,
+    latency_limit: Option<LatencyLimit>,
 }
 
 impl ReceiverLink {
@@ -80,13 +80,13 @@ impl ReceiverLink {
             recording,
             recorded: None,
             start: FrameId::default(),
-            patience: None,
+            latency_limit: None,
         }
     }
 
     /// Follows a latency limit that may change.
-    pub fn set_patience(&mut self, patience: Patience) {
-        self.patience = Some(patience);
+    pub fn set_latency_limit(&mut self, latency_limit: LatencyLimit) {
+        self.latency_limit = Some(latency_limit);
     }
 
     fn on_event(&mut self, event: ReceiverEvent) {
@@ -222,8 +222,8 @@ impl Link for ReceiverLink {
 
     fn on_tick(&mut self, state: Option<LinkState>, _now: Timestamp) {
         self.path.look(state);
-        if let Some(patience) = &self.patience {
-            self.session.set_latency_max(patience.get());
+        if let Some(latency_limit) = &self.latency_limit {
+            self.session.set_latency_max(latency_limit.get());
         }
         self.pulse.beat();
     }

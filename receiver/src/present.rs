@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::latency::OneWay;
 use common::stats::ReceiverReport;
 use common::units::Timestamp;
 use kernels::Picture;
@@ -36,6 +37,14 @@ pub struct Seen<'a> {
     pub presented: Timestamp,
     /// State of the link then.
     pub link: &'a LinkSnapshot,
+}
+
+impl Seen<'_> {
+    /// Returns the picture's way from the other machine to this display.
+    pub fn way(&self) -> OneWay {
+        let Passed { capture, sent, received, released, decoded, .. } = *self.passed;
+        OneWay { capture, sent, received, released, decoded, shown: self.presented }
+    }
 }
 
 /// Who is told of each picture once it is shown, on the main thread.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use common::config::SenderConfig;
 use common::config::raw::{Network, ReceiverFile, Record, SenderFile, Stats};
 use receiver::cli::Resolved;
+use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
-use receiver::patience::Patience;
 use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
 use shell::control;
@@ -32,9 +32,9 @@ pub fn run(
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
     let sending = Sending::start(config, spec, frames_max, &waker, &own, true)?;
-    let patience = Patience::new(receiving.config.latency_max);
+    let latency_limit = LatencyLimit::new(receiving.config.latency_max);
     let mut settings = settings(&own);
-    settings.push(patience.setting());
+    settings.push(latency_limit.setting());
     let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
@@ -43,7 +43,7 @@ pub fn run(
         hang_up: Some(hang_up.clone()),
         pulses: vec![sending.pulse.clone()],
         own: Some(own),
-        patience,
+        latency_limit,
         seen: None,
     };
     let Sending { link, threads, .. } = sending;

@@ -39,14 +39,14 @@ pub struct Pyramid {
 
 /// Number of samples left of sample 2n at which the analysis filters of low and high coefficient n begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct FilterReach {
     /// Samples for the low-pass filter.
     pub low: usize,
     /// Samples for the high-pass filter, whose middle is at 2n + 1.
     pub high: usize,
 }
 
-impl Reach {
+impl FilterReach {
     /// Cohen-Daubechies-Feauveau 9/7: low coefficients read samples 2n-4 to 2n+4, high ones 2n-2 to 2n+4.
     pub const CDF97: Self = Self { low: 4, high: 2 };
     /// Cohen-Daubechies-Feauveau 5/3: low coefficients read samples 2n-2 to 2n+2, high ones 2n to 2n+2.
@@ -57,8 +57,8 @@ impl Pyramid {
     /// Returns the geometry for a plane of `plane` under `codec`.
     pub fn new(plane: FrameSize, codec: &CodecParams) -> Self {
         let reach = match codec.wavelet {
-            Wavelet::Cdf97 => Reach::CDF97,
-            Wavelet::Cdf53 => Reach::CDF53,
+            Wavelet::Cdf97 => FilterReach::CDF97,
+            Wavelet::Cdf53 => FilterReach::CDF53,
         };
         Self::with_reach(plane, codec.levels, codec.boundary, codec.padding, Some(reach))
     }
@@ -70,7 +70,7 @@ impl Pyramid {
         levels: Levels,
         boundary: Boundary,
         padding: Padding,
-        reach: Option<Reach>,
+        reach: Option<FilterReach>,
     ) -> Self {
         let side = plane.width().max(plane.height()).next_power_of_two();
         let full = side.trailing_zeros() as usize;
@@ -155,7 +155,7 @@ fn split_extent(
     half: usize,
     padding: Padding,
     boundary: Boundary,
-    reach: Option<Reach>,
+    reach: Option<FilterReach>,
 ) -> (usize, usize) {
     match (padding, boundary, reach) {
         (Padding::Smooth, ..) => (extent.div_ceil(2), extent / 2),

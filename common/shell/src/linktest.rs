@@ -129,7 +129,7 @@ pub struct Tested {
     pub way: (Kind, SocketAddr),
     /// Round trip, and what goes from here to there.
     pub there: Measured,
-    /// What comes from there to here; none: the other side has not measured it.
+    /// The line from there to here; none if the other side has not measured it.
     pub back: Option<OtherWay>,
 }
 

@@ -8,7 +8,7 @@ use crate::units::Timestamp;
 
 /// Packets from outside that a router lets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filter {
+pub enum Filtering {
     /// Lets in all that come to a mapping: a full cone.
     Open,
     /// Lets in packets from an address to which something went.
@@ -23,7 +23,7 @@ pub struct RouterKind {
     /// True if each destination sees another port: a symmetric router.
     pub per_destination: bool,
     /// Filter of packets from outside.
-    pub filter: Filter,
+    pub filter: Filtering,
     /// True if machines inside reach each other by their outer addresses.
     pub hairpin: bool,
     /// Lifetime of a mapping without a packet from inside.
@@ -117,9 +117,9 @@ impl Router {
         let mapping = self.mappings.iter().find(|mapping| mapping.port == to.port() && lives(mapping.used))?;
         let mut contacted = mapping.contacted.iter().filter(|(_, at)| lives(**at)).map(|(address, _)| *address);
         let lets_in = match filter {
-            Filter::Open => true,
-            Filter::Address => contacted.any(|known| known.ip() == from.ip()),
-            Filter::AddressAndPort => contacted.any(|known| known == from),
+            Filtering::Open => true,
+            Filtering::Address => contacted.any(|known| known.ip() == from.ip()),
+            Filtering::AddressAndPort => contacted.any(|known| known == from),
         };
         lets_in.then_some(mapping.inside)
     }
@@ -150,7 +150,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn router(per_destination: bool, filter: Filter) -> Router {
+    fn router(per_destination: bool, filter: Filtering) -> Router {
         let kind = RouterKind { per_destination, filter, hairpin: false, lasts: Duration::from_secs(30) };
         Router::new("203.0.113.1".parse().unwrap(), kind)
     }
@@ -159,9 +159,11 @@ mod tests {
     fn each_kind_lets_in_what_its_name_says() {
         let (inside, friend) = (address("192.168.1.2:500"), address("198.51.100.1:7"));
         let strangers = [address("198.51.100.1:8"), address("198.51.100.2:7")];
-        for (filter, lets_in) in
-            [(Filter::Open, [true, true]), (Filter::Address, [true, false]), (Filter::AddressAndPort, [false, false])]
-        {
+        for (filter, lets_in) in [
+            (Filtering::Open, [true, true]),
+            (Filtering::Address, [true, false]),
+            (Filtering::AddressAndPort, [false, false]),
+        ] {
             let mut router = router(false, filter);
             let seen = router.out(inside, friend, Timestamp::default());
             assert_eq!(seen, address("203.0.113.1:500"));
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_symmetric_router_shows_each_destination_another_port() {
-        let mut router = router(true, Filter::AddressAndPort);
+        let mut router = router(true, Filtering::AddressAndPort);
         let inside = address("192.168.1.2:500");
         let (one, other) = (address("198.51.100.1:7"), address("198.51.100.2:7"));
         let seen = router.out(inside, one, Timestamp::default());
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_opened_port_lets_everybody_in_and_answers_leave_from_it() {
-        let mut router = router(true, Filter::AddressAndPort);
+        let mut router = router(true, Filtering::AddressAndPort);
         let (inside, stranger) = (address("192.168.1.2:500"), address("198.51.100.1:7"));
         let open = router.open(inside).unwrap();
         assert_eq!(open, address("203.0.113.1:500"));
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn two_machines_behind_a_router_have_two_ports() {
-        let mut router = router(false, Filter::Open);
+        let mut router = router(false, Filtering::Open);
         let to = address("198.51.100.1:7");
         let one = router.out(address("192.168.1.2:500"), to, Timestamp::default());
         let other = router.out(address("192.168.1.3:500"), to, Timestamp::default());

@@ -12,7 +12,7 @@ use bincode::{Decode, Encode};
 use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
 
 use super::{DecodeError, MESSAGE_BYTES_MAX};
-use crate::latency::Bounce;
+use crate::latency::OneWay;
 use crate::units::{FrameId, Timestamp};
 
 /// Longest text in a [`ByeReason::Protocol`], bytes; longer ones are cut.
@@ -80,7 +80,7 @@ pub enum ControlMessage {
     },
     /// Sender of pictures that go back to where they came from, in a latency test only: of the picture that was shown at this
     /// time and is sent back with it as its capture time.
-    Bounced(Bounce),
+    Bounced(OneWay),
     /// Last message of either end.
     Bye {
         /// Why.
@@ -212,7 +212,7 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::Stalled { total } => {
                 Self::Stalled { total_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX) }
             }
-            ControlMessage::Bounced(Bounce { capture, sent, received, released, decoded, shown }) => {
+            ControlMessage::Bounced(OneWay { capture, sent, received, released, decoded, shown }) => {
                 let times = [capture, sent, received, released, decoded, shown];
                 Self::Bounced { times_us: times.map(|time| time.as_us()) }
             }
@@ -266,7 +266,7 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
             Wire::Bounced { times_us } => {
                 let [capture, sent, received, released, decoded, shown] = times_us.map(Timestamp::from_us);
-                Self::Bounced(Bounce { capture, sent, received, released, decoded, shown })
+                Self::Bounced(OneWay { capture, sent, received, released, decoded, shown })
             }
         })
     }

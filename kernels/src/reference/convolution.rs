@@ -42,17 +42,17 @@ weighted!(f64);
 /// The address tables of all row lengths of a transform.
 #[derive(Clone, Debug)]
 pub struct Tables<T> {
-    forward: BTreeMap<usize, Vec<Weights<T>>>,
-    inverse: BTreeMap<usize, Vec<Weights<T>>>,
+    forward: BTreeMap<usize, Vec<WeightedSum<T>>>,
+    inverse: BTreeMap<usize, Vec<WeightedSum<T>>>,
 }
 
 /// Inputs of an output, with their weights.
-type Weights<T> = Vec<(usize, T)>;
+type WeightedSum<T> = Vec<(usize, T)>;
 
 impl<T: Weighted> Tables<T> {
     /// Returns the tables for planes of `pyramid`.
     pub fn new(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Self {
-        let rounded = |rows: Vec<address::Row>| -> Vec<Weights<T>> {
+        let rounded = |rows: Vec<address::Row>| -> Vec<WeightedSum<T>> {
             let term = |&(source, weight): &(usize, f64)| (source, T::nearest(weight));
             rows.iter().map(|row| row.terms().iter().map(term).collect()).collect()
         };
@@ -81,8 +81,8 @@ impl<T: Weighted> Tables<T> {
 }
 
 /// Returns the outputs that the table for rows of this length makes of `inputs`; none if there is no such table.
-fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<Weights<T>>>, inputs: &[T]) -> Vec<T> {
+fn weigh<T: Weighted>(tables: &BTreeMap<usize, Vec<WeightedSum<T>>>, inputs: &[T]) -> Vec<T> {
     let sum =
-        |row: &Weights<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));
+        |row: &WeightedSum<T>| row.iter().fold(T::default(), |sum, &(source, weight)| sum.add(weight, inputs[source]));
     tables.get(&inputs.len()).map(|rows| rows.iter().map(sum).collect()).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::latency::Bounce;
+use common::latency::OneWay;
 use common::session::FrameTimes;
 use kernels::{BackendChoice, EncodeError, Encoder, PictureRef, Target, open_encoder};
 use picture::coded::CodedFrame;
@@ -29,7 +29,7 @@ pub(super) struct Shown {
     pub(super) params: StreamParams,
     pub(super) format: PixelFormat,
     pub(super) data: Vec<u8>,
-    pub(super) bounce: Bounce,
+    pub(super) way: OneWay,
 }
 
 /// The same, coded.
@@ -37,7 +37,7 @@ pub(super) struct Shown {
 pub(super) struct Coded {
     pub(super) frame: CodedFrame,
     pub(super) times: FrameTimes,
-    pub(super) bounce: Bounce,
+    pub(super) way: OneWay,
 }
 
 /// Parts of the thread.
@@ -85,8 +85,8 @@ impl Coder {
             if self.shared.is_open.load(Ordering::Relaxed) {
                 let budget_bytes = self.shared.budget_bytes.load(Ordering::Relaxed);
                 let frame = code(open.encoder.as_mut(), &shown, Target::Bytes(budget_bytes))?;
-                let times = FrameTimes { capture: shown.bounce.shown, coded: clock::now() };
-                self.coded.replace(Coded { frame, times, bounce: shown.bounce });
+                let times = FrameTimes { capture: shown.way.shown, coded: clock::now() };
+                self.coded.replace(Coded { frame, times, way: shown.way });
                 self.waker.wake();
             }
             opened = Some(open);

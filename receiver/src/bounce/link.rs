@@ -23,6 +23,9 @@ use super::coder::Coded;
 /// Messages that may come before this side knows what it sends: the other's greeting, and what a careless one says twice.
 const EARLY_MAX: usize = 8;
 
+/// Ways that wait to be told. Where the line holds more back, the oldest are left out: they do not count then.
+const TOLD_MAX: usize = 64;
+
 /// A sending session between the bounce thread and the network. It begins when the first picture of a stream was shown.
 pub(super) struct BounceLink {
     shared: Arc<Shared>,
@@ -86,10 +89,13 @@ impl BounceLink {
 
     fn feed(&mut self, now: Timestamp) {
         if let Some(session) = self.session.as_mut().filter(|session| session.is_streaming())
-            && let Some(Coded { frame, times, bounce }) = self.coded.try_take()
+            && let Some(Coded { frame, times, way }) = self.coded.try_take()
         {
             session.on_frame(frame, times, now);
-            self.told.push_back(ControlMessage::Bounced(bounce));
+            if self.told.len() >= TOLD_MAX {
+                self.told.pop_front();
+            }
+            self.told.push_back(ControlMessage::Bounced(way));
             self.follow_target();
         }
     }

@@ -14,7 +14,6 @@ use std::thread;
 use std::time::Duration;
 
 use common::config::ReceiverConfig;
-use common::latency::Bounce;
 use common::stats::ReceiverReport;
 use common::units::{Bitrate, Timestamp};
 use picture::params::StreamParams;
@@ -26,7 +25,7 @@ use shell::tls::Protocol;
 
 use self::coder::{Coder, Shown};
 use self::link::BounceLink;
-use crate::patience::Patience;
+use crate::latency_limit::LatencyLimit;
 use crate::present::Seen;
 use crate::sink::SinkSpec;
 use crate::{Network, options, run_over};
@@ -38,7 +37,7 @@ const RATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Room for one coded frame, bytes.
 const FRAME_BYTES_MAX: usize = 512 << 10;
 
-/// What the three threads tell each other besides pictures.
+/// State that the three threads share besides pictures.
 #[derive(Debug)]
 struct Shared {
     /// The stream that goes back, by the serial number of the one that comes.
@@ -57,8 +56,8 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport
     let waker = Waker::default();
     let rate = LiveRate::new(RATE_MIN);
     let options = options(&config.shared, Protocol::Bounce, rate.clone(), FRAME_BYTES_MAX)?;
-    let patience = Patience::new(config.latency_max);
-    let _control = control::serve("receiver", &config.shared, vec![patience.setting()]);
+    let latency_limit = LatencyLimit::new(config.latency_max);
+    let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
     let shared = Arc::new(Shared {
         stream: Mutex::default(),
         is_open: AtomicBool::new(false),
@@ -86,7 +85,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport
         hang_up: Some(hang_up.clone()),
         pulses: Vec::new(),
         own: None,
-        patience,
+        latency_limit,
         seen: Some(Box::new(seen(Arc::clone(&shared), pictures.clone()))),
     };
     let link = BounceLink::new(shared, coded, rate);
@@ -107,19 +106,10 @@ fn seen(shared: Arc<Shared>, pictures: Slot<Shown>) -> impl FnMut(&Seen<'_>) {
         if let Some(bps) = rate.on_picture(seen.link.counters.bytes_received, seen.presented) {
             shared.rate_bps.store(bps.max(RATE_MIN.as_bps()), Ordering::Relaxed);
         }
-        let passed = seen.passed;
-        let bounce = Bounce {
-            capture: passed.capture,
-            sent: passed.sent,
-            received: passed.received,
-            released: passed.released,
-            decoded: passed.decoded,
-            shown: seen.presented,
-        };
         let data = seen.picture.data().to_vec();
         let (serial, params) = (seen.stream.serial, seen.stream.params);
         // One that was not coded yet is replaced: the newest counts.
-        pictures.replace(Shown { serial, params, format: seen.picture.format(), data, bounce });
+        pictures.replace(Shown { serial, params, format: seen.picture.format(), data, way: seen.way() });
     }
 }
 

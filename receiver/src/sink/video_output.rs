@@ -31,11 +31,11 @@ const ENXIO: i32 = 6;
 pub struct VideoOutputError {
     /// The device.
     pub path: PathBuf,
-    /// What is wrong with it, and what would be right.
+    /// Its problem, and what would be right.
     pub problem: VideoOutputProblem,
 }
 
-/// What is wrong with a video device, and what would be right.
+/// Problems of a video device, each with what would be right.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VideoOutputProblem {

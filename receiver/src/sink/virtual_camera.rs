@@ -12,9 +12,9 @@
 //! Pictures are made and written on a thread of their own, the newest alone: neither the window nor the network waits for them.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
 
 use common::units::FrameId;
 use kernels::Picture;
@@ -32,10 +32,8 @@ use super::{Sink, SinkError, Wish};
 const WAIT: Duration = Duration::from_secs(1);
 /// Longest wait for the thread at the end: a driver may hold it.
 const END_MAX: Duration = Duration::from_secs(1);
-/// Time between two checks of the thread.
-const LOOK: Duration = Duration::from_millis(5);
 
-/// What takes a virtual camera's pictures.
+/// Takes a virtual camera's pictures.
 pub(super) trait Pictures {
     /// Begins with pictures of `size` or, if they must have another, of the shape that is returned.
     fn begin(&mut self, size: (usize, usize), rate: FrameRate) -> Result<Shape, VideoOutputError>;
@@ -65,12 +63,13 @@ pub struct VirtualCamera {
     news: Slot<News>,
     /// Memory of pictures that are written.
     used: Receiver<Picture>,
-    thread: Option<JoinHandle<Result<(), VideoOutputError>>>,
+    /// How the thread has ended, until that is told.
+    ended: Option<Receiver<Result<(), VideoOutputError>>>,
     params: Option<StreamParams>,
 }
 
 impl VirtualCamera {
-    /// Opens the video device `path`. What size it gets the first stream says.
+    /// Opens the video device `path`. The first stream gives it its size.
     pub fn open(path: &Path) -> Result<Self, SinkError> {
         let opened = {
             let path = path.to_owned();
@@ -83,13 +82,17 @@ impl VirtualCamera {
     fn start(path: &Path, output: impl Pictures + Send + 'static) -> Result<Self, SinkError> {
         let news = Slot::new();
         let (give_back, used) = channel();
+        let (end, ended) = channel();
         let body = {
             let (path, news) = (path.to_owned(), news.clone());
-            move || feed(&path, output, &news, &give_back)
+            move || {
+                // The sink may have gone.
+                let _ = end.send(feed(&path, output, &news, &give_back));
+            }
         };
         let thread = thread::Builder::new().name("virtual camera".to_owned()).spawn(body);
-        let thread = thread.map_err(|error| lost_at(path, error.to_string()))?;
-        Ok(Self { path: path.to_owned(), news, used, thread: Some(thread), params: None })
+        thread.map_err(|error| lost_at(path, error.to_string()))?;
+        Ok(Self { path: path.to_owned(), news, used, ended: Some(ended), params: None })
     }
 
     /// Hands `news` over; what the thread has not taken yet is out of date, but for its picture if there is no newer one.
@@ -100,13 +103,18 @@ impl VirtualCamera {
 
     /// Returns the error with which the thread has ended, if it has.
     fn outcome(&mut self) -> Result<(), SinkError> {
-        match self.thread.take_if(|thread| thread.is_finished()) {
-            Some(thread) => {
-                let broken = |_| Err(lost_at(&self.path, "its thread broke down".to_owned()));
-                Ok(thread.join().unwrap_or_else(broken)?)
-            }
-            None => Ok(()),
-        }
+        let Some(ended) = &self.ended else { return Ok(()) };
+        let outcome = match ended.try_recv() {
+            Ok(outcome) => outcome,
+            Err(TryRecvError::Disconnected) => Err(self.broken()),
+            Err(TryRecvError::Empty) => return Ok(()),
+        };
+        self.ended = None;
+        Ok(outcome?)
+    }
+
+    fn broken(&self) -> VideoOutputError {
+        lost_at(&self.path, "its thread broke down".to_owned())
     }
 }
 
@@ -202,14 +210,15 @@ impl Sink for VirtualCamera {
 
     fn finish(&mut self, _last: Option<FrameId>) -> Result<(), SinkError> {
         self.news.close();
-        let began = Instant::now();
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            if began.elapsed() > END_MAX {
-                return Err(lost_at(&self.path, "it holds a picture and does not give it back".to_owned()).into());
-            }
-            thread::sleep(LOOK);
-        }
-        self.outcome()
+        let Some(ended) = self.ended.take() else { return Ok(()) };
+        Ok(ended.recv_timeout(END_MAX).unwrap_or_else(|none| {
+            Err(match none {
+                RecvTimeoutError::Timeout => {
+                    lost_at(&self.path, "it holds a picture and does not give it back".to_owned())
+                }
+                RecvTimeoutError::Disconnected => self.broken(),
+            })
+        })?)
     }
 }
 

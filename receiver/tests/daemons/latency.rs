@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use common::latency::{STAGES, STAGES_THERE};
+
 use crate::support::{Daemon, Pair, sender, until};
 
 /// Returns the number at the end of the line that begins with `name`, milliseconds.
@@ -37,20 +39,8 @@ fn pictures_come_back_and_the_stages_are_the_round_trip() {
         assert_eq!(output.status.code(), Some(0), "{table}{said}");
         let (one_way, round_trip) =
             (ms(&table, "capture to the display there"), ms(&table, "round trip to the display here"));
-        let names = [
-            "camera and computer here",
-            "line there",
-            "wait for missing parts there",
-            "decoder there",
-            "display there",
-            "computer there, on the way back",
-            "line back",
-            "wait for missing parts here",
-            "decoder here",
-            "display here",
-        ];
-        let stages = names.map(|name| ms(&table, name));
-        let (there, all) = (stages[..5].iter().sum::<f64>(), stages.iter().sum::<f64>());
+        let stages = STAGES.map(|name| ms(&table, name));
+        let (there, all) = (stages[..STAGES_THERE].iter().sum::<f64>(), stages.iter().sum::<f64>());
         // Each is rounded to a tenth.
         assert!((there - one_way).abs() <= 0.05 * one_way + 0.3, "{table}");
         assert!((all - round_trip).abs() <= 0.05 * round_trip + 0.5, "{table}");

@@ -39,9 +39,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(250);
 
 /// The longest time without a packet that means nothing; the loop tells, the dialler reads.
 #[derive(Debug)]
-pub(super) struct Patience(AtomicU64);
+pub(super) struct SilenceMax(AtomicU64);
 
-impl Patience {
+impl SilenceMax {
     pub(super) fn new(silence: Duration) -> Self {
         Self(AtomicU64::new(silence.as_millis() as u64))
     }
@@ -73,14 +73,14 @@ pub(super) trait Find: Send {
 pub(super) async fn dial_for_ever(
     mut way: impl Find,
     connections: Sender<Result<Connection, QuicError>>,
-    patience: Arc<Patience>,
+    silence_max: Arc<SilenceMax>,
 ) {
     let mut current: Option<End> = None;
     let mut redial = Redial::default();
     loop {
         if let Some(end) = &current {
             tokio::select! {
-                () = redial.wait(end, &patience) => {}
+                () = redial.wait(end, &silence_max) => {}
                 () = way.attend() => {}
             }
         }
@@ -133,8 +133,8 @@ impl Redial {
     }
 
     /// Waits until the connection has stalled or ended and it is time to dial anew.
-    async fn wait(&mut self, end: &End, patience: &Patience) {
-        stalled(end, patience).await;
+    async fn wait(&mut self, end: &End, silence_max: &SilenceMax) {
+        stalled(end, silence_max).await;
         // A peer that has restarted answers at once.
         if end.was_closed() {
             let life = self.began.map_or(Duration::ZERO, |began| began.elapsed());
@@ -165,7 +165,7 @@ impl Pace {
 }
 
 /// Waits until the connection has ended or nothing has come for longer than is normal.
-async fn stalled(end: &End, patience: &Patience) {
+async fn stalled(end: &End, silence_max: &SilenceMax) {
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut packets, mut silent) = (end.packets(), 0);
@@ -176,7 +176,7 @@ async fn stalled(end: &End, patience: &Patience) {
         }
         let before = std::mem::replace(&mut packets, end.packets());
         silent = if packets == before { silent + 1 } else { 0 };
-        if silent >= patience.looks() {
+        if silent >= silence_max.looks() {
             tracing::debug!("nothing has come for {silent} looks: dialling anew");
             return;
         }

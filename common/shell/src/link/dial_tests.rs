@@ -83,16 +83,16 @@ fn a_stalled_connection_is_not_waited_for() {
     let listener = Listener::start(options(&first, &[&own]), ANY.into());
     let address = listener.address;
     let (sender, mut connections) = mpsc::channel(4);
-    let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
+    let silence_max = Arc::new(SilenceMax::new(Duration::from_secs(3600)));
     runtime().block_on(async {
         let dialler = options(&own, &[&first, &second]);
-        tokio::spawn(dial_for_ever(Dialler::new(dialler, address.to_string()), sender, Arc::clone(&patience)));
+        tokio::spawn(dial_for_ever(Dialler::new(dialler, address.to_string()), sender, Arc::clone(&silence_max)));
         let old = next(&mut connections).await;
         assert_eq!(old.peer().key, first.public_key());
         // Another takes the address that knows nothing of the old one's connections.
         listener.end();
         let _other = Listener::start(options(&second, &[&own]), address);
-        patience.set(Duration::from_millis(100));
+        silence_max.set(Duration::from_millis(100));
         let new = next(&mut connections).await;
         assert_eq!(new.peer().key, second.public_key());
         assert!(!old.end().has_ended(), "the old connection was waited for");
@@ -140,8 +140,8 @@ fn a_dialler_outlives_a_machine_with_another_key() {
         let error = attempt(Arc::clone(&sockets), address.to_string()).await.unwrap_err();
         assert_eq!(error, QuicError::KeyNotAllowed(wrong.public_key()));
         let (sender, mut connections) = mpsc::channel(4);
-        let patience = Arc::new(Patience::new(Duration::from_secs(3600)));
-        tokio::spawn(dial_for_ever(Dialler::new(options(&own, &[&right]), address.to_string()), sender, patience));
+        let silence_max = Arc::new(SilenceMax::new(Duration::from_secs(3600)));
+        tokio::spawn(dial_for_ever(Dialler::new(options(&own, &[&right]), address.to_string()), sender, silence_max));
         tokio::time::sleep(RETRY).await;
         listener.end();
         let _right = Listener::start(options(&right, &[&own]), address);

@@ -12,7 +12,7 @@ use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::dial::{Dialler, Patience, accept_for_ever, dial_for_ever};
+use super::dial::{Dialler, SilenceMax, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
 use super::path::Ways;
 use super::runtime::on_the_network;
@@ -71,7 +71,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         protocol: options.protocol,
     };
     let busy = Arc::new(AtomicBool::new(false));
-    let patience = Arc::new(Patience::new(link.silence_max()));
+    let silence_max = Arc::new(SilenceMax::new(link.silence_max()));
     let mut learning = options.learning;
     let mut listener = None;
     let ways = Ways::of(&options.mode);
@@ -79,7 +79,11 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     match options.mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
-            tokio::spawn(dial_for_ever(Dialler::new(endpoint_options, address), sender.clone(), Arc::clone(&patience)));
+            tokio::spawn(dial_for_ever(
+                Dialler::new(endpoint_options, address),
+                sender.clone(),
+                Arc::clone(&silence_max),
+            ));
         }
         LinkMode::Listen(address) => {
             let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
@@ -91,7 +95,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             let meeting = Meeting::open(&endpoint_options, &options.identity, &meet, call)?;
             if meeting.role == Meets::Dials {
                 tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy)));
-                tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&patience)));
+                tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&silence_max)));
             } else {
                 let endpoint = meeting.endpoint();
                 listener = Some(endpoint.clone());
@@ -135,7 +139,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         if active.is_none() {
             calls.send_if_modified(|call| call.take().is_some());
         }
-        patience.set(link.silence_max());
+        silence_max.set(link.silence_max());
         // What is due cannot leave while the buffer is full: waiting for it would not wait at all.
         let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
         let event = tokio::select! {

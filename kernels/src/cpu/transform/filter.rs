@@ -1,6 +1,6 @@
 //! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
 
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 use crate::reference::sample::{Sample, Steps};
 use crate::wavelet::Wavelet;
 
@@ -21,7 +21,7 @@ pub(super) const fn memory(steps: usize, taps: usize) -> usize {
 
 /// Lifting steps in the order in which they are applied.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filter<T: Sample> {
+pub(super) struct LiftingFilter<T: Sample> {
     /// Coefficients of each step, nearest neighbours first.
     steps: [[T::Coefficient; MOST_TAPS]; MOST_STEPS],
     /// Number of steps, 2 or 4.
@@ -34,7 +34,7 @@ pub(super) struct Filter<T: Sample> {
     pub(super) high_scale: T,
 }
 
-impl<T: Element> Filter<T> {
+impl<T: VectorSample> LiftingFilter<T> {
     /// Returns the steps that split.
     pub(super) fn forward(wavelet: Wavelet) -> Self {
         let Steps { steps, low_scale, high_scale } = T::steps(wavelet);

@@ -5,7 +5,7 @@ use picture::frame::{Channel, Chroma};
 use super::level::Rows;
 use crate::PictureRef;
 use crate::cpu::colour::{is_halved, load_row, subtract_row};
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 
 /// The rows that a level reads.
 pub(in crate::cpu) trait Input<T>: Copy + Send {
@@ -16,7 +16,7 @@ pub(in crate::cpu) trait Input<T>: Copy + Send {
     fn ahead(&self, y: usize) -> &[T];
 }
 
-impl<T: Element> Input<T> for Rows<'_, T> {
+impl<T: VectorSample> Input<T> for Rows<'_, T> {
     #[inline(always)]
     fn row<'a>(&'a self, y: usize, columns: usize, _room: &'a mut [T]) -> &'a [T] {
         &Rows::row(self, y)[..columns]

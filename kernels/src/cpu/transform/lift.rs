@@ -6,7 +6,7 @@
 
 use std::mem::replace;
 
-use super::filter::Filter;
+use super::filter::LiftingFilter;
 use crate::cpu::vector::Vector;
 use crate::reference::sample::Sample;
 
@@ -61,7 +61,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
 
     /// Remembers zeros.
     #[inline(always)]
-    pub(super) unsafe fn new(filter: &Filter<V::Element>) -> Self {
+    pub(super) unsafe fn new(filter: &LiftingFilter<V::Element>) -> Self {
         // SAFETY: the caller vouches for the instruction set.
         let zero = unsafe { V::splat(V::Element::default()) };
         let (zeros, waiting) = ([zero; STEPS], [(zero, zero); STEPS]);

@@ -1,6 +1,6 @@
 //! Rows while they are lifted, each as its low and its high half.
 
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 
 /// Columns before those of a half: the longest vector.
 pub(super) const HALO: usize = 16;
@@ -15,7 +15,7 @@ pub(super) struct Lines<T> {
     half: usize,
 }
 
-impl<T: Element> Lines<T> {
+impl<T: VectorSample> Lines<T> {
     /// Creates `count` rows of up to `columns` columns in a half, with room behind them for whole vectors of all parts.
     pub(super) fn new(count: usize, columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();

@@ -3,14 +3,14 @@
 use picture::params::Boundary;
 use rayon::prelude::*;
 
-use super::filter::Filter;
+use super::filter::LiftingFilter;
 use super::level::{DetailPlace, Level, Rows};
 use super::line::{HALO, Lines};
 use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::window::{self, PAIRS, Scratch, Window, source};
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 
 /// The four bands of a level.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +39,9 @@ impl<'a, T> Bands<'a, T> {
 
 /// Merges the bands of a level into rows of samples, or what is kept of them, which is all that `to` has room for: rows
 /// `pitch` apart.
-pub(super) fn merge_level<T: Element, O: Output<T>>(
+pub(super) fn merge_level<T: VectorSample, O: Output<T>>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
     scratch: &mut Scratch<T>,
@@ -56,9 +56,9 @@ pub(super) fn merge_level<T: Element, O: Output<T>>(
 }
 
 /// Merges all rows as if they went on beyond the ends, each thread a segment.
-fn merge_segments<T: Element, O: Output<T>>(
+fn merge_segments<T: VectorSample, O: Output<T>>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
     windows: &mut [Window<T>],
@@ -73,9 +73,9 @@ fn merge_segments<T: Element, O: Output<T>>(
 }
 
 /// Pairs of rows from `first` on, as many as `to` has rows.
-fn merge_rows<T: Element, O: Output<T>>(
+fn merge_rows<T: VectorSample, O: Output<T>>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     to: &mut [O],
     pitch: usize,
@@ -102,9 +102,9 @@ fn merge_rows<T: Element, O: Output<T>>(
 }
 
 /// Merges a row horizontally. `ahead` are the halves of one that will be read soon.
-fn merge_row<T: Element>(
+fn merge_row<T: VectorSample>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     [low, high]: [&mut [T]; 2],
     ahead: [&[T]; 2],
     samples: &mut [T],
@@ -121,9 +121,9 @@ fn merge_row<T: Element>(
 }
 
 /// Merges the first and last rows of a level whose rows do not go on beyond the ends.
-fn merge_ends<T: Element, O: Output<T>>(
+fn merge_ends<T: VectorSample, O: Output<T>>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
     ends: &mut Lines<T>,

@@ -1,7 +1,7 @@
 //! Destinations of the rows of samples that an inverse level makes.
 
 use crate::cpu::colour::round_row;
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 
 /// The form in which a sample `T` is kept: itself, or the byte of a picture.
 pub(in crate::cpu) trait Output<T>: Send + Sized {
@@ -9,7 +9,7 @@ pub(in crate::cpu) trait Output<T>: Send + Sized {
     fn keep(to: &mut [Self], columns: usize, row: &mut [T], merge: impl FnOnce(&mut [T]));
 }
 
-impl<T: Element> Output<T> for T {
+impl<T: VectorSample> Output<T> for T {
     #[inline(always)]
     fn keep(to: &mut [T], columns: usize, _row: &mut [T], merge: impl FnOnce(&mut [T])) {
         merge(&mut to[..columns]);

@@ -3,14 +3,14 @@
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::filter::Filter;
+use super::filter::LiftingFilter;
 use super::input::Input;
 use super::level::{DetailPlace, Level, Rows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
 use super::split_level::split_level;
 use super::window::Scratch;
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 use crate::wavelet::Wavelet;
 
 /// Order of the coefficients in memory.
@@ -62,21 +62,21 @@ pub(in crate::cpu) fn extent(pyramid: &Pyramid) -> (usize, usize) {
 
 /// The transform of planes of one size, with all the memory that it needs between samples and coefficients.
 #[derive(Debug)]
-pub(in crate::cpu) struct PlaneTransform<T: Element> {
+pub(in crate::cpu) struct PlaneTransform<T: VectorSample> {
     pyramid: Pyramid,
     boundary: Boundary,
-    forward: Filter<T>,
-    inverse: Filter<T>,
+    forward: LiftingFilter<T>,
+    inverse: LiftingFilter<T>,
     /// Low bands after odd and after even levels.
     low: [Vec<T>; 2],
     low_pitches: [usize; 2],
     scratch: Scratch<T>,
 }
 
-impl<T: Element> PlaneTransform<T> {
+impl<T: VectorSample> PlaneTransform<T> {
     /// Returns the transform of planes of the pyramid's size.
     pub(in crate::cpu) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
-        let forward = Filter::forward(wavelet);
+        let forward = LiftingFilter::forward(wavelet);
         let low_extents = [1, 2].map(|level| match pyramid.levels() {
             levels if level <= levels => {
                 let (columns, rows) = pyramid.transform_extent(level);
@@ -91,7 +91,7 @@ impl<T: Element> PlaneTransform<T> {
             pyramid: pyramid.clone(),
             boundary,
             forward,
-            inverse: Filter::inverse(wavelet),
+            inverse: LiftingFilter::inverse(wavelet),
             low,
             low_pitches,
             scratch,
@@ -194,7 +194,7 @@ mod tests {
     use crate::cpu::simd::Simd;
 
     /// Coefficients of a plane of noise, and the plane again, on this thread alone.
-    fn both_ways<T: Element>(simd: Simd, wavelet: Wavelet, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {
+    fn both_ways<T: VectorSample>(simd: Simd, wavelet: Wavelet, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {
         let codec = CodecParams { boundary, padding: Padding::Smooth, ..CodecParams::default() };
         let pyramid = Pyramid::new(FrameSize::new(size.0, size.1).unwrap(), &codec);
         let (columns, rows) = extent(&pyramid);
@@ -209,7 +209,7 @@ mod tests {
         [bands, back]
     }
 
-    fn check<T: Element>(wavelet: Wavelet) {
+    fn check<T: VectorSample>(wavelet: Wavelet) {
         // One thread, which works here.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         for size in [(17, 31), (34, 33), (67, 45), (130, 67), (257, 40)] {

@@ -5,12 +5,12 @@
 
 use picture::params::Boundary;
 
-use super::filter::{Filter, lag, memory};
+use super::filter::{LiftingFilter, lag, memory};
 use super::lift::{Along, Lift};
 use super::line::HALO;
 use super::short::{Short, TOUCHED, end_row, short_length};
 use crate::cpu::simd::multiversion;
-use crate::cpu::vector::{Element, Isa, Vector};
+use crate::cpu::vector::{Isa, Vector, VectorSample};
 
 /// Layout of a half's columns in the parts of vectors.
 struct Parts {
@@ -37,7 +37,7 @@ impl Parts {
 /// Returns the samples of `row` that `2 PART` lanes of each part take from `at` on, mirrored beyond the ends as far as
 /// coefficients depend on them.
 #[inline(never)]
-fn mirrored<T: Element>(row: &[T], at: isize, apart: usize, window: &mut [T], parts: usize) {
+fn mirrored<T: VectorSample>(row: &[T], at: isize, apart: usize, window: &mut [T], parts: usize) {
     let last = row.len() - 1;
     for (part, window) in window.chunks_exact_mut(window.len() / parts).enumerate() {
         let at = at + (part * apart) as isize;
@@ -51,11 +51,17 @@ fn mirrored<T: Element>(row: &[T], at: isize, apart: usize, window: &mut [T], pa
 multiversion! {
     /// Splits `row` into low and high coefficients in the halves of a line, behind a halo; `row` is longer than
     /// [`super::short::SHORT`]. `ahead` is a row that will be read soon.
-    pub(super) fn split<T: Element>(row: &[T], ahead: &[T], filter: &Filter<T>, low: &mut [T], high: &mut [T]) = split_any;
+    pub(super) fn split<T: VectorSample>(row: &[T], ahead: &[T], filter: &LiftingFilter<T>, low: &mut [T], high: &mut [T]) = split_any;
 }
 
 #[inline(always)]
-fn split_any<I: Isa, T: Element>(row: &[T], ahead: &[T], filter: &Filter<T>, low: &mut [T], high: &mut [T]) {
+fn split_any<I: Isa, T: VectorSample>(
+    row: &[T],
+    ahead: &[T],
+    filter: &LiftingFilter<T>,
+    low: &mut [T],
+    high: &mut [T],
+) {
     // SAFETY: this function was compiled for the instruction set.
     unsafe {
         match (filter.count, filter.taps) {
@@ -70,7 +76,7 @@ fn split_any<I: Isa, T: Element>(row: &[T], ahead: &[T], filter: &Filter<T>, low
 unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     row: &[V::Element],
     ahead: &[V::Element],
-    filter: &Filter<V::Element>,
+    filter: &LiftingFilter<V::Element>,
     low: &mut [V::Element],
     high: &mut [V::Element],
 ) {
@@ -133,7 +139,7 @@ unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
 const REACH_COLUMNS: usize = 4;
 
 /// Continues both halves of a row of `length` by whole-sample symmetry.
-pub(super) fn extend<T: Element>(line: [&mut [T]; 2], length: usize) {
+pub(super) fn extend<T: VectorSample>(line: [&mut [T]; 2], length: usize) {
     let [low, high] = line;
     for k in 1..=REACH_COLUMNS {
         low[HALO - k] = low[HALO + k];
@@ -151,12 +157,18 @@ pub(super) fn extend<T: Element>(line: [&mut [T]; 2], length: usize) {
 multiversion! {
     /// Returns the samples of a row from the halves of a line, which [`extend`] has continued. `ahead` are the halves
     /// of a row that will be read soon.
-    pub(super) fn merge<T: Element>(low: &[T], high: &[T], ahead: [&[T]; 2], filter: &Filter<T>, samples: &mut [T])
+    pub(super) fn merge<T: VectorSample>(low: &[T], high: &[T], ahead: [&[T]; 2], filter: &LiftingFilter<T>, samples: &mut [T])
         = merge_any;
 }
 
 #[inline(always)]
-fn merge_any<I: Isa, T: Element>(low: &[T], high: &[T], ahead: [&[T]; 2], filter: &Filter<T>, samples: &mut [T]) {
+fn merge_any<I: Isa, T: VectorSample>(
+    low: &[T],
+    high: &[T],
+    ahead: [&[T]; 2],
+    filter: &LiftingFilter<T>,
+    samples: &mut [T],
+) {
     // SAFETY: this function was compiled for the instruction set.
     unsafe {
         match (filter.count, filter.taps) {
@@ -172,7 +184,7 @@ unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
     low: &[V::Element],
     high: &[V::Element],
     ahead: [&[V::Element]; 2],
-    filter: &Filter<V::Element>,
+    filter: &LiftingFilter<V::Element>,
     samples: &mut [V::Element],
 ) {
     let parts = Parts::new::<V>(samples.len().div_ceil(2), memory(STEPS, TAPS));
@@ -234,7 +246,12 @@ unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
 }
 
 /// Returns all coefficients of a row of at most [`super::short::SHORT`] samples.
-pub(super) fn split_short<T: Element>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: [&mut [T]; 2]) {
+pub(super) fn split_short<T: VectorSample>(
+    row: &[T],
+    filter: &LiftingFilter<T>,
+    boundary: Boundary,
+    line: [&mut [T]; 2],
+) {
     let mut short = Short::from_samples(row.len(), |at| row[at]);
     short.split(filter, boundary);
     let [low, high] = line;
@@ -243,7 +260,12 @@ pub(super) fn split_short<T: Element>(row: &[T], filter: &Filter<T>, boundary: B
 }
 
 /// Replaces the coefficients at both ends of a whole row by those of another boundary than the symmetric one.
-pub(super) fn split_ends<T: Element>(row: &[T], filter: &Filter<T>, boundary: Boundary, line: [&mut [T]; 2]) {
+pub(super) fn split_ends<T: VectorSample>(
+    row: &[T],
+    filter: &LiftingFilter<T>,
+    boundary: Boundary,
+    line: [&mut [T]; 2],
+) {
     let mut short = Short::from_samples(short_length(row.len()), |at| row[end_row(at, row.len())]);
     short.split(filter, boundary);
     let [low, high] = line;
@@ -259,7 +281,12 @@ fn replace_ends<T: Copy>(to: &mut [T], from: &[T]) {
 }
 
 /// Returns all samples of a row of at most [`super::short::SHORT`] samples.
-pub(super) fn merge_short<T: Element>(line: [&[T]; 2], filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
+pub(super) fn merge_short<T: VectorSample>(
+    line: [&[T]; 2],
+    filter: &LiftingFilter<T>,
+    boundary: Boundary,
+    samples: &mut [T],
+) {
     let [low, high] = line.map(|half| &half[HALO..]);
     let mut short =
         Short::from_samples(samples.len(), |at| if at.is_multiple_of(2) { low[at / 2] } else { high[at / 2] });
@@ -270,7 +297,12 @@ pub(super) fn merge_short<T: Element>(line: [&[T]; 2], filter: &Filter<T>, bound
 }
 
 /// Replaces the samples at both ends of a whole row, as [`split_ends`] does the coefficients.
-pub(super) fn merge_ends<T: Element>(line: [&[T]; 2], filter: &Filter<T>, boundary: Boundary, samples: &mut [T]) {
+pub(super) fn merge_ends<T: VectorSample>(
+    line: [&[T]; 2],
+    filter: &LiftingFilter<T>,
+    boundary: Boundary,
+    samples: &mut [T],
+) {
     let [low, high] = line.map(|half| &half[HALO..]);
     let length = short_length(samples.len());
     let mut short = Short::from_samples(length, |at| {

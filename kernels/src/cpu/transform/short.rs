@@ -5,8 +5,8 @@
 
 use picture::params::Boundary;
 
-use super::filter::Filter;
-use crate::cpu::vector::Element;
+use super::filter::LiftingFilter;
+use crate::cpu::vector::VectorSample;
 
 /// Samples of each end that decide the coefficients there.
 pub(super) const END: usize = 16;
@@ -42,7 +42,7 @@ pub(super) fn is_end(at: usize, length: usize) -> bool {
     short == length || at < 2 * TOUCHED || at >= short - 2 * TOUCHED
 }
 
-impl<T: Element> Short<T> {
+impl<T: VectorSample> Short<T> {
     /// Creates a row of `length` samples, at most [`SHORT`].
     #[inline(always)]
     pub(super) fn from_samples(length: usize, sample: impl Fn(usize) -> T) -> Self {
@@ -76,7 +76,7 @@ impl<T: Element> Short<T> {
 
     /// Splits samples into coefficients; a single sample stays.
     #[inline(always)]
-    pub(super) fn split(&mut self, filter: &Filter<T>, boundary: Boundary) {
+    pub(super) fn split(&mut self, filter: &LiftingFilter<T>, boundary: Boundary) {
         if self.length > 1 {
             self.lift(filter, boundary, 0);
             self.scale(filter);
@@ -85,7 +85,7 @@ impl<T: Element> Short<T> {
 
     /// Coefficients to samples.
     #[inline(always)]
-    pub(super) fn merge(&mut self, filter: &Filter<T>, boundary: Boundary) {
+    pub(super) fn merge(&mut self, filter: &LiftingFilter<T>, boundary: Boundary) {
         if self.length > 1 {
             self.scale(filter);
             self.lift(filter, boundary, 1);
@@ -93,14 +93,14 @@ impl<T: Element> Short<T> {
     }
 
     #[inline(always)]
-    fn scale(&mut self, filter: &Filter<T>) {
+    fn scale(&mut self, filter: &LiftingFilter<T>) {
         self.even.iter_mut().for_each(|even| *even = even.scaled(filter.low_scale));
         self.odd.iter_mut().for_each(|odd| *odd = odd.scaled(filter.high_scale));
     }
 
     /// Takes all steps; those of parity `predict` change odd samples.
     #[inline(always)]
-    fn lift(&mut self, filter: &Filter<T>, boundary: Boundary, predict: usize) {
+    fn lift(&mut self, filter: &LiftingFilter<T>, boundary: Boundary, predict: usize) {
         let (evens, odds) = (self.length.div_ceil(2), self.length / 2);
         for step in 0..filter.count {
             let taps = filter.step(step);
@@ -115,7 +115,7 @@ impl<T: Element> Short<T> {
 
 /// Takes one step: `targets` are the samples of the given parity of a row of `length`, `others` those between.
 #[inline(always)]
-fn lift_half<T: Element>(
+fn lift_half<T: VectorSample>(
     targets: &mut [T],
     others: &[T],
     taps: &[T::Coefficient],
@@ -141,7 +141,7 @@ fn lift_half<T: Element>(
 
 /// Returns the sample at `at`, which may lie beyond the ends of a row of `length`; `others` holds its parity.
 #[inline(always)]
-fn neighbour<T: Element>(at: isize, others: &[T], length: usize, boundary: Boundary) -> T {
+fn neighbour<T: VectorSample>(at: isize, others: &[T], length: usize, boundary: Boundary) -> T {
     if (0..length as isize).contains(&at) {
         return others[at as usize / 2];
     }

@@ -3,14 +3,14 @@
 use picture::params::Boundary;
 use rayon::prelude::*;
 
-use super::filter::Filter;
+use super::filter::LiftingFilter;
 use super::input::Input;
 use super::level::{DetailPlace, Level};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::window::{self, PAIRS, Scratch, Window, source};
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 
 /// Output of a task: consecutive rows of the low band and of the detail beside and below it.
 struct Written<'a, T> {
@@ -36,9 +36,9 @@ impl<T> Written<'_, T> {
 }
 
 /// Splits the samples `from` into `to` (low band) and `bands` (detail).
-pub(super) fn split_level<T: Element>(
+pub(super) fn split_level<T: VectorSample>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
@@ -57,9 +57,9 @@ pub(super) fn split_level<T: Element>(
 }
 
 /// Splits all rows as if they went on beyond the ends, each thread a segment.
-fn split_segments<T: Element>(
+fn split_segments<T: VectorSample>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     from: impl Input<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
@@ -86,9 +86,9 @@ fn split_segments<T: Element>(
 }
 
 /// Pairs of rows from `first` on, as many as the output has low rows.
-fn split_rows<T: Element>(
+fn split_rows<T: VectorSample>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     from: impl Input<T>,
     mut output: Written<'_, T>,
     window: &mut Window<T>,
@@ -114,9 +114,9 @@ fn split_rows<T: Element>(
 }
 
 /// Splits the first and last rows of a level whose rows do not go on beyond the ends.
-fn split_ends<T: Element>(
+fn split_ends<T: VectorSample>(
     level: &Level,
-    filter: &Filter<T>,
+    filter: &LiftingFilter<T>,
     from: impl Input<T>,
     mut output: Written<'_, T>,
     ends: &mut Lines<T>,
@@ -144,7 +144,13 @@ fn split_ends<T: Element>(
 }
 
 /// Splits a row horizontally. `ahead` is one that will be read soon.
-fn split_row<T: Element>(level: &Level, filter: &Filter<T>, row: &[T], ahead: &[T], [low, high]: [&mut [T]; 2]) {
+fn split_row<T: VectorSample>(
+    level: &Level,
+    filter: &LiftingFilter<T>,
+    row: &[T],
+    ahead: &[T],
+    [low, high]: [&mut [T]; 2],
+) {
     if row.len() <= SHORT {
         row::split_short(row, filter, level.boundary, [low, high]);
         return;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::level::Rows;
 use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
-use crate::cpu::vector::Element;
+use crate::cpu::vector::VectorSample;
 use crate::cpu::{backend, colour};
 use crate::reference::{ReferenceTransform, check_picture};
 use crate::transform::Filter;
@@ -34,14 +34,14 @@ pub(crate) fn integer_transform(params: &TransformParams, reason: String) -> Box
 
 /// Transform of the processor back end.
 #[derive(Debug)]
-struct CpuTransform<T: Element> {
+struct CpuTransform<T: VectorSample> {
     params: TransformParams,
     pyramids: Vec<Pyramid>,
     channels: Vec<Channel<T>>,
     backend: BackendInfo,
 }
 
-impl<T: Element> CpuTransform<T> {
+impl<T: VectorSample> CpuTransform<T> {
     fn new(params: &TransformParams, wavelet: Wavelet, reason: String) -> Self {
         let pyramids = params.pyramids();
         let channels = pyramids.iter().map(|pyramid| Channel::new(pyramid, wavelet, params.boundary)).collect();
@@ -69,7 +69,7 @@ impl<T: Element> CpuTransform<T> {
     }
 }
 
-impl<T: Element> Transform for CpuTransform<T> {
+impl<T: VectorSample> Transform for CpuTransform<T> {
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
@@ -121,14 +121,14 @@ impl<T: Element> Transform for CpuTransform<T> {
 
 /// The transform of one channel.
 #[derive(Debug)]
-struct Channel<T: Element> {
+struct Channel<T: VectorSample> {
     pyramid: Pyramid,
     transform: PlaneTransform<T>,
     /// The plane in its square and the distance of its rows, if the padding is transformed too.
     padded: Option<(Vec<T>, usize)>,
 }
 
-impl<T: Element> Channel<T> {
+impl<T: VectorSample> Channel<T> {
     fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
         let (columns, rows) = extent(pyramid);
         let pitch = padded_pitch(columns);

@@ -3,13 +3,13 @@
 
 use picture::params::Boundary;
 
-use super::filter::Filter;
+use super::filter::LiftingFilter;
 use super::level::Level;
 use super::lift::{Down, Lift};
 use super::line::{HALO, Lines};
 use super::short::{SHORT, mirror};
 use crate::cpu::simd::multiversion;
-use crate::cpu::vector::{Element, Isa, Vector};
+use crate::cpu::vector::{Isa, Vector, VectorSample};
 
 /// Pairs of rows that are lifted at a time: what is remembered is read and written once for all of them. A filter
 /// remembers an even number of pairs.
@@ -30,7 +30,7 @@ pub(super) struct Window<T> {
     pub(super) row: Vec<T>,
 }
 
-impl<T: Element> Window<T> {
+impl<T: VectorSample> Window<T> {
     /// Creates a window for rows of up to `columns` columns in a half.
     pub(super) fn new(columns: usize) -> Self {
         let memory = Lines::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
@@ -52,7 +52,7 @@ pub(super) struct Scratch<T> {
     pub(super) ends: Lines<T>,
 }
 
-impl<T: Element> Scratch<T> {
+impl<T: VectorSample> Scratch<T> {
     /// Creates memory for levels of up to `columns` samples in a row.
     pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
         let half = columns.div_ceil(2);
@@ -81,13 +81,13 @@ pub(super) fn groups(lag: isize, pairs: isize) -> impl Iterator<Item = isize> {
 multiversion! {
     /// Lifts `columns` columns of half `half` of the window's rows, high and low in turn, into the low and the high
     /// rows `to`; rows of which `to` has nothing are thrown away.
-    pub(super) fn split<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize, columns: usize,
+    pub(super) fn split<T: VectorSample>(filter: &LiftingFilter<T>, window: &mut Window<T>, half: usize, columns: usize,
         to: [[&mut [T]; 2]; PAIRS]) = split_any;
 }
 
 #[inline(always)]
-fn split_any<I: Isa, T: Element>(
-    filter: &Filter<T>,
+fn split_any<I: Isa, T: VectorSample>(
+    filter: &LiftingFilter<T>,
     window: &mut Window<T>,
     half: usize,
     columns: usize,
@@ -105,7 +105,7 @@ fn split_any<I: Isa, T: Element>(
 
 #[inline(always)]
 unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
-    filter: &Filter<V::Element>,
+    filter: &LiftingFilter<V::Element>,
     window: &mut Window<V::Element>,
     half: usize,
     columns: usize,
@@ -161,12 +161,17 @@ unsafe fn split_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
 multiversion! {
     /// Lifts the low and the high rows `from`, half `half` of pairs of rows, into the window's rows, even and odd in
     /// turn.
-    pub(super) fn merge<T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize,
+    pub(super) fn merge<T: VectorSample>(filter: &LiftingFilter<T>, window: &mut Window<T>, half: usize,
         from: [[&[T]; 2]; PAIRS]) = merge_any;
 }
 
 #[inline(always)]
-fn merge_any<I: Isa, T: Element>(filter: &Filter<T>, window: &mut Window<T>, half: usize, from: [[&[T]; 2]; PAIRS]) {
+fn merge_any<I: Isa, T: VectorSample>(
+    filter: &LiftingFilter<T>,
+    window: &mut Window<T>,
+    half: usize,
+    from: [[&[T]; 2]; PAIRS],
+) {
     // SAFETY: this function was compiled for the instruction set.
     unsafe {
         match (filter.count, filter.taps) {
@@ -179,7 +184,7 @@ fn merge_any<I: Isa, T: Element>(filter: &Filter<T>, window: &mut Window<T>, hal
 
 #[inline(always)]
 unsafe fn merge_vectors<V: Vector, const STEPS: usize, const TAPS: usize>(
-    filter: &Filter<V::Element>,
+    filter: &LiftingFilter<V::Element>,
     window: &mut Window<V::Element>,
     half: usize,
     from: [[&[V::Element]; 2]; PAIRS],

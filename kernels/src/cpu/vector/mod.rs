@@ -10,7 +10,7 @@ pub(super) mod x86;
 use crate::reference::sample::{Rounded, Sample};
 
 /// A number of the processor back end: the reference's arithmetic, and that of vectors.
-pub(super) trait Element: Sample {
+pub(super) trait VectorSample: Sample {
     /// Vectors of an instruction set.
     type Vector<I: Isa>: Vector<Element = Self>;
 
@@ -26,7 +26,7 @@ pub(super) trait Element: Sample {
 
 macro_rules! float {
     ($type:ty, $vector:ident) => {
-        impl Element for $type {
+        impl VectorSample for $type {
             type Vector<I: Isa> = I::$vector;
 
             const REVERSIBLE: bool = false;
@@ -46,7 +46,7 @@ macro_rules! float {
 float!(f32, F32);
 float!(f64, F64);
 
-impl Element for i32 {
+impl VectorSample for i32 {
     type Vector<I: Isa> = I::I32;
 
     const REVERSIBLE: bool = true;
@@ -68,7 +68,7 @@ impl Element for i32 {
 /// All functions need a processor that has the instruction set which the vector is for.
 pub(super) trait Vector: Copy {
     /// Type of a lane's value.
-    type Element: Element;
+    type Element: VectorSample;
     /// Number of lanes.
     const LANES: usize;
     /// Lanes that follow each other along a row. The other parts of the vector go along other stretches of the row:
@@ -95,7 +95,7 @@ pub(super) trait Vector: Copy {
     unsafe fn delayed(self, before: Self) -> Self;
     /// Lifts as [`Sample::lift`] does.
     unsafe fn lift(self, a: Self, b: Self, tap: <Self::Element as Sample>::Coefficient) -> Self;
-    /// Scales as [`Element::scaled`] does.
+    /// Scales as [`VectorSample::scaled`] does.
     unsafe fn scaled(self, by: Self::Element) -> Self;
 }
 

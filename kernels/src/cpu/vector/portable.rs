@@ -1,6 +1,6 @@
 //! Vectors for processors without an instruction set of their own here.
 
-use super::{Element, Isa, Vector};
+use super::{Isa, Vector, VectorSample};
 
 /// No instructions but those that every processor of the target has.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ const ARRAY_LANES: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Array<T>([T; ARRAY_LANES]);
 
-impl<T: Element> Vector for Array<T> {
+impl<T: VectorSample> Vector for Array<T> {
     type Element = T;
     const LANES: usize = ARRAY_LANES;
     const PART: usize = ARRAY_LANES;

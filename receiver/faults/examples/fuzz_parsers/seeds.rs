@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use common::latency::Bounce;
+use common::latency::OneWay;
 use common::protection::Protection;
 use common::reach::{
     Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
@@ -64,7 +64,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     }
     put("control", "answers", &call)?;
     let t = Timestamp::from_us;
-    let bounce = Bounce { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
+    let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     put("control", "bounced", &message(&ControlMessage::Bounced(bounce), sender))?;
     for (number, reason) in reasons.iter().enumerate() {
         put("control", &format!("bye-{number}"), &message(&ControlMessage::Bye { reason: reason.clone() }, receiver))?;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use picture::params::Boundary;
 
-use super::lift::{Lift, Weights};
+use super::lift::{Lift, LiftWeights};
 use super::matrix::{Component, Matrix};
 use super::step::Step;
 use crate::opencl::device::header::literal;
@@ -189,13 +189,13 @@ impl Nest<'_> {
             pairs.push(ends);
         }
         match &lift.weights {
-            Weights::Real(coefficients) => {
+            LiftWeights::Real(coefficients) => {
                 for (c, [left, right]) in coefficients.iter().zip(pairs) {
                     let c = self.coder.literal(*c);
                     name = self.declare(&format!("fma({c}, {left} + {right}, {name})"));
                 }
             }
-            Weights::Reversible { back } => {
+            LiftWeights::Reversible { back } => {
                 let step = if lift.odd { "predicted" } else { "updated" };
                 for [left, right] in pairs {
                     name = self.declare(&format!("{step}({name}, {left}, {right}, {back})"));

@@ -12,7 +12,7 @@ use crate::wavelet::Element;
 
 /// Number of quadruples that a function reads beyond those that it is right for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reach {
+pub(super) struct Margin {
     pub(super) left: usize,
     pub(super) right: usize,
     pub(super) up: usize,
@@ -24,9 +24,9 @@ pub(super) struct Reach {
 pub(super) struct Function {
     pub(super) text: String,
     /// Of all steps together.
-    pub(super) reach: Reach,
+    pub(super) reach: Margin,
     /// The longest of any step.
-    pub(super) step_reach: Reach,
+    pub(super) step_reach: Margin,
     /// Local memory cells per quadruple.
     pub(super) slots: usize,
 }
@@ -40,9 +40,9 @@ pub(super) fn function(name: &str, steps: &[Step], element: Element, boundary: B
     let mut coder = CodeWriter::new(element, boundary);
     let mut codes: Vec<_> = steps.iter().map(|step| coder.code(step)).collect();
     let mut seen = BTreeSet::new();
-    let (mut reach, mut step_reach) = (Reach::default(), Reach::default());
+    let (mut reach, mut step_reach) = (Margin::default(), Margin::default());
     for code in &mut codes {
-        let here = Reach::of(&code.reads);
+        let here = Margin::of(&code.reads);
         (reach, step_reach) = (reach.then(here), step_reach.max(here));
         code.reads.retain(|cell| seen.insert(*cell));
     }
@@ -74,7 +74,7 @@ pub(super) fn function(name: &str, steps: &[Step], element: Element, boundary: B
     Function { text, reach, step_reach, slots: slots.0.len() }
 }
 
-impl Reach {
+impl Margin {
     fn of(cells: &[Cell]) -> Self {
         let far = |direction: fn(&Cell) -> i32| cells.iter().map(direction).max().unwrap_or(0).max(0) as usize;
         Self {

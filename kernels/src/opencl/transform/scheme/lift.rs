@@ -23,12 +23,12 @@ pub(super) struct Lift {
     pub(super) axis: Axis,
     /// True if it changes the odd samples (predict), false for the even ones (update).
     pub(super) odd: bool,
-    pub(super) weights: Weights,
+    pub(super) weights: LiftWeights,
 }
 
 /// Weights of the sums of a sample's pairs of neighbours, nearest pair first.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Weights {
+pub(super) enum LiftWeights {
     /// `sum of c[k] pair[k]`, each as a fused multiply-add.
     Real(Vec<f64>),
     /// The rounded steps of the reversible wavelet, `cl/shared/integer.cl`.
@@ -41,7 +41,7 @@ impl Lift {
     pub(super) fn pairs(lifting: &Lifting, axis: Axis, direction: Direction) -> Vec<[Self; 2]> {
         let step = |index: usize| {
             let odd = index.is_multiple_of(2);
-            Self { axis, odd, weights: Weights::new(lifting, index, direction) }
+            Self { axis, odd, weights: LiftWeights::new(lifting, index, direction) }
         };
         let starts = (0..lifting.steps.len()).step_by(2);
         match direction {
@@ -70,7 +70,7 @@ impl Lift {
     }
 }
 
-impl Weights {
+impl LiftWeights {
     fn new(lifting: &Lifting, index: usize, direction: Direction) -> Self {
         let inverse = direction == Direction::Inverse;
         if lifting.reversible {

@@ -14,7 +14,7 @@ mod step;
 
 use picture::params::Boundary;
 
-use self::emit::{Function, Reach};
+use self::emit::{Function, Margin};
 use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
@@ -43,8 +43,8 @@ pub(crate) struct Tiles {
     program: Program,
     boundary: Boundary,
     tile: [usize; 2],
-    forward: Reach,
-    inverse: Reach,
+    forward: Margin,
+    inverse: Margin,
 }
 
 impl Tiles {
@@ -76,7 +76,7 @@ impl Tiles {
     }
 
     /// Groups that write `w` x `h` quadruples.
-    fn groups(&self, reach: Reach, w: usize, h: usize) -> [usize; 2] {
+    fn groups(&self, reach: Margin, w: usize, h: usize) -> [usize; 2] {
         let [tile_w, tile_h] = self.tile;
         [w.div_ceil(tile_w - reach.left - reach.right), h.div_ceil(tile_h - reach.up - reach.down)]
     }

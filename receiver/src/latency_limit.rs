@@ -12,9 +12,9 @@ const USUAL: u64 = u64::MAX;
 
 /// How long missing parts of a frame are waited for; clones share it.
 #[derive(Clone, Debug)]
-pub struct Patience(Arc<AtomicU64>);
+pub struct LatencyLimit(Arc<AtomicU64>);
 
-impl Patience {
+impl LatencyLimit {
     /// Creates it with the limit of the configuration.
     pub fn new(latency_max: Option<Duration>) -> Self {
         Self(Arc::new(AtomicU64::new(latency_max.map_or(USUAL, |limit| limit.as_millis() as u64))))
@@ -48,11 +48,11 @@ mod tests {
 
     #[test]
     fn the_limit_takes_what_the_configuration_takes() {
-        let patience = Patience::new(Some(Duration::from_millis(40)));
-        let setting = patience.setting();
-        assert_eq!(patience.get(), Some(Duration::from_millis(40)));
+        let latency_limit = LatencyLimit::new(Some(Duration::from_millis(40)));
+        let setting = latency_limit.setting();
+        assert_eq!(latency_limit.get(), Some(Duration::from_millis(40)));
         assert!((setting.set)("1001").is_none() && (setting.set)("-1").is_none() && (setting.set)("").is_none());
-        assert!((setting.set)("1000").is_some() && patience.get() == Some(Duration::from_secs(1)));
-        assert!((setting.set)("usual").is_some() && patience.get().is_none());
+        assert!((setting.set)("1000").is_some() && latency_limit.get() == Some(Duration::from_secs(1)));
+        assert!((setting.set)("usual").is_some() && latency_limit.get().is_none());
     }
 }
