@@ -53,14 +53,17 @@ const REFRESH_PLACE: Method = Method::new(4);
 const LIFETIME: AttributeType = AttributeType::new(0x000d);
 
 /// Returns the request to a relay to end the place that belongs to the socket from which this leaves, whoever has asked for it.
-pub(super) fn end_of_place(user: &str, password: &str, Challenge { realm, nonce }: &Challenge) -> Option<Vec<u8>> {
+/// Without the server's challenge it refuses that, and tells the challenge.
+pub(super) fn end_of_place(user: &str, password: &str, challenge: Option<&Challenge>) -> Option<Vec<u8>> {
     let mut request = Message::builder_request(REFRESH_PLACE, MessageWriteVec::new());
     request.add_attribute(&RawAttribute::new(LIFETIME, &[0; 4])).ok()?;
-    request.add_attribute(&Username::new(user).ok()?).ok()?;
-    request.add_attribute(&Realm::new(realm).ok()?).ok()?;
-    request.add_attribute(&Nonce::new(nonce).ok()?).ok()?;
-    let key = LongTermKeyCredentials::new(user.to_owned(), password.to_owned(), realm.clone());
-    request.add_message_integrity(&key.into(), IntegrityAlgorithm::Sha1).ok()?;
+    if let Some(Challenge { realm, nonce }) = challenge {
+        request.add_attribute(&Username::new(user).ok()?).ok()?;
+        request.add_attribute(&Realm::new(realm).ok()?).ok()?;
+        request.add_attribute(&Nonce::new(nonce).ok()?).ok()?;
+        let key = LongTermKeyCredentials::new(user.to_owned(), password.to_owned(), realm.clone());
+        request.add_message_integrity(&key.into(), IntegrityAlgorithm::Sha1).ok()?;
+    }
     Some(request.finish())
 }
 
@@ -207,7 +210,7 @@ mod tests {
     #[test]
     fn the_end_of_a_place_is_asked_for_with_the_password() {
         let challenge = Challenge { realm: "duet".to_owned(), nonce: "a0b1".to_owned() };
-        let bytes = end_of_place("band", "notes", &challenge).unwrap();
+        let bytes = end_of_place("band", "notes", Some(&challenge)).unwrap();
         let request = Message::from_bytes(&bytes).unwrap();
         assert!(request.has_class(MessageClass::Request) && request.method().value() == 4);
         assert_eq!(*request.raw_attribute(LIFETIME).unwrap().value, [0; 4]);

@@ -51,6 +51,8 @@ struct State {
     seen: Option<SocketAddr>,
     refusal: Option<Refusal>,
     challenge: Option<Challenge>,
+    /// Time until which the server may take to tell its challenge, so that the place of an earlier run can be ended.
+    ending: Option<Timestamp>,
     /// Addresses that have been asked for, so that none is twice.
     allowed: Vec<IpAddr>,
     channels: Vec<SocketAddr>,
@@ -105,6 +107,7 @@ impl Relay {
             seen: None,
             refusal: None,
             challenge: None,
+            ending: None,
             allowed: Vec::new(),
             channels: Vec::new(),
         };
@@ -179,18 +182,24 @@ impl Relay {
         if is_gone || state.has_moved() || state.alive.unanswered() > SILENT_MAX {
             due.news = Some(News::Lost);
         }
-        if matches!(due.news, Some(News::Lost)) {
-            due.packets.extend(self.end_of_earlier(&state));
+        if matches!(due.news, Some(News::Lost)) && state.is_held_by_earlier() {
+            self.end_earlier(&mut state, &mut due, now);
         }
         due
     }
 
-    /// Returns the request to end the place of an earlier run, which had no time to give it back, if the server has refused
-    /// another because of it. Servers keep such a place for ten minutes.
-    fn end_of_earlier(&self, state: &State) -> Option<Vec<u8>> {
-        let challenge = state.challenge.as_ref().filter(|_| !state.has_place)?;
-        let is_held = state.refusal.as_ref().is_some_and(|refusal| refusal.code == MISMATCH);
-        is_held.then(|| end_of_place(&self.user, &self.password.0, challenge)).flatten()
+    /// Ends the place of an earlier run, which had no time to give it back; servers keep such a place for ten minutes. First the
+    /// server is asked for its challenge, unless that is known.
+    fn end_earlier(&self, state: &mut State, due: &mut Due, now: Timestamp) {
+        let end = *state.ending.get_or_insert_with(|| {
+            due.packets.extend(end_of_place(&self.user, &self.password.0, None));
+            now + ENDING
+        });
+        if state.challenge.is_some() {
+            due.packets.extend(end_of_place(&self.user, &self.password.0, state.challenge.as_ref()));
+        } else if now < end {
+            (due.news, due.next) = (None, end);
+        }
     }
 
     /// Says that the place is not needed any more. Nobody waits for an answer.
@@ -208,10 +217,17 @@ impl Relay {
 
 /// Questions without an answer after which a place is lost.
 const SILENT_MAX: u32 = 8;
+/// Longest wait for a challenge.
+const ENDING: Duration = Duration::from_millis(500);
 /// Packets that leave at once.
 const PACKETS_MAX: usize = 16;
 
 impl State {
+    /// Returns true if the server gives no place because of one that an earlier run had.
+    fn is_held_by_earlier(&self) -> bool {
+        !self.has_place && self.refusal.as_ref().is_some_and(|refusal| refusal.code == MISMATCH)
+    }
+
     /// Returns true if the server sees this machine at another address than before: its place belongs to the old one.
     fn has_moved(&mut self) -> bool {
         let seen = self.alive.seen().first().map(|candidate| candidate.address);
@@ -265,8 +281,11 @@ impl Carrier for Relay {
         if !state.has_place
             && let Some(refusal) = error_of(packet)
         {
-            state.refusal = Some(refusal);
             state.challenge = challenge_of(packet).or(state.challenge.take());
+            if state.ending.is_none() {
+                state.refusal = Some(refusal);
+            }
+            self.woken.notify_one();
         }
         state.alive.on_message(self.server, packet);
         let packet = Transmit::new(packet, TransportType::Udp, self.server, HERE);
@@ -336,17 +355,33 @@ mod tests {
             let length = (error.len() + more.len()) as u16;
             [&[1, 0x13], &length.to_be_bytes(), &request[4..20], &error, more].concat()
         };
-        for (code, is_ended) in [(437, true), (486, false)] {
-            let relay = relay();
-            let request = relay.due(Timestamp::from_us(1)).packets.remove(0);
-            // Realm and nonce.
-            relay.unwrap(&refusal(&request, 401, b"\x00\x14\x00\x04duet\x00\x15\x00\x04a0b1"));
-            relay.unwrap(&refusal(&request, code, b""));
-            let end = (1..60_000).step_by(20).map(|ms| relay.due(Timestamp::from_us(1_000 * ms)));
-            let end = end.skip_while(|due| due.news.is_none()).next().unwrap();
-            assert!(matches!(end.news, Some(News::Lost)));
-            let ends = end.packets.iter().filter(|packet| packet.starts_with(&[0, 4])).count();
-            assert_eq!(ends, usize::from(is_ended), "{code}");
+        // Realm and nonce.
+        let challenge = b"\x00\x14\x00\x04duet\x00\x15\x00\x04a0b1";
+        let ends = |due: &Due| -> Vec<usize> {
+            due.packets.iter().filter(|packet| packet.starts_with(&[0, 4])).map(Vec::len).collect()
+        };
+        for (code, is_held) in [(437, true), (486, false)] {
+            for is_told in [true, false] {
+                let relay = relay();
+                let request = relay.due(Timestamp::from_us(1)).packets.remove(0);
+                relay.unwrap(&refusal(&request, code, b""));
+                let mut all = (1..60_000).step_by(20).map(|ms| relay.due(Timestamp::from_us(1_000 * ms)));
+                let (mut asked, mut lost) = (Vec::new(), false);
+                while !lost && asked.is_empty() {
+                    let due = all.next().unwrap();
+                    (asked, lost) = (ends(&due), matches!(due.news, Some(News::Lost)));
+                }
+                assert_eq!((asked.len(), lost), if is_held { (1, false) } else { (0, true) }, "{code}");
+                if is_held {
+                    if is_told {
+                        relay.unwrap(&refusal(&request, 401, challenge));
+                    }
+                    let last = all.find(|due| matches!(due.news, Some(News::Lost))).unwrap();
+                    let proven = ends(&last);
+                    assert!(proven.len() == usize::from(is_told) && proven.iter().all(|length| *length > asked[0]));
+                    assert_eq!(relay.refusal().unwrap().code, MISMATCH);
+                }
+            }
         }
     }
 
