@@ -174,6 +174,10 @@ impl Relay {
                 TurnPollRet::AllocateTcpSocket { .. } | TurnPollRet::TcpClose { .. } => break,
             }
         }
+        if !state.has_place {
+            // A client whose name or password was refused says that it has given up only when it is asked once more.
+            due.next = due.next.min(now + AGAIN_MAX);
+        }
         while let Some((_, question)) = state.alive.poll(now) {
             due.packets.push(question);
         }
