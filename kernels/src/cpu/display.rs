@@ -66,8 +66,8 @@ pub struct Converter {
     coefficients: Coefficients,
 }
 
-/// Samples of chroma that are handled at once.
-const AT_ONCE: usize = 32;
+/// Samples of chroma that are handled at once; fewer would not be enough for vectors.
+const AT_ONCE: usize = 256;
 /// Least rows for a thread.
 const ROWS_MIN: usize = 32;
 
@@ -126,18 +126,18 @@ fn convert_row_body(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) 
     let pixels = step * AT_ONCE;
     for (at, (out, luma)) in out.chunks_mut(pixels).zip(luma.chunks(pixels)).enumerate() {
         for (wide, plane) in [(&mut wide_blue, blue), (&mut wide_red, red)] {
-            let here = plane.get(at * AT_ONCE..).unwrap_or_default();
-            // Of known length, so that this is done on many samples at once, too.
-            let samples = here.first_chunk().copied().unwrap_or_else(|| {
-                let mut samples = [128; AT_ONCE];
-                samples.iter_mut().zip(here).for_each(|(to, &sample)| *to = sample);
-                samples
-            });
+            let samples = plane.get(at * AT_ONCE..).unwrap_or_default();
             match step {
                 2 => {
-                    wide.as_chunks_mut::<2>().0.iter_mut().zip(&samples).for_each(|(pair, &sample)| *pair = [sample; 2])
+                    for (pair, &sample) in wide.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
+                        *pair = [sample; 2];
+                    }
                 }
-                _ => wide[..AT_ONCE].copy_from_slice(&samples),
+                _ => {
+                    for (to, &sample) in wide[..AT_ONCE].iter_mut().zip(samples) {
+                        *to = sample;
+                    }
+                }
             }
         }
         for (((out, &y), &cb), &cr) in out.iter_mut().zip(luma).zip(&wide_blue).zip(&wide_red) {
@@ -207,6 +207,26 @@ mod tests {
                 let mut out = vec![];
                 Converter::new(ColourSpace::JPEG).convert(&picture, &mut out);
                 assert_eq!(out, vec![0x00c8_c8c8; size.pixels()], "{size} {chroma:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_pixel_of_a_wide_picture_has_the_samples_of_its_place() {
+        let (size, colour) = (FrameSize::new(1_201, 3).unwrap(), ColourSpace::BT709_LIMITED);
+        for (chroma, step) in [(Chroma::C420, 2), (Chroma::C444, 1)] {
+            let mut picture = Picture::for_stream(chroma, size);
+            let samples = (1u32..).zip(picture.data_mut());
+            samples.for_each(|(at, sample)| *sample = (at.wrapping_mul(0x9e37_79b1) >> 24) as u8);
+            let mut out = vec![];
+            Converter::new(colour).convert(&picture, &mut out);
+            let (luma, planes) = picture.data().split_at(size.pixels());
+            let (blue, red) = planes.split_at(planes.len() / 2);
+            for (at, &pixel) in out.iter().enumerate() {
+                let (x, y) = (at % size.width(), at / size.width());
+                let place = y / step * size.width().div_ceil(step) + x / step;
+                let wanted = Coefficients::new(colour).pixel(luma[at], blue[place], red[place]);
+                assert_eq!(pixel, wanted, "{chroma:?} at {x}, {y}");
             }
         }
     }

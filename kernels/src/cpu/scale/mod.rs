@@ -275,19 +275,27 @@ mod tests {
     #[test]
     fn planes_scaled_at_once_are_pixels_scaled() {
         let converter = Converter::new(ColourSpace::BT709_LIMITED);
-        for (from, to) in [((64, 50), (128, 100)), ((33, 17), (50, 61)), ((64, 50), (30, 20)), ((31, 200), (31, 200))] {
+        let sizes = [
+            ((64, 50), (128, 100)),
+            ((33, 17), (50, 61)),
+            ((64, 50), (30, 20)),
+            ((31, 99), (31, 99)),
+            ((5, 1), (10, 2)),
+        ];
+        for (from, to) in sizes {
             let size = FrameSize::new(from.0 as u32, from.1 as u32).unwrap();
+            // One for all: nothing of a picture may be left for the next.
+            let mut scaler = Scaler::new(from, to);
             for chroma in [Chroma::Grey, Chroma::C420, Chroma::C444] {
                 let mut planes = Picture::for_stream(chroma, size);
-                (0u32..)
-                    .zip(planes.data_mut())
-                    .for_each(|(at, sample)| *sample = (at.wrapping_mul(0x9e37_79b1) >> 24) as u8);
+                let samples = (1u32..).zip(planes.data_mut());
+                samples.for_each(|(at, sample)| *sample = (at.wrapping_mul(0x9e37_79b1) >> 24) as u8);
                 let mut pixels = vec![];
                 converter.convert(&planes, &mut pixels);
                 for mirrored in [false, true] {
                     let mut out = vec![7; to.0 * to.1];
                     let original = Original::Planes { picture: &planes, converter: &converter, mirrored };
-                    Scaler::new(from, to).scale_rows(original, &mut out, to.0, 0, 0);
+                    scaler.scale_rows(original, &mut out, to.0, 0, 0);
                     assert!(out == scaled(&pixels, from, to), "{from:?} to {to:?}, {chroma:?}, mirrored: {mirrored}");
                     pixels.chunks_mut(from.0).for_each(<[u32]>::reverse);
                 }

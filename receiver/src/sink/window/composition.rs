@@ -9,11 +9,6 @@ use crate::sink::overlay::Overlay;
 use crate::sink::self_view::SelfView;
 use crate::sink::text::Canvas;
 
-/// Parts in which a frame goes to a display server that copies one while the next is made.
-const PARTS: usize = 8;
-/// Most parts that [`parts`] returns.
-pub(super) const PARTS_MAX: usize = PARTS + 1;
-
 /// A picture and what is drawn on it, for a frame of any size. A window back end asks for the picture's rows in the parts
 /// and the order that suit it, and for the texts at the end.
 pub(super) struct Composition {
@@ -124,15 +119,10 @@ impl Composition {
     }
 }
 
-/// Returns the rows of a part of a frame of `height` rows.
-pub(super) fn part_rows(height: usize) -> usize {
-    height.div_ceil(PARTS).max(1)
-}
-
-/// Returns the parts, as rows, in which a frame of `height` rows goes to a display server: up to the row `written` of [`part_rows`] at
-/// most, and in one the rows from there on, which carry texts.
-pub(super) fn parts(height: usize, written: usize) -> impl Iterator<Item = Range<usize>> {
-    let (rows, written) = (part_rows(height), written.min(height));
+/// Returns the parts, as rows, in which a frame of `height` rows goes to a display server, which copies one while the next is made:
+/// up to the row `written` of `rows` at most, and in one the rows from there on, which carry texts.
+pub(super) fn parts(height: usize, written: usize, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let (rows, written) = (rows.max(1), written.min(height));
     let free = (0..written).step_by(rows).map(move |first| first..(first + rows).min(written));
     free.chain((written < height).then_some(written..height))
 }
@@ -209,13 +199,15 @@ mod tests {
     fn parts_cover_a_frame_and_texts_are_in_the_last() {
         for height in [0_usize, 1, 7, 8, 100, 1440] {
             for written in [0, 1, height / 2, height.saturating_sub(1), height, height + 1] {
-                let parts: Vec<_> = parts(height, written).collect();
-                assert!(parts.len() <= PARTS_MAX, "{parts:?}");
-                assert!(parts.iter().cloned().flatten().eq(0..height), "{parts:?} of {height}");
-                assert!(written >= height || parts.last() == Some(&(written..height)), "{parts:?} from {written}");
+                for rows in [0, 1, 3, 180, 2_000] {
+                    let parts: Vec<_> = parts(height, written, rows).collect();
+                    assert!(parts.iter().cloned().flatten().eq(0..height), "{parts:?} of {height}");
+                    let is_small = |part: &Range<usize>| part.len() <= rows.max(1) || part.start == written;
+                    assert!(parts.iter().all(is_small), "{parts:?} of {rows}");
+                    assert!(written >= height || parts.last() == Some(&(written..height)), "{parts:?} from {written}");
+                }
             }
         }
-        assert_eq!(parts(1440, 1440).count(), PARTS);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 
 use minifb::{KeyRepeat, MouseMode, ScaleMode, WindowOptions};
 
-use super::composition::{Composition, fit, part_rows, parts};
+use super::composition::{Composition, fit, parts};
 use super::pane::{Key, News, Pane};
 use super::{TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display, Passage, Surface};
 use crate::sink::{SinkError, display_loss};
+
+/// Rows that go to the X server at once.
+const PART_ROWS: usize = 90;
 
 pub(super) struct MinifbPane {
     window: minifb::Window,
@@ -66,9 +69,8 @@ impl MinifbPane {
         if let Some(old) = self.surface.take() {
             self.display.unshare(&old).map_err(x11::failed)?;
         }
-        let rows = part_rows(height);
         if self.shares {
-            match self.display.share(self.id(), width, rows) {
+            match self.display.share(self.id(), width, PART_ROWS) {
                 Ok(surface) => self.surface = Some(surface),
                 Err(error) if x11::is_lost(&error) => return Err(x11::failed(error)),
                 Err(error) => {
@@ -77,7 +79,7 @@ impl MinifbPane {
                 }
             }
         }
-        self.parts = [vec![0; width * rows], vec![0; width * rows]];
+        self.parts = [vec![0; width * PART_ROWS], vec![0; width * PART_ROWS]];
         self.frame = vec![0; width * height];
         self.frame_size = (width, height);
         Ok(())
@@ -91,7 +93,7 @@ impl MinifbPane {
         let mut passage = Passage::new(display, surface);
         let mut put = |pixels: &[u32], first| passage.put(pixels, first).map_err(x11::failed);
         let (mut made, mut next, mut made_rows) = (made, next, 0..0);
-        for rows in parts(height, written).filter(|rows| rows.end <= written) {
+        for rows in parts(height, written, PART_ROWS).filter(|rows| rows.end <= written) {
             let out = &mut next[..rows.len() * width];
             rayon::in_place_scope(|scope| {
                 scope.spawn(|_| composition.make(out, rows.start));

@@ -29,7 +29,7 @@ use winit::platform::wayland::{EventLoopBuilderExtWayland, WindowAttributesExtWa
 use winit::platform::x11::EventLoopBuilderExtX11;
 use winit::window::{Fullscreen, Window, WindowId};
 
-use super::composition::{Composition, PARTS_MAX, fit, parts};
+use super::composition::{Composition, fit, parts};
 use super::pane::{Key, News, Pane};
 use super::{TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display};
@@ -37,6 +37,9 @@ use crate::sink::{SinkError, display_loss};
 
 /// Message about a compositor that has gone.
 const ENDED: &str = "the Wayland compositor has ended";
+
+/// Parts in which a frame goes to an X server, besides the one with texts.
+const PARTS: usize = 8;
 
 /// The last letter of the Latin scripts (Unicode, Latin Extended-B).
 const LATIN_LAST: char = '\u{24f}';
@@ -104,7 +107,7 @@ impl WinitPane {
         };
         let context = Context::new(event_loop.owned_display_handle()).map_err(no_display)?;
         let surface = |_| Surface::new(&context, Rc::clone(&window)).map_err(no_display);
-        let count = if x11.as_ref().is_some_and(X11::shares_memory) { PARTS_MAX } else { 1 };
+        let count = if x11.as_ref().is_some_and(X11::shares_memory) { PARTS + 1 } else { 1 };
         let surfaces = (0..count).map(surface).collect::<Result<_, _>>()?;
         Ok(Self { surfaces, window, x11, seen, event_loop })
     }
@@ -226,7 +229,7 @@ impl Pane for WinitPane {
         let written = composition.begin((width, height));
         // Without memory for each part all rows are one, and may carry texts.
         let written = if self.surfaces.len() > 1 { written } else { 0 };
-        for part in parts(height, written).enumerate() {
+        for part in parts(height, written, height.div_ceil(PARTS)).enumerate() {
             self.put(composition, (columns, rows), part, written).map_err(|error| self.failed(&error))?;
             if self.x11.is_some() {
                 self.pump()?;
