@@ -1,5 +1,4 @@
-//! The encoder of predicted frames against the processor's, given the same vectors, with the settings of all kinds of device. On any
-//! device: results do not depend on settings.
+//! The encoder of predicted frames against the processor's, given the same vectors, with the device's own settings and others.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -27,8 +26,10 @@ const STATES: u8 = 2;
 
 fn devices() -> [Arc<Device>; 2] {
     let device = device::find(None).unwrap();
-    let graphics = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..Tuning::CPU };
-    [Tuning::CPU, graphics].map(|tuning| Arc::new(device.with_tuning(tuning)))
+    // Tiles stay the device's own: they must fit into its local memory.
+    let own = device.tuning;
+    let other = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..own };
+    [own, other].map(|tuning| Arc::new(device.with_tuning(tuning)))
 }
 
 fn params(width: u32, height: u32, chroma: Chroma) -> StreamParams {
