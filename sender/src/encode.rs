@@ -436,7 +436,9 @@ mod tests {
         assert!(encode.backend.reason.contains("has not answered"), "{}", encode.backend.reason);
         let after = [3, 4].map(|number| code(&mut encode, number));
         assert_eq!(after, [Some((Some(FrameId(2)), 0)), Some((Some(FrameId(3)), 1))]);
-        assert!(encode.backend.kind == Backend::Cpu && !encode.prepare(clock::now()).unwrap());
+        assert_eq!(encode.backend.kind, Backend::Cpu);
+        let prepared = [(); 2].map(|()| encode.prepare(clock::now()).unwrap());
+        assert_eq!(prepared, [true, false], "the last frame's state, and nothing else");
         drop(let_go);
     }
 }

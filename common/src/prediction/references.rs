@@ -99,6 +99,8 @@ struct Entry<F, S> {
 enum State<S> {
     /// The receiver's state, if the assumption is true.
     Known(S),
+    /// It comes by [`References::on_state`], or is decoded when a frame is to refer to it.
+    Awaited,
     /// To be decoded again.
     Stale,
     /// The receiver's state cannot be known.
@@ -161,7 +163,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         let at = self.index(id)?;
         match &self.entries[at].state {
             State::Known(state) => self.is_reported(at).then_some(Some(state)),
-            State::Stale => self.is_reported(at).then_some(None),
+            State::Awaited | State::Stale => self.is_reported(at).then_some(None),
             State::Unknown => None,
         }
     }
@@ -246,7 +248,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }
         Ok(chosen.and_then(|at| self.entries.get(at)).and_then(|entry| match &entry.state {
             State::Known(state) => Some((u8::try_from(next.ahead_of(entry.id)).ok()?, state.clone())),
-            State::Stale | State::Unknown => None,
+            State::Awaited | State::Stale | State::Unknown => None,
         }))
     }
 
@@ -277,19 +279,17 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     pub fn on_coded(&mut self, age: u8, frame: F, state: Option<S>, now: Timestamp) {
         self.expire();
         let id = self.next_frame();
-        let state = state.map_or(State::Stale, State::Known);
+        let state = state.map_or(State::Awaited, State::Known);
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
         self.last = Some(id);
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
     }
 
-    /// Takes the state that a frame decodes to. One that is not kept any more, or of which a report has come meanwhile, is left out.
+    /// Takes the state that a frame decodes to, unless a report has told meanwhile that the receiver has made it of something else.
     pub fn on_state(&mut self, id: FrameId, state: S) {
-        if let Some(at) = self.index(id)
-            && let Some(entry) = self.entries.get_mut(at)
-            && entry.is_stale()
-            && entry.fate.is_none()
+        if let Some(entry) = self.index(id).and_then(|at| self.entries.get_mut(at))
+            && matches!(entry.state, State::Awaited)
         {
             entry.state = State::Known(state);
         }
@@ -413,7 +413,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
 
 impl<F, S> Entry<F, S> {
     fn is_stale(&self) -> bool {
-        matches!(self.state, State::Stale)
+        matches!(self.state, State::Awaited | State::Stale)
     }
 
     fn is_decoded(&self) -> bool {
