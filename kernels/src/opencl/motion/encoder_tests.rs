@@ -27,8 +27,8 @@ const STATES: u8 = 2;
 fn devices() -> [Arc<Device>; 2] {
     let device = device::find(None).unwrap();
     // Tiles stay the device's own: they must fit into its local memory.
-    let own = device.tuning;
-    let other = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..own };
+    let own = device.tuning.clone();
+    let other = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..own.clone() };
     [own, other].map(|tuning| Arc::new(device.with_tuning(tuning)))
 }
 
