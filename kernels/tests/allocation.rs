@@ -5,13 +5,15 @@
 mod pictures;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kernels::motion::{Effort, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
 use kernels::{BackendChoice, EffectsFilter, Picture, Target, open_decoder, open_encoder};
-use picture::coded::{CodedFrame, ReceivedFrame};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::effects::{Effect, Effects};
 use picture::frame::{Chroma, PixelFormat};
-use picture::params::CodecParams;
+use picture::params::{CodecParams, Profile};
 use pictures::{params, picture};
 
 /// The system's allocator, which counts.
@@ -93,6 +95,50 @@ fn check(backend: BackendChoice) {
     assert!(decode[0] <= CALLS_MOST && decode[1] <= BYTES_A_BLOCK_MOST * blocks, "{backend:?}: decode {decode:?}");
 }
 
+/// Frames that refer to the one before, at both ends, which keep the last states.
+fn check_prediction(backend: BackendChoice) {
+    const STATES: u8 = 3;
+    let codec = CodecParams { profile: Profile::Predicted(STATES), ..CodecParams::default() };
+    let params = params((640, 480), Chroma::C420, codec);
+    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
+    let mut encoder = open_predicted_encoder(&params, settings, backend, None).unwrap();
+    let mut decoder = open_state_decoder(&params, backend, None).unwrap();
+    let (mut sent, mut held) = (VecDeque::<State>::new(), VecDeque::<State>::new());
+    let (mut source, mut out) = (picture(PixelFormat::I420, params.size, 1), Picture::decoded_from(&params));
+    let (mut predicted, mut bytes) = (0, [0; 2]);
+    for number in 0..FIRST + COUNTED {
+        source.data_mut()[640 * (number as usize % 400)..][..40 * 640].fill(number as u8);
+        let from = sent.back().cloned();
+        let target = Target::Step(StepIndex::new(64).unwrap());
+        let ((frame, state), [_, encode]) = counted(|| {
+            let (frame, unfinished) =
+                encoder.encode_from(source.as_ref(), target, from.as_ref().map(|state| (1, state))).unwrap();
+            (frame, encoder.finish(unfinished).unwrap())
+        });
+        drop(from);
+        let received = ReceivedFrame::from(&frame.frame);
+        let from = held.back().cloned().filter(|_| frame.reference > 0);
+        let (other, [_, decode]) = counted(|| decoder.decode_state(&received, from.as_ref(), &mut out).unwrap());
+        assert!(other.picture() == state.picture());
+        for (states, state) in [(&mut sent, state), (&mut held, other)] {
+            if states.len() == STATES.into() {
+                states.pop_front();
+            }
+            states.push_back(state);
+        }
+        if number >= FIRST {
+            predicted += u32::from(frame.reference > 0);
+            bytes[0] += encode.saturating_sub(2 * frame.frame.data.capacity());
+            bytes[1] += decode;
+        }
+    }
+    assert!(predicted > COUNTED / 2, "{predicted}");
+    let bytes = bytes.map(|bytes| bytes / COUNTED as usize);
+    println!("prediction, {backend:?}: bytes, encode {} besides the frame, decode {}", bytes[0], bytes[1]);
+    // Lists of vectors and of blocks; a picture would be half as much again as its pixels.
+    assert!(bytes.iter().all(|&bytes| bytes <= params.size.pixels() * 5 / 4), "{backend:?}: {bytes:?}");
+}
+
 fn check_effects() {
     let params = params((640, 480), Chroma::C420, CodecParams::default());
     let mut filter = EffectsFilter::new(params.size, params.chroma);
@@ -113,7 +159,10 @@ fn check_effects() {
 #[test]
 fn a_running_stream_allocates_no_picture() {
     check(BackendChoice::Cpu);
+    check_prediction(BackendChoice::Cpu);
     check_effects();
     #[cfg(feature = "opencl")]
     check(BackendChoice::Opencl);
+    #[cfg(feature = "opencl")]
+    check_prediction(BackendChoice::Opencl);
 }

@@ -12,6 +12,7 @@ use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
 
 use super::field::Field;
+use super::pool::Pool;
 use super::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder};
 use super::slice;
 use crate::cpu::motion::compensate::CpuPredictor;
@@ -37,6 +38,7 @@ pub struct StateDecoder {
     pub(super) alone: Box<dyn Decoder>,
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
+    pub(super) pool: Pool,
     /// Number of the state that it predicts from.
     referred: Option<u64>,
     /// A device that computes instead of these two, until it is lost.
@@ -58,12 +60,12 @@ pub struct State {
 impl State {
     /// Creates the state of a picture of the stream, planar and of its size.
     pub fn new(picture: Picture) -> Self {
-        Self::known_as(next_number(), picture)
+        Self::known_as(next_number(), Arc::new(picture))
     }
 
     /// Creates the state of a picture that a device knows by this number.
-    pub(super) fn known_as(number: u64, picture: Picture) -> Self {
-        Self { picture: Arc::new(picture), number }
+    pub(super) fn known_as(number: u64, picture: Arc<Picture>) -> Self {
+        Self { picture, number }
     }
 
     /// Returns its picture.
@@ -196,6 +198,7 @@ fn state_decoder(
         alone,
         residual,
         predictor,
+        pool: Pool::new(params, states),
         referred: None,
         device: None,
         damaged_before: 0,
@@ -284,7 +287,9 @@ impl StateDecoder {
     ) -> Result<State, DecodeError> {
         let number = next_number();
         self.decode_as(number, frame, reference.map(|state| (state.number, state.picture())), out)?;
-        Ok(State::known_as(number, out.clone()))
+        let mut picture = self.pool.take();
+        picture.data_mut().copy_from_slice(out.data());
+        Ok(State::known_as(number, self.pool.hold(picture)))
     }
 
     fn decode_as(
@@ -405,10 +410,10 @@ impl Replay<PredictedFrame, State> for StateDecoder {
     fn replay(&mut self, frame: &PredictedFrame, gaps: &Gaps, reference: Option<&State>) -> Result<State, DecodeError> {
         let mut received = ReceivedFrame::from(&frame.frame);
         gaps.cut(&mut received);
-        let (number, mut picture) = (next_number(), Picture::for_stream(self.params.chroma, self.params.size));
+        let (number, mut picture) = (next_number(), self.pool.take());
         let reference = reference.map(|state| (state.number, state.picture()));
         self.decode_as(number, &received, reference, &mut picture)?;
-        Ok(State::known_as(number, picture))
+        Ok(State::known_as(number, self.pool.hold(picture)))
     }
 
     fn hash(&self, state: &State) -> u32 {

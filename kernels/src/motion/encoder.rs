@@ -17,7 +17,7 @@ use super::cost::Costs;
 use super::decoder::{State, StateDecoder, States, inner, next_number, open};
 use super::field::Field;
 use super::predictor::{AloneEncoder, ResidualEncoder, planes};
-use super::search::{Effort, Search};
+use super::search::{Effort, Overlapped, Search};
 use super::slice;
 use crate::cpu::colour;
 use crate::cpu::motion::planes::Bordered;
@@ -84,6 +84,7 @@ pub struct PredictedEncoder {
     search_time: Option<Duration>,
     /// The luma of a picture that is searched.
     source: Bordered,
+    overlapped: Overlapped,
     times: EncodeTimes,
     vectors_to_bytes: Duration,
     /// Number of the frame that was coded last, until something else was done.
@@ -132,6 +133,7 @@ pub fn open_predicted_encoder(
         step: FIRST_STEP,
         search_time: None,
         source: Bordered::new(params.size),
+        overlapped: Overlapped::new(params.size),
         times: EncodeTimes::default(),
         vectors_to_bytes: Duration::ZERO,
         newest: None,
@@ -177,8 +179,8 @@ impl PredictedEncoder {
         let start = Instant::now();
         let Unfinished { number, frame, reference, made } = unfinished;
         let is_newest = self.newest.take() == Some(number);
-        let state = match made.filter(|_| is_newest) {
-            Some(made) => match self.state_of(number, made) {
+        let state = match made {
+            Some(made) if is_newest => match self.state_of(number, made) {
                 Err(error) if error.is_of_device() => {
                     let reason = self.alone.backend().given_up(&error);
                     self.decoder.give_up(reason);
@@ -187,7 +189,10 @@ impl PredictedEncoder {
                 }
                 state => state,
             },
-            None => self.decoder.replay(&frame, &Gaps::default(), reference.as_ref()),
+            made => {
+                made.into_iter().for_each(|made| self.decoder.pool.give_back(made.picture));
+                self.decoder.replay(&frame, &Gaps::default(), reference.as_ref())
+            }
         }?;
         self.decoder.refer((state.number(), state.picture()));
         self.finished_in = start.elapsed();
@@ -243,7 +248,12 @@ impl PredictedEncoder {
                 if may_be_alone {
                     self.proven.on_tried(predicted.distances, step, is_alone);
                 }
-                Some(predicted).filter(|_| !is_alone)
+                if is_alone {
+                    self.decoder.pool.give_back(predicted.made.picture);
+                    None
+                } else {
+                    Some(predicted)
+                }
             }
             None => None,
         };
@@ -324,10 +334,6 @@ impl PredictedEncoder {
         self.decoder.backend()
     }
 
-    fn empty_picture(&self) -> Picture {
-        Picture::for_stream(self.params.chroma, self.params.size)
-    }
-
     /// The frame if it is predicted; `None` if the budget does not do for vectors.
     fn predict(
         &mut self,
@@ -340,7 +346,7 @@ impl PredictedEncoder {
             device.bring(picture)?;
             self.times.upload = start.elapsed();
         }
-        let mut prediction = self.empty_picture();
+        let mut prediction = self.decoder.pool.take();
         let start = Instant::now();
         let field = self.search(own, target, reference);
         let found = Instant::now();
@@ -359,7 +365,10 @@ impl PredictedEncoder {
         let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
         let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
         let target = less(target, REFERENCE_BYTES + vectors + more);
-        let Some(blocks) = self.code_residual(picture, &prediction, target)? else { return Ok(None) };
+        let Some(blocks) = self.code_residual(picture, &prediction, target)? else {
+            self.decoder.pool.give_back(prediction);
+            return Ok(None);
+        };
         self.vectors_to_bytes = found.elapsed();
         let distances = if let Some(device) = self.decoder.encoder() {
             let EncodeTimes { compensate, transform, .. } = device.times(self.vectors_to_bytes.saturating_sub(sliced));
@@ -396,7 +405,7 @@ impl PredictedEncoder {
             effort: self.settings.effort,
             until: self.search_time.map(|time| start + time),
         };
-        search.find(self.last.as_ref())
+        search.find(self.last.as_ref(), &mut self.overlapped)
     }
 
     /// Codes the slices of vectors, and learns what vectors cost.
@@ -450,7 +459,7 @@ impl PredictedEncoder {
                 blocks.map_or(Ok(()), |blocks| self.decoder.residual.add_residual(&blocks, &mut picture))?;
             }
         }
-        Ok(State::known_as(number, picture))
+        Ok(State::known_as(number, self.decoder.pool.hold(picture)))
     }
 }
 

@@ -9,6 +9,7 @@ mod decoder;
 mod encoder;
 pub(crate) mod field;
 pub(crate) mod overlap;
+mod pool;
 pub(crate) mod predictor;
 mod search;
 mod slice;

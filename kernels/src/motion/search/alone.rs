@@ -66,7 +66,8 @@ impl Search<'_> {
         [columns, all_rows]: [usize; 2],
         begin: Begin<'_>,
     ) -> Vec<([i32; 2], u64)> {
-        let (mut found, mut candidates) = (Vec::<([i32; 2], u64)>::with_capacity(rows.len() * columns), Vec::new());
+        let mut found = Vec::<([i32; 2], u64)>::with_capacity(rows.len() * columns);
+        let (mut candidates, mut own) = (Vec::with_capacity(2), Vec::with_capacity(16));
         let (is_quick, mut is_late) = (self.effort == Effort::Low, false);
         let (last, steps) = match begin {
             Begin::Last(last, _) => (last, &THEREABOUTS[..]),
@@ -86,7 +87,7 @@ impl Search<'_> {
                 (left, 0)
             };
             let enough = if is_quick && at > 0 { (least_beside / 8).saturating_mul(ENOUGH_EIGHTHS) } else { 0 };
-            let mut own = Vec::with_capacity(12);
+            own.clear();
             [expected.0, [0, 0], left].into_iter().for_each(|candidate| add(&mut own, candidate));
             candidates.drain(..).for_each(|candidate| add(&mut own, candidate));
             for &step in steps {

@@ -25,6 +25,7 @@ use super::predictor::{Rect, plane_size};
 use crate::cpu::motion::planes::{Bordered, Luma};
 use crate::cpu::motion::square::{Taps, predict_32};
 use coarse::Coarse;
+pub(crate) use sums::Overlapped;
 
 /// Parts of a difference of one sample.
 const PARTS: u64 = 256;
@@ -67,19 +68,19 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The vectors of the picture, beginning with those of the last frame.
-    pub(crate) fn find(&self, last: Option<&Field>) -> Field {
+    /// The vectors of the picture, beginning with those of the last frame; `overlapped` is memory for pictures of its size.
+    pub(crate) fn find(&self, last: Option<&Field>, overlapped: &mut Overlapped) -> Field {
         let coarse = (last.is_none() || self.effort >= Effort::High)
             .then(|| [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size)));
         let mut field = split(self.size);
         self.search_alone(&mut field, last, coarse.as_ref());
-        let mut overlapped = self.overlap(&field);
-        self.join(&mut field, &mut overlapped);
+        self.overlap(&field, overlapped);
+        self.join(&mut field, overlapped);
         if self.effort > Effort::Low {
             for _ in 0..if self.effort == Effort::High { 2 } else { 1 } {
-                self.search_overlapped(&mut field, &mut overlapped);
+                self.search_overlapped(&mut field, overlapped);
             }
-            self.quarter(&mut field, &mut overlapped);
+            self.quarter(&mut field, overlapped);
         }
         field
     }
@@ -225,7 +226,11 @@ mod tests {
                     effort,
                     until,
                 };
-                rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| search.find(last))
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap()
+                    .install(|| search.find(last, &mut Overlapped::new(size)))
             };
             let field = find(1, None, None);
             assert!((2..5).all(|threads| find(threads, None, None) == field), "{effort:?}");

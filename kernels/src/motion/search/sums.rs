@@ -1,5 +1,6 @@
 //! The weighted sums of a frame's windows while they are chosen.
 
+use picture::frame::FrameSize;
 use rayon::prelude::*;
 
 use super::{Search, start};
@@ -14,8 +15,9 @@ pub(super) const SQUARE: usize = 3 * UNIT;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Profile(pub(super) [u16; WINDOW]);
 
-/// The sums of a frame, with a border of half a unit.
-pub(super) struct Overlapped {
+/// The sums of a frame, with a border of half a unit. They are made once for all frames: memory that each frame takes from the
+/// system, and reads before it writes, costs a message to every other processor for each of its pages.
+pub(crate) struct Overlapped {
     /// Samples in a row.
     pub(super) pitch: usize,
     /// Row after row; [`WEIGHT`] squared times a sample where all units are in.
@@ -54,6 +56,14 @@ pub(super) fn joined(units: &[Profile]) -> [u16; SQUARE] {
 }
 
 impl Overlapped {
+    /// Of pictures of this size, without any window.
+    pub(crate) fn new(size: FrameSize) -> Self {
+        let field = Field::new(size);
+        let ([columns, rows], layout) = (field.units(), field.layout());
+        let [width, height] = [layout.columns(), layout.rows()].map(|blocks| 2 * UNIT * blocks + UNIT);
+        Self { pitch: width, sums: vec![0; width * height], across: profiles(columns), down: profiles(rows) }
+    }
+
     /// The rows of every other row of parts, from number `first` on: parts of `side` samples whose windows have half a unit more on
     /// each side.
     pub(super) fn every_other(
@@ -76,13 +86,9 @@ impl Rows<'_> {
 }
 
 impl Search<'_> {
-    /// The sums of all units.
-    pub(super) fn overlap(&self, field: &Field) -> Overlapped {
-        let [columns, rows] = field.units();
-        let layout = field.layout();
-        let [width, height] = [layout.columns(), layout.rows()].map(|blocks| 2 * UNIT * blocks + UNIT);
-        let (across, down) = (profiles(columns), profiles(rows));
-        let mut overlapped = Overlapped { pitch: width, sums: vec![0; width * height], across, down };
+    /// Makes the sums of all units.
+    pub(super) fn overlap(&self, field: &Field, overlapped: &mut Overlapped) {
+        overlapped.sums.fill(0);
         for parity in 0..2 {
             let (across, down) = (overlapped.across.clone(), overlapped.down.clone());
             overlapped.every_other(parity, UNIT).for_each(|(y, mut strip)| {
@@ -95,7 +101,6 @@ impl Search<'_> {
                 }
             });
         }
-        overlapped
     }
 
     /// Takes the window of a unit away from sums.
