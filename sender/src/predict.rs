@@ -93,15 +93,13 @@ impl Predicting {
     pub fn only_where_worth_it(mut self) -> Self {
         self.bytes_most = (BITS_MOST * self.pixels as f64 / 8.0) as usize;
         self.pace = Pace::new(Limits::SPARE, self.interval);
-        let effort = self.pace.effort().unwrap_or_default();
-        tracing::info!("motion is searched with {effort:?} effort at first");
-        self.encoder.set_effort(effort);
         self
     }
 
-    /// Limits the search for motion in each frame by the clock, as live pictures need: a frame that is late is worth less than the
-    /// bits that better vectors save.
+    /// Limits the search for motion in each frame, by its effort and by the clock, as live pictures need: a frame that is late is
+    /// worth less than the bits that better vectors save.
     pub fn in_real_time(mut self) -> Self {
+        self.encoder.set_effort(self.pace.effort().unwrap_or_default());
         self.encoder.set_search_time(Some(self.pace.search_time()));
         self
     }
