@@ -77,7 +77,7 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
     };
     let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
     let params = StreamParams { size, frame_rate, chroma, colour, codec };
-    let does = if config.prediction == Prediction::On { "codes without prediction" } else { "codes" };
+    let does = if config.prediction != Prediction::Off { "codes without prediction" } else { "codes" };
     let measured = speed::coding(&config.shared, &params, config.rate.bytes_per_frame(frame_rate));
     Ok(speed::check(does, size, frame_rate, measured))
 }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
-use kernels::{Backend, BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
+use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
 use picture::effects::Effect;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -256,15 +256,11 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
             let encoder = predicting(config, &predicted, frame_bytes)?.in_real_time();
             of(coder_of(encoder)?, predicted)
         }
+        Prediction::Auto if !is_plausible(&params, processors()) => {
+            tracing::info!("frames are coded without prediction, for which this machine has too few processors");
+            of(alone(config, &params, frame_bytes)?, params)
+        }
         Prediction::Auto => {
-            let alone = alone(config, &params, frame_bytes)?;
-            if alone.1.kind != Backend::Cpu {
-                return Ok(of(alone, params));
-            }
-            if !is_plausible(&params, processors()) {
-                tracing::info!("frames are coded without prediction, for which this machine has too few processors");
-                return Ok(of(alone, params));
-            }
             let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it().in_real_time();
             of(coder_of(encoder)?, predicted)
         }

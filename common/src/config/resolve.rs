@@ -31,14 +31,9 @@ pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigErro
     if file.stats.pictures.is_some() {
         return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
     }
-    let predictions = [("off", Prediction::Off), ("on", Prediction::On), ("auto", Prediction::Auto)];
-    let mut prediction = choice("codec.prediction", &file.codec.prediction, &predictions)?;
+    let predictions = [("auto", Prediction::Auto), ("on", Prediction::On), ("off", Prediction::Off)];
+    let prediction = choice("codec.prediction", &file.codec.prediction, &predictions)?;
     let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
-    let is_on_a_device = shared.backend == BackendChoice::Opencl || shared.device.is_some();
-    if is_on_a_device && prediction == Prediction::Auto {
-        // Predicted frames are coded on the processor.
-        prediction = Prediction::Off;
-    }
     Ok(SenderConfig {
         shared,
         size: file.video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
