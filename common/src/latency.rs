@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::stats::{Percentiles, TimeHistogram};
+use crate::percentiles::{Percentiles, TimeHistogram};
 use crate::units::Timestamp;
 
 /// Halves of ways that wait for the other half. A picture that is lost on the way back has one half only.

@@ -15,6 +15,7 @@ pub mod metrics;
 #[cfg(feature = "netsim")]
 pub mod netsim;
 pub mod packetise;
+pub mod percentiles;
 pub mod prediction;
 pub mod protection;
 pub mod reach;

@@ -5,8 +5,9 @@
 
 use std::fmt::Write as _;
 
+use crate::percentiles::Percentiles;
 use crate::session::{Cause, ReasonCounts};
-use crate::stats::{CallState, Percentiles, ReceiverReport, SenderReport, StageSummary, Standing};
+use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standing};
 
 /// Something whose values can stand on a metrics page.
 pub trait Metrics {

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use common::netsim::Random;
-use common::netsim::router::{Filtering, Router, RouterKind};
+use common::netsim::router::{Filtering, RouterKind, SimulatedRouter};
 use common::reach::{ADDRESSES_MAX, Candidate, Kind, Meeting, Role, Route, Step, merge};
 use common::units::Timestamp;
 
@@ -70,7 +70,7 @@ struct Host {
 
 struct World {
     random: Random,
-    routers: Vec<(Router, Network)>,
+    routers: Vec<(SimulatedRouter, Network)>,
     hosts: [Host; 2],
     delay: Duration,
     loss: f64,
@@ -90,7 +90,8 @@ impl World {
             if let Some(at) = self.hosts.iter().position(|host| host.network == network && host.address == to) {
                 return Some((Some(at), from));
             }
-            let below = |(router, parent): &(Router, Network)| *parent == network && router.outside() == to.ip();
+            let below =
+                |(router, parent): &(SimulatedRouter, Network)| *parent == network && router.outside() == to.ip();
             if let Some(down) = self.routers.iter().position(below) {
                 to = self.routers[down].0.back(from, to, now)?;
                 (network, rises) = (Some(down), false);
@@ -115,7 +116,8 @@ impl World {
             if let Some(at) = self.hosts.iter().position(|host| host.network == network && host.address == to) {
                 return Some(at);
             }
-            let below = |(router, parent): &(Router, Network)| *parent == network && router.outside() == to.ip();
+            let below =
+                |(router, parent): &(SimulatedRouter, Network)| *parent == network && router.outside() == to.ip();
             let down = self.routers.iter().position(below)?;
             to = self.routers[down].0.back(from, to, now)?;
             network = Some(down);
@@ -320,7 +322,7 @@ fn path_exists(chains: &[Vec<RouterKind>; 2]) -> bool {
 fn run(seed: u64) {
     let mut random = Random::new(seed);
     let origin = Timestamp::from_us(1_000_000);
-    let mut routers: Vec<(Router, Network)> = Vec::new();
+    let mut routers: Vec<(SimulatedRouter, Network)> = Vec::new();
     let mut chains = [Vec::new(), Vec::new()];
     let mut networks = [None, None];
     let same_house = random.chance(0.1);
@@ -333,7 +335,7 @@ fn run(seed: u64) {
                 None => Ipv4Addr::new(203, 0, 113, 10 + side as u8),
                 Some(_) => Ipv4Addr::new(100, 64, layer as u8, 10),
             };
-            routers.push((Router::new(outside.into(), kind), network));
+            routers.push((SimulatedRouter::new(outside.into(), kind), network));
             network = Some(routers.len() - 1);
             chains[side].push(kind);
         }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -208,4 +208,121 @@ fn make_targets_are_listed_and_their_scripts_exist() {
             assert!(root().join(word).is_file(), "the Makefile names {word}, which does not exist");
         }
     }
+}
+
+#[test]
+fn pages_that_are_read_in_one_go_are_short() {
+    for (path, most) in [("README.md", 100), ("CONTRIBUTING.md", 80), ("kernels/PERFORMANCE.md", 150)] {
+        let lines = read(path).lines().count();
+        assert!(lines <= most, "{path} has {lines} lines, {most} are the most: move detail to where it is looked for");
+    }
+    for (number, line) in read("README.md").lines().enumerate().filter(|(_, line)| !line.starts_with('|')) {
+        assert!(line.chars().count() <= 100, "README.md:{}: more than 100 characters", number + 1);
+    }
+}
+
+/// Returns the anchors of a document's headings.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let of = |heading: &str| {
+        heading
+            .to_lowercase()
+            .chars()
+            .filter_map(|c| match c {
+                ' ' => Some('-'),
+                '-' | '_' => Some(c),
+                _ => c.is_alphanumeric().then_some(c),
+            })
+            .collect()
+    };
+    headings.map(of).collect()
+}
+
+#[test]
+fn documents_name_files_headings_and_targets_that_exist() {
+    let makefile = read("Makefile");
+    let mut wrong = Vec::new();
+    for path in files(".", "md") {
+        let text = read(&path);
+        let folder = Path::new(&path).parent().unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if file.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let target = if file.is_empty() { PathBuf::from(&path) } else { folder.join(file) };
+            let exists = root().join(&target).exists();
+            if !exists || !anchor.is_empty() && !anchors(&read(&target.to_string_lossy())).iter().any(|it| it == anchor)
+            {
+                wrong.push(format!("{path} links to {link}, which does not exist"));
+            }
+        }
+        for rest in text.split("`make ").skip(1) {
+            let target = rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next().unwrap();
+            if !makefile.contains(&format!("\n{target}: ## ")) {
+                wrong.push(format!("{path} names `make {target}`, which the Makefile lacks"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn documentation_says_what_an_item_is_or_does() {
+    let mut wrong = Vec::new();
+    for path in files(".", "rs").into_iter().chain(files("kernels/cl", "cl")) {
+        let mut above = "";
+        let text = read(&path);
+        for (number, line) in text.lines().map(str::trim_start).enumerate() {
+            let said = ["/// ", "//! "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or_default();
+            if !above.starts_with("//") && ["What ", "Whether "].iter().any(|word| said.starts_with(word)) {
+                wrong.push(format!("{path}:{}: {said}", number + 1));
+            }
+            above = line;
+        }
+    }
+    assert!(wrong.is_empty(), "say it in the third person, \"Returns ...\":\n{}", wrong.join("\n"));
+}
+
+/// Packages, the nested ones first.
+const PACKAGES: [&str; 9] = [
+    "common/picture",
+    "common/shell",
+    "common",
+    "kernels/wavelet",
+    "kernels",
+    "receiver/faults",
+    "receiver/film",
+    "receiver",
+    "sender",
+];
+/// Types of which the processor's and the device's back end have one each, in files of the same subject; and the role
+/// of an end of a stream, and of a side that looks for the other.
+const TWINS: [&str; 7] = ["Direction", "Input", "Level", "Lift", "Lines", "Quantised", "Role"];
+
+#[test]
+fn one_name_stands_for_one_type() {
+    let mut homes: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    for path in files(".", "rs") {
+        if ["/tests/", "/examples/", "/fuzz/", "/benches/"].iter().any(|folder| path.contains(folder)) {
+            continue;
+        }
+        let package = PACKAGES.iter().find(|package| path.starts_with(&format!("{package}/"))).unwrap();
+        // The raw form of the configuration has the names of its sections.
+        if path == "common/src/config/raw.rs" {
+            continue;
+        }
+        // Types that only their own file sees are not counted.
+        for line in read(&path).lines().filter(|line| line.starts_with("pub")) {
+            let mut words =
+                line.split_whitespace().skip_while(|word| !["struct", "enum", "trait", "type"].contains(word));
+            let name = words.nth(1).unwrap_or_default();
+            let name: String = name.chars().take_while(|c| c.is_alphanumeric()).collect();
+            if !name.is_empty() && !TWINS.contains(&name.as_str()) {
+                homes.entry((package, name)).or_default().push(path.clone());
+            }
+        }
+    }
+    homes.retain(|_, paths| paths.len() > 1);
+    assert!(homes.is_empty(), "one of each should have another name: {homes:#?}");
 }

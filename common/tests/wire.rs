@@ -8,7 +8,7 @@ use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, SourceState, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
-use common::wire::probe::{Arrived, Probe};
+use common::wire::probe::{Arrived, TestDatagram};
 use common::wire::{DecodeError, FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
@@ -283,13 +283,13 @@ proptest! {
     #[test]
     fn any_bytes_are_probes_or_not(
         random in prop::collection::vec(any::<u8>(), 0..64),
-        changed in mutated(Probe::Tell { train: 1, arrived: Arrived::default() }.to_bytes(0)),
+        changed in mutated(TestDatagram::Tell { train: 1, arrived: Arrived::default() }.to_bytes(0)),
     ) {
         for bytes in [random, changed] {
-            if let Ok(probe) = Probe::from_bytes(&bytes) {
+            if let Ok(probe) = TestDatagram::from_bytes(&bytes) {
                 let again = probe.to_bytes(bytes.len());
                 prop_assert_eq!(again.len(), bytes.len());
-                prop_assert_eq!(Probe::from_bytes(&again), Ok(probe));
+                prop_assert_eq!(TestDatagram::from_bytes(&again), Ok(probe));
             }
         }
     }

@@ -28,9 +28,9 @@ pub struct FilterBank {
 #[serde(deny_unknown_fields)]
 pub struct Pair {
     /// The low-pass filter.
-    pub low: Taps,
+    pub low: FilterTaps,
     /// The high-pass filter.
-    pub high: Taps,
+    pub high: FilterTaps,
 }
 
 /// A finite filter.
@@ -40,7 +40,7 @@ pub struct Pair {
 /// `x[2n + first + k] += taps[k] low[n]`, and likewise for `high[n]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Taps {
+pub struct FilterTaps {
     /// Position of the first tap.
     pub first: i32,
     /// Coefficients.
@@ -199,7 +199,7 @@ impl From<FilterBank> for Unchecked {
     }
 }
 
-impl Taps {
+impl FilterTaps {
     /// Returns the position of the last tap.
     pub fn last(&self) -> i32 {
         self.first + self.taps.len() as i32 - 1
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_bank_is_read_and_written() {
         let bank = FilterBank::from_toml(&haar("[1, 1, 0.0]")).unwrap();
-        assert_eq!(bank.synthesis().low, Taps { first: 0, taps: vec![1.0, 1.0] });
+        assert_eq!(bank.synthesis().low, FilterTaps { first: 0, taps: vec![1.0, 1.0] });
         assert_eq!(bank.residual(), 0.0);
         assert_eq!(FilterBank::from_toml(&toml::to_string(&bank).unwrap()).unwrap(), bank);
     }
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(error, BankError::NotPerfect { residual: 0.125 });
         let text = error.to_string();
         assert!(text.contains("do not reconstruct") && text.contains("1.250e-1"), "{text}");
-        let halves = Taps { first: 0, taps: vec![0.5, 0.5] };
+        let halves = FilterTaps { first: 0, taps: vec![0.5, 0.5] };
         let pair = Pair { low: halves.clone(), high: halves };
         assert_eq!(FilterBank::new(pair.clone(), pair), Err(BankError::NotPerfect { residual: 0.5 }));
     }

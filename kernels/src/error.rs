@@ -306,25 +306,35 @@ pub enum DecodeError {
     Pcwt(#[from] PcwtError),
 }
 
-impl From<TransformError> for EncodeError {
-    fn from(error: TransformError) -> Self {
-        match error {
-            TransformError::Device(error) => Self::Device(error),
-            TransformError::Picture(error) => Self::Picture(error),
-            TransformError::Values(error) => Self::Values(error),
+/// An error that contains all of a transform's.
+macro_rules! contains_transform_error {
+    ($($error:ty),*) => {$(
+        impl From<TransformError> for $error {
+            fn from(error: TransformError) -> Self {
+                match error {
+                    TransformError::Device(error) => Self::Device(error),
+                    TransformError::Picture(error) => Self::Picture(error),
+                    TransformError::Values(error) => Self::Values(error),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl From<TransformError> for DecodeError {
-    fn from(error: TransformError) -> Self {
-        match error {
-            TransformError::Device(error) => Self::Device(error),
-            TransformError::Picture(error) => Self::Picture(error),
-            TransformError::Values(error) => Self::Values(error),
+contains_transform_error!(EncodeError, DecodeError);
+
+/// An error of which only one variant is the device's.
+macro_rules! device_has_own_variant {
+    ($($error:ty),*) => {$(
+        impl CodecError for $error {
+            fn is_of_device(&self) -> bool {
+                matches!(self, Self::Device(_))
+            }
         }
-    }
+    )*};
 }
+
+device_has_own_variant!(TransformError, EncodeError, DecodeError);
 
 impl CodecError for DeviceError {
     fn is_of_device(&self) -> bool {
@@ -350,23 +360,5 @@ impl CodecError for OpenError {
             | Self::WrongElement { .. }
             | Self::SchemeNotFor { .. } => false,
         }
-    }
-}
-
-impl CodecError for TransformError {
-    fn is_of_device(&self) -> bool {
-        matches!(self, Self::Device(_))
-    }
-}
-
-impl CodecError for EncodeError {
-    fn is_of_device(&self) -> bool {
-        matches!(self, Self::Device(_))
-    }
-}
-
-impl CodecError for DecodeError {
-    fn is_of_device(&self) -> bool {
-        matches!(self, Self::Device(_))
     }
 }

@@ -3,10 +3,10 @@
 //! A frame is coded to a budget, and what arrives of it is decoded; a block that does not arrive is zeros:
 //!
 //! ```
+//! use kernels::picture::coded::ReceivedFrame;
+//! use kernels::picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+//! use kernels::picture::params::{CodecParams, StreamParams};
 //! use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
-//! use picture::coded::ReceivedFrame;
-//! use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-//! use picture::params::{CodecParams, StreamParams};
 //!
 //! let size = FrameSize::new(320, 180)?;
 //! let (frame_rate, codec) = (FrameRate::new(30, 1).ok_or("no rate")?, CodecParams::default());
@@ -27,7 +27,7 @@
 //!
 //! Three back ends compute the same to the bit: [`mod@reference`] is plain Rust and the specification, `cpu` is
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
-//! This crate knows no packet and no network time. What a coded picture is, is in the package `duet-picture`.
+//! This crate knows no packet and no network time. What a coded picture is, is in the package [`mod@picture`].
 //!
 //! `opencl` is a cargo feature, on by default. Without it nothing is linked to an OpenCL loader.
 
@@ -62,6 +62,7 @@ pub mod transform;
 pub mod tune;
 pub mod wavelet;
 
+pub use ::picture;
 pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
 pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
 pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler};

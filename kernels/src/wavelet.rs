@@ -113,6 +113,7 @@ impl fmt::Display for Element {
 /// the order of operations ([`Scheme::is_exact`]) to the bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[non_exhaustive]
 pub enum Scheme {
     /// All rows, then all columns, lifting steps in local memory, in one kernel.
     #[default]

@@ -12,15 +12,6 @@ use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
-const FORMATS: [PixelFormat; 7] = [
-    PixelFormat::Rgb8,
-    PixelFormat::YCbCr8,
-    PixelFormat::Yuyv,
-    PixelFormat::Nv12,
-    PixelFormat::I420,
-    PixelFormat::I444,
-    PixelFormat::Grey8,
-];
 const CHROMAS: [Chroma; 3] = [Chroma::Grey, Chroma::C420, Chroma::C444];
 const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 const PADDINGS: [Padding; 2] = [Padding::Smooth, Padding::Zero];
@@ -137,7 +128,7 @@ fn transforms_agree_with_few_levels() {
 #[test]
 fn every_pixel_format_goes_to_every_sampling() {
     for (width, height) in [(1, 1), (2, 3), (17, 31), (66, 40)] {
-        for format in FORMATS {
+        for format in PixelFormat::ALL {
             for chroma in CHROMAS {
                 check_transform(&params(width, height, chroma, CodecParams::default()), format);
             }

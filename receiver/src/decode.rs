@@ -80,8 +80,8 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
 /// Decodes until the job slot is closed; then closes the picture slot.
 pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &DecodeStage<R>) -> Result<(), Failure> {
     // Also on a failure and on a panic: the other threads must not wait for ever.
-    let _closing = Closing(&stage.jobs, &stage.pictures);
-    let mut opened: Option<Open> = None;
+    let _closing = (stage.jobs.closing(), stage.pictures.closing());
+    let mut opened: Option<OpenDecoder> = None;
     let mut wanted = Wanted { choice, device: device.map(str::to_owned), given_up: None };
     loop {
         stage.pulse.beat();
@@ -97,7 +97,7 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
                         if let Some(open) = other {
                             open.end();
                         }
-                        Open::new(params, serial, &mut wanted)
+                        OpenDecoder::new(params, serial, &mut wanted)
                     }
                 };
                 let refused = open.as_ref().err().map(|failure| failure.message.clone());
@@ -112,7 +112,7 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && (stage.now)().since(arrived.released) > STALE;
                 // A decoder that does not keep up shows the newest.
-                let is_overtaken = |open: &Open| !stage.records && open.is_slow() && stage.jobs.has_item();
+                let is_overtaken = |open: &OpenDecoder| !stage.records && open.is_slow() && stage.jobs.has_item();
                 if let Some(open) = opened.as_mut().filter(|open| !is_stale && !is_overtaken(open)) {
                     open.decode(arrived, clock_offset_us, &mut wanted, stage)?;
                 }
@@ -160,7 +160,7 @@ enum Engine {
 }
 
 /// An open decoder and its pictures.
-struct Open {
+struct OpenDecoder {
     stream: Arc<Stream>,
     coarse_blocks: usize,
     /// Slices of vectors, in a frame with a reference.
@@ -171,7 +171,7 @@ struct Open {
     took: Duration,
 }
 
-impl Open {
+impl OpenDecoder {
     fn new(params: StreamParams, serial: u64, wanted: &mut Wanted) -> Result<Self, Failure> {
         let (engine, backend, spare) = if params.codec.profile.states() > 0 {
             let Wanted { choice, device, given_up } = wanted;
@@ -339,16 +339,6 @@ impl Open {
             predicted.get_ready();
         }
         Ok(())
-    }
-}
-
-/// Closes both slots when the thread ends, however it ends.
-struct Closing<'a>(&'a Slot<Job>, &'a Slot<Decoded>);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        self.0.close();
-        self.1.close();
     }
 }
 

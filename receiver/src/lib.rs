@@ -31,14 +31,12 @@ pub mod sink;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use common::config::{Controller, LinkMode, ReceiverConfig, SharedConfig};
+use common::config::{LinkMode, ReceiverConfig, SharedConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
 use shell::exit::Failure;
-use shell::identity::Identity;
 use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
-use shell::reach::Learning;
 use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
@@ -92,18 +90,7 @@ fn options(
     if shared.mode == LinkMode::DialNobody {
         return Err(Failure::usage(NOBODY));
     }
-    Ok(LinkOptions {
-        mode: shared.mode.clone(),
-        identity: Identity::load(&shell::cli::identity_path(shared)?)?,
-        peers: shared.peers.clone(),
-        socket_buffer_bytes: shared.socket_buffer_bytes,
-        gso: shared.gso,
-        controller: Controller::default(),
-        rate,
-        frame_bytes,
-        protocol,
-        learning: Learning::of(shared),
-    })
+    LinkOptions::of(shared, protocol, rate, frame_bytes)
 }
 
 /// Access to the loop that turns a receiver's link.
@@ -165,7 +152,7 @@ pub fn run_over(
             ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
         link.set_latency_limit(latency_limit);
         spawn("network", move || {
-            let _closing = Closing(&jobs);
+            let _closing = jobs.closing();
             turn(link)
         })?
     };
@@ -215,25 +202,16 @@ pub fn run_over(
     presented
 }
 
-/// Closes the slot when the thread ends, however it ends.
-struct Closing<'a, T>(&'a Slot<T>);
+type Ended = Result<(), Failure>;
 
-impl<T> Drop for Closing<'_, T> {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-type Outcome = Result<(), Failure>;
-
-fn spawn(name: &str, body: impl FnOnce() -> Outcome + Send + 'static) -> Result<JoinHandle<Outcome>, Failure> {
+fn spawn(name: &str, body: impl FnOnce() -> Ended + Send + 'static) -> Result<JoinHandle<Ended>, Failure> {
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
         .map_err(|error| Failure::device(format!("cannot start the {name} thread: {error}")))
 }
 
-fn join(thread: JoinHandle<Outcome>) -> Outcome {
+fn join(thread: JoinHandle<Ended>) -> Ended {
     let name = thread.thread().name().unwrap_or_default().to_owned();
     thread.join().unwrap_or_else(|_| Err(Failure::device(format!("the {name} thread broke down"))))
 }

@@ -28,10 +28,10 @@ pub struct OwnPicture {
 
 /// Shared by the window and the sending half.
 #[derive(Clone, Debug)]
-pub struct OwnSide(Arc<Shared>);
+pub struct OwnSide(Arc<SharedOwn>);
 
 #[derive(Debug)]
-struct Shared {
+struct SharedOwn {
     is_watched: AtomicBool,
     picture: Mutex<Option<OwnPicture>>,
     rate_bps: AtomicU64,
@@ -53,7 +53,7 @@ impl OwnSide {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
         let effects = Mutex::new(Switched { effects, is_on: true });
         let (is_watched, picture, said) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
-        Self(Arc::new(Shared { is_watched, picture, rate_bps, most_bps, effects, said }))
+        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, said }))
     }
 
     /// Returns the effects that pictures have now.

@@ -41,8 +41,8 @@ pub enum Outcome {
 }
 
 impl Predicted {
-    /// Opens the decoder. What `device` cannot do the processor does, and [`Self::backend`] says why; `given_up` is the reason for
-    /// which a device is not asked again.
+    /// Opens the decoder. What `device` cannot do the processor does, and [`Self::backend`] says why; `given_up` is the
+    /// reason for which a device is not asked again.
     pub fn open(
         params: &StreamParams,
         choice: BackendChoice,
@@ -146,8 +146,8 @@ impl Predicted {
         Ok(Outcome::Picture(out, frame))
     }
 
-    /// Makes ready for a frame that refers to the last one, for a time in which no frame waits. A driver that is on a thread of its
-    /// own needs nothing.
+    /// Makes ready for a frame that refers to the last one, for a time in which no frame waits. A driver that is on a
+    /// thread of its own needs nothing.
     pub fn get_ready(&mut self) {
         if let (Runner::Here(decoder), Some(state)) = (&mut self.decoder, self.held.newest()) {
             decoder.expect(state);
@@ -165,17 +165,17 @@ impl Predicted {
     }
 }
 
-type Opened = Result<(StateDecoder, BackendInfo), Failure>;
+type OpenedPredicted = Result<(StateDecoder, BackendInfo), Failure>;
 
 /// Opens the decoder of the processor, for this reason.
-fn on_the_processor(params: &StreamParams, reason: String) -> Opened {
+fn on_the_processor(params: &StreamParams, reason: String) -> OpenedPredicted {
     let decoder = open_state_decoder(params, BackendChoice::Cpu, None).map_err(|error| Failure::codec(&error))?;
     let backend = BackendInfo { reason, ..decoder.backend().clone() };
     Ok((decoder, backend))
 }
 
 /// Opens the decoder and lets it decode: some OpenCL drivers compile a kernel when it runs first, which takes seconds.
-fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Opened {
+fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> OpenedPredicted {
     let mut decoder = match open_state_decoder(params, choice, device) {
         Err(error) if error.is_of_device() => {
             return on_the_processor(params, format!("predicted frames are decoded on the processor: {error}"));
@@ -271,7 +271,8 @@ mod tests {
         assert!(reason.contains("has not answered"), "{reason}");
         drop(let_go);
     }
-    /// As without prediction, what lacks coarse blocks is shown where the frame before it was coded alone, too. No state comes of it.
+    /// As without prediction, what lacks coarse blocks is shown where the frame before it was coded alone, too. No
+    /// state comes of it.
     #[test]
     fn a_frame_without_a_reference_that_lacks_coarse_blocks_is_shown_and_no_state() {
         let params = params();

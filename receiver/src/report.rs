@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use common::clock::SUSPECT_US;
+use common::percentiles::TimeHistogram;
 use common::session::ReceiverCounters;
-use common::stats::{ReceiverReport, Stage, StageHistograms, Standing, TimeHistogram};
+use common::stats::{ReceiverReport, Stage, StageHistograms, Standing};
 use common::units::Timestamp;
 
 use crate::handover::{LinkSnapshot, Passed, Stream};
@@ -337,7 +338,7 @@ pub(crate) fn to_own(sender: Timestamp, offset_us: i64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use common::stats::Percentiles;
+    use common::percentiles::Percentiles;
 
     use super::*;
     use crate::handover::Missing;

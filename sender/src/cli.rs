@@ -16,7 +16,7 @@ use crate::source::{FORMS, SourceSpec};
 #[derive(Debug, Parser)]
 #[command(name = "sender", version, after_help = format!("Sources: {FORMS}"))]
 pub struct Cli {
-    /// What to do
+    /// Task; without one, `run`
     #[command(subcommand)]
     pub command: Option<Task>,
     /// Where pictures come from; the forms are below

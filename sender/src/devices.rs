@@ -8,8 +8,7 @@ use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
 use shell::{devices, speed};
 
-use crate::linktest::asked;
-use crate::source::{self, Chosen, SourceSpec, cameras};
+use crate::source::{self, Chosen, SourceSpec, asked, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
 ///
@@ -70,10 +69,10 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
         (SourceSpec::File { path, .. }, _) if path.as_os_str() != "-" => match source::open(spec, config) {
             Ok(source) => (source.info().size, source.info().frame_rate),
             // Another line says why.
-            Err(_) => asked(config, spec)?,
+            Err(_) => asked(spec, config)?,
         },
         (_, Some(planned)) => planned,
-        (_, None) => asked(config, spec)?,
+        (_, None) => asked(spec, config)?,
     };
     let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
     let params = StreamParams { size, frame_rate, chroma, colour, codec };

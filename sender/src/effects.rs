@@ -11,7 +11,6 @@ use shell::clock;
 use shell::exit::Failure;
 use shell::limited;
 
-use crate::encode;
 use crate::source::SourceFrame;
 
 /// The effects of a stream, which may change from picture to picture.
@@ -52,7 +51,7 @@ impl LiveEffects {
         let mut out = self.room.take().unwrap_or_else(|| filter.room());
         let apply = |picture| filter.apply(&effects, picture, &mut out);
         let applied = PictureRef::new(picture.format, self.size, &picture.data).and_then(apply);
-        applied.map_err(|error| encode::failure(&EncodeError::from(error)))?;
+        applied.map_err(|error| Failure::codec(&EncodeError::from(error)))?;
         // Without a capture thread there is nobody to use the memory again.
         let _ = used.send(picture.data);
         let (format, capture) = (out.format(), picture.capture);

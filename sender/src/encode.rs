@@ -216,8 +216,8 @@ impl Encode {
         }
     }
 
-    /// Tells an encoder that predicts what has been told of the receiver, and lets it decode a frame as the receiver has; false if
-    /// there is none to decode.
+    /// Tells an encoder that predicts what has been told of the receiver, and lets it decode a frame as the receiver
+    /// has; false if there is none to decode.
     fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
         let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
         let StreamEncoder::Predicting(predicting) = &mut self.coder else { return Ok(false) };
@@ -346,7 +346,7 @@ fn predict(
     }
 }
 
-/// What comes of a picture, and of what coded it.
+/// A coded picture, and the back end that coded it.
 struct Ran {
     coded: Coded,
     backend: BackendInfo,

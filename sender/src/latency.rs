@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use common::config::{Peer, SenderConfig};
 use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
+use common::percentiles::Percentiles;
 use common::session::ProtocolViolation;
-use common::stats::Percentiles;
 use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use receiver::cli::Resolved;

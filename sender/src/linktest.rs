@@ -8,7 +8,7 @@ use shell::exit::Failure;
 use shell::linktest::{Target, Tested};
 
 use crate::run::NO_PEER;
-use crate::source::{Pace, SourceSpec};
+use crate::source::{SourceSpec, asked};
 
 /// Measures the line to `target`, the name of a peer that is found as a call finds it, or `HOST[:PORT]`, and prints what it
 /// found.
@@ -41,7 +41,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
             shell::linktest::run(shared, Target::Address(&address))?
         }
     };
-    let (size, frame_rate) = asked(config, spec)?;
+    let (size, frame_rate) = asked(spec, config)?;
     print!("{}", report(&tested, size, frame_rate));
     if tested.there.usable.as_bps() == 0 {
         return Err(Failure::network(
@@ -49,20 +49,6 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
         ));
     }
     Ok(())
-}
-
-/// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
-pub(crate) fn asked(config: &SenderConfig, spec: &SourceSpec) -> Result<(FrameSize, FrameRate), Failure> {
-    let (size, rate) = match *spec {
-        SourceSpec::Camera { size, rate, .. }
-        | SourceSpec::Pattern { size, rate }
-        | SourceSpec::Strip { size, rate } => (size, rate),
-        SourceSpec::File { pace: Pace::Rate(rate), .. } => (None, Some(rate)),
-        SourceSpec::File { .. } => (None, None),
-    };
-    let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
-    let rate = rate.or(config.frame_rate).or(FrameRate::new(30, 1));
-    Ok((size, rate.ok_or_else(|| Failure::usage("no frame rate"))?))
 }
 
 fn report(tested: &Tested, size: FrameSize, frame_rate: FrameRate) -> String {
@@ -152,8 +138,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use common::config::Peer;
+    use common::percentiles::Percentiles;
     use common::reach::Kind;
-    use common::stats::Percentiles;
     use common::wire::probe::OtherWay;
 
     use super::*;

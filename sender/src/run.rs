@@ -18,7 +18,6 @@ use shell::control::{self, Setting};
 use shell::exit::Failure;
 use shell::identity::Identity;
 use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
-use shell::reach::Learning;
 use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
@@ -180,19 +179,8 @@ impl Sending {
 
     /// Returns the options of this link's loop.
     pub(crate) fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
-        let shared = &config.shared;
-        Ok(LinkOptions {
-            mode: shared.mode.clone(),
-            identity: Identity::load(&shell::cli::identity_path(shared)?)?,
-            peers: shared.peers.clone(),
-            socket_buffer_bytes: shared.socket_buffer_bytes,
-            gso: shared.gso,
-            controller: config.controller,
-            rate: self.rate.clone(),
-            frame_bytes: self.frame_bytes,
-            protocol,
-            learning: Learning::of(shared),
-        })
+        let options = LinkOptions::of(&config.shared, protocol, self.rate.clone(), self.frame_bytes)?;
+        Ok(LinkOptions { controller: config.controller, ..options })
     }
 }
 
@@ -277,8 +265,8 @@ fn coder_of(encoder: Predicting) -> Result<(StreamEncoder, BackendInfo), Failure
     Ok((StreamEncoder::Predicting(runner(Box::new(encoder), &backend)?), backend))
 }
 
-/// Returns a runner of what computes with `backend`. A driver may hold a thread for ever: not the one that watches the source and the
-/// link.
+/// Returns a runner of what computes with `backend`. A driver may hold a thread for ever: not the one that watches the
+/// source and the link.
 fn runner<T: Send + 'static>(tool: T, backend: &BackendInfo) -> Result<Runner<T>, Failure> {
     if backend.is_device() { Runner::apart("device", tool).map_err(Failure::device) } else { Ok(Runner::Here(tool)) }
 }

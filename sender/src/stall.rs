@@ -18,7 +18,8 @@ pub(crate) struct Stall {
 }
 
 impl Stall {
-    /// Creates it for a source with a picture each `interval`. One that is waited for, and is not there yet, has no time to start.
+    /// Creates it for a source with a picture each `interval`. One that is waited for, and is not there yet, has no
+    /// time to start.
     pub(crate) fn new(interval: Duration, is_there: bool) -> Self {
         Self { pause: (3 * interval).max(PAUSE_MIN), since: None, is_there, runs: !is_there, told: false }
     }

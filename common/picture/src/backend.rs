@@ -1,4 +1,5 @@
-//! The back end that computes. It stands here because a configuration names it and the codec opens it, and neither knows the other.
+//! The back end that computes. It stands here because a configuration names it and the codec opens it, and neither
+//! knows the other.
 
 /// Back end to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 /// Something that the filter before the encoder can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Effect {
     /// Gain of the finest detail: below 1 it is softened, above 1 sharpened.
     Detail,

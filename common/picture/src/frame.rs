@@ -127,6 +127,9 @@ pub enum PixelFormat {
 }
 
 impl PixelFormat {
+    /// All formats.
+    pub const ALL: [Self; 7] = [Self::Rgb8, Self::YCbCr8, Self::Yuyv, Self::Nv12, Self::I420, Self::I444, Self::Grey8];
+
     /// Returns the bytes of one picture of `size` in this format with samples of 8 bits.
     pub const fn bytes(self, size: FrameSize) -> usize {
         let half = size.halved().pixels();

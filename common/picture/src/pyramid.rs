@@ -12,7 +12,7 @@ pub use crate::weights::Orientation;
 /// Side of a block of coefficients.
 pub const BLOCK_SIDE: usize = 32;
 
-/// A rectangle of coefficients in the square.
+/// A rectangle of a plane, or of coefficients in a square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
     /// Column of the first coefficient.

@@ -72,7 +72,7 @@ pub enum Command {
     Check,
     /// Change a setting of the running program, such as rate=8M (sender) or latency_max_ms=40 (receiver, and sender in a call)
     Set {
-        /// What to set; a wrong one is answered with those that are right
+        /// Setting and its value; a wrong one is answered with those that are right
         #[arg(required = true, value_name = "KEY=VALUE")]
         settings: Vec<String>,
     },

@@ -1,5 +1,7 @@
 //! `doctor`: checks that this machine has what streaming needs.
 
+pub mod speed;
+
 use std::fs::File;
 use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
 use std::path::Path;

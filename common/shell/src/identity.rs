@@ -23,6 +23,7 @@ const FILE_NAME: &str = "identity.pem";
 
 /// Errors of an identity. All end a daemon with exit code 4.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdentityError {
     /// There is no file yet.
     #[error("there is no identity at {0}; run `{program} identity` to make one", program = program())]

@@ -1,5 +1,6 @@
-//! Shared parts of both daemons: command line, settings during the call, identity, QUIC, the link's event loop, link tests, slots of threads,
-//! threads that drivers may hold, limits on log lines, recordings, statistics file, metrics page, signals, service manager.
+//! Shared parts of both daemons: command line, settings during the call, identity, QUIC, the link's event loop, link tests,
+//! slots of threads, threads that drivers may hold, limits on log lines, recordings, statistics file, metrics page, signals,
+//! service manager.
 
 #![deny(unsafe_code)]
 
@@ -12,20 +13,19 @@ pub mod doctor;
 pub mod exit;
 pub mod hang;
 pub mod identity;
-pub mod limit;
 pub mod link;
 pub mod linktest;
 pub mod lock;
 pub mod log;
-pub mod metrics;
-pub mod outlet;
 mod quic;
-pub mod quoted;
 pub mod reach;
 pub mod record;
 pub mod sd;
 pub mod signals;
 pub mod slot;
-pub mod speed;
 pub mod stats;
 pub mod tls;
+
+pub use doctor::speed;
+pub use log::{limit, outlet, quoted};
+pub use stats::metrics;

@@ -8,7 +8,7 @@ use common::config::{Controller, LinkMode, Meet, Peer, SharedConfig};
 use common::linktest::{Answerer, Measured, Tester, Turning, told};
 use common::reach::Kind;
 use common::units::{Bitrate, Timestamp};
-use common::wire::probe::{OtherWay, Probe};
+use common::wire::probe::{OtherWay, TestDatagram};
 
 use crate::clock;
 use crate::exit::Failure;
@@ -67,7 +67,7 @@ async fn answer_until_turn(probing: &Probing, busy: &AtomicBool, end: Timestamp)
         }
         // A tester that has gone quiet gets no answers, so looking for a call may wait for its next datagram or this.
         match tokio::time::timeout(Duration::from_millis(100), probing.receive()).await {
-            Ok(Ok(datagram)) if Probe::from_bytes(&datagram) == Ok(Probe::Turn) => return true,
+            Ok(Ok(datagram)) if TestDatagram::from_bytes(&datagram) == Ok(TestDatagram::Turn) => return true,
             Ok(Ok(datagram)) => {
                 if let Some(answer) = answerer.on_datagram(&datagram, clock::now()) {
                     probing.send(answer);

@@ -1,12 +1,16 @@
 //! Log lines on standard error. Nobody waits for who reads them.
 
+pub mod limit;
+pub mod outlet;
+pub mod quoted;
+
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::outlet::Outlet;
+use self::outlet::Outlet;
 
 /// Filter of the log unless `DUET_LOG` sets another: the relay's libraries are silent, this program reports for them.
 const FILTER: &str = "info,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";

@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 /// One end of a slot; clones share it.
 #[derive(Debug)]
 pub struct Slot<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedSlot<T>>,
 }
 
 #[derive(Debug)]
-struct Shared<T> {
-    state: Mutex<State<T>>,
+struct SharedSlot<T> {
+    state: Mutex<SlotState<T>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct SlotState<T> {
     items: VecDeque<T>,
     depth: usize,
     closed: bool,
@@ -52,7 +52,18 @@ pub enum Put<T> {
     Closed(T),
 }
 
-impl<T> State<T> {
+/// Closes its slot when it is dropped: as the thread that holds it ends, however it ends.
+#[derive(Debug)]
+#[must_use = "it closes the slot as soon as it is dropped"]
+pub struct Closing<'a, T>(&'a Slot<T>);
+
+impl<T> Drop for Closing<'_, T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<T> SlotState<T> {
     fn is_full(&self) -> bool {
         self.items.len() >= self.depth
     }
@@ -80,8 +91,8 @@ impl<T> Slot<T> {
     /// over a pause of its reader without loss.
     pub fn with_depth(depth: usize) -> Self {
         let depth = depth.max(1);
-        let state = State { items: VecDeque::with_capacity(depth), depth, closed: false, woken: false, dropped: 0 };
-        Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
+        let state = SlotState { items: VecDeque::with_capacity(depth), depth, closed: false, woken: false, dropped: 0 };
+        Self { shared: Arc::new(SharedSlot { state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
     /// Puts `item` in; if the slot is full, in place of its oldest. Gives back what it replaced (counted as
@@ -177,6 +188,11 @@ impl<T> Slot<T> {
         self.shared.changed.notify_all();
     }
 
+    /// Closes it when what is returned is dropped.
+    pub fn closing(&self) -> Closing<'_, T> {
+        Closing(self)
+    }
+
     /// Returns true if [`Slot::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
@@ -187,7 +203,7 @@ impl<T> Slot<T> {
         self.lock().dropped
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, SlotState<T>> {
         lock(&self.shared.state)
     }
 }

@@ -1,16 +1,18 @@
 //! Destinations of statistics: a file of JSON lines, one object a second and a last one, and the metrics page.
 
+pub mod metrics;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use self::metrics::MetricsPage;
 use common::config::SharedConfig;
 use common::metrics::Metrics;
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::metrics::MetricsPage;
 use crate::outlet::{self, Outlet};
 
 /// The places that the configuration names.
@@ -40,11 +42,11 @@ impl Statistics {
 /// time are left out, and the log says so.
 #[derive(Debug)]
 pub struct StatsFile {
-    open: Option<Open>,
+    open: Option<OpenStats>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenStats {
     outlet: Outlet,
     path: PathBuf,
     /// True if the log has said that lines are left out.
@@ -72,7 +74,7 @@ impl StatsFile {
             let outlet = file
                 .and_then(|file| Outlet::start("statistics", file, None))
                 .map_err(|error| Failure::usage(format!("cannot write statistics to {}: {error}", path.display())))?;
-            Ok::<_, Failure>(Open { outlet, path: path.to_owned(), reported: false })
+            Ok::<_, Failure>(OpenStats { outlet, path: path.to_owned(), reported: false })
         };
         Ok(Self { open: path.map(open).transpose()? })
     }
@@ -99,7 +101,7 @@ impl StatsFile {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStats {
     fn drop(&mut self) {
         if !self.outlet.flush() {
             tracing::warn!("{}: its reader does not keep up: the last lines are left out", self.path.display());

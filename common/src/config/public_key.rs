@@ -38,6 +38,7 @@ impl PublicKey {
 
 /// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidPublicKey {
     /// The text is not the base64 of 32 bytes.
     #[error(

@@ -49,7 +49,7 @@ pub struct SenderConfig {
     pub effects: Effects,
 }
 
-/// When frames are coded from what the receiver holds.
+/// Use of prediction: frames coded from what the receiver holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prediction {
     /// Never.
@@ -57,7 +57,7 @@ pub enum Prediction {
     Off,
     /// Always.
     On,
-    /// Where the processor codes and is fast enough.
+    /// Those that the processor codes, where it is fast enough.
     Auto,
 }
 
@@ -183,7 +183,7 @@ impl fmt::Debug for Password {
 /// A peer that was introduced, and how to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meet {
-    /// Who.
+    /// The peer.
     pub peer: Peer,
     /// Addresses to try.
     pub candidates: Vec<Candidate>,

@@ -1,7 +1,7 @@
 //! The end of a link test that answers.
 
 use crate::units::Timestamp;
-use crate::wire::probe::{Arrived, Probe};
+use crate::wire::probe::{Arrived, TestDatagram};
 
 /// Ways of one train that are kept; more datagrams are counted only.
 const WAYS_MAX: usize = 1 << 16;
@@ -18,14 +18,16 @@ impl Answerer {
     /// Takes a datagram that came at `now` and gives the answer, if it has one. Anything else than a tester's datagram
     /// has none.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> Option<Vec<u8>> {
-        let answer = match Probe::from_bytes(datagram).ok()? {
-            Probe::Ping { number, sent } => Probe::Pong { number, sent, received: now },
-            Probe::Load { train, sent } => {
+        let answer = match TestDatagram::from_bytes(datagram).ok()? {
+            TestDatagram::Ping { number, sent } => TestDatagram::Pong { number, sent, received: now },
+            TestDatagram::Load { train, sent } => {
                 self.on_load(train, sent, now);
                 return None;
             }
-            Probe::Ask { train } => Probe::Tell { train, arrived: self.arrived(train) },
-            Probe::Pong { .. } | Probe::Tell { .. } | Probe::Turn | Probe::Found(_) => return None,
+            TestDatagram::Ask { train } => TestDatagram::Tell { train, arrived: self.arrived(train) },
+            TestDatagram::Pong { .. } | TestDatagram::Tell { .. } | TestDatagram::Turn | TestDatagram::Found(_) => {
+                return None;
+            }
         };
         Some(answer.to_bytes(0))
     }
@@ -62,9 +64,9 @@ mod tests {
     use super::*;
 
     fn tell(answerer: &mut Answerer, train: u16) -> Arrived {
-        let answer = answerer.on_datagram(&Probe::Ask { train }.to_bytes(0), Timestamp::from_us(0)).unwrap();
-        match Probe::from_bytes(&answer) {
-            Ok(Probe::Tell { train: told, arrived }) if told == train => arrived,
+        let answer = answerer.on_datagram(&TestDatagram::Ask { train }.to_bytes(0), Timestamp::from_us(0)).unwrap();
+        match TestDatagram::from_bytes(&answer) {
+            Ok(TestDatagram::Tell { train: told, arrived }) if told == train => arrived,
             other => panic!("{other:?}"),
         }
     }
@@ -76,23 +78,25 @@ mod tests {
         assert_eq!(tell(&mut answerer, 0), Arrived::default());
         for n in 0..100 {
             // The tester's clock is 5 s ahead; one way takes 1 ms, then 10 us more each time.
-            let load = Probe::Load { train: 3, sent: t(5_000_000 + 1_000 * n) }.to_bytes(500);
+            let load = TestDatagram::Load { train: 3, sent: t(5_000_000 + 1_000 * n) }.to_bytes(500);
             assert_eq!(answerer.on_datagram(&load, t(2_000 + 1_010 * n)), None);
         }
         let arrived = tell(&mut answerer, 3);
         assert_eq!((arrived.datagrams, arrived.first, arrived.last), (100, t(2_000), t(2_000 + 1_010 * 99)));
         assert_eq!((arrived.way_min_us, arrived.way_p95_us), (-4_998_000, -4_998_000 + 940));
-        answerer.on_datagram(&Probe::Load { train: 4, sent: t(0) }.to_bytes(500), t(1));
+        answerer.on_datagram(&TestDatagram::Load { train: 4, sent: t(0) }.to_bytes(500), t(1));
         assert_eq!((tell(&mut answerer, 3).datagrams, tell(&mut answerer, 4).datagrams), (0, 1));
     }
 
     #[test]
     fn anything_else_has_no_answer() {
         let mut answerer = Answerer::default();
-        for bytes in [&[][..], &[1; 12], &[0; 64], &Probe::Tell { train: 0, arrived: Arrived::default() }.to_bytes(0)] {
+        for bytes in
+            [&[][..], &[1; 12], &[0; 64], &TestDatagram::Tell { train: 0, arrived: Arrived::default() }.to_bytes(0)]
+        {
             assert_eq!(answerer.on_datagram(bytes, Timestamp::from_us(1)), None);
         }
-        let hostile = Probe::Load { train: 0, sent: Timestamp::from_us(u64::MAX) }.to_bytes(0);
+        let hostile = TestDatagram::Load { train: 0, sent: Timestamp::from_us(u64::MAX) }.to_bytes(0);
         for _ in 0..WAYS_MAX + 10 {
             answerer.on_datagram(&hostile, Timestamp::from_us(0));
         }

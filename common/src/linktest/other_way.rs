@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Answerer, Measured};
 use crate::units::Timestamp;
-use crate::wire::probe::{OtherWay, Probe};
+use crate::wire::probe::{OtherWay, TestDatagram};
 
 /// From one request that the other side take its turn to the next.
 const ASK_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,14 +40,14 @@ impl Turning {
 
     /// Takes a datagram that came at `now` and gives the answer, if it has one.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> Option<Vec<u8>> {
-        match Probe::from_bytes(datagram).ok()? {
-            Probe::Found(found) => self.outcome = Some(Some(found)),
-            Probe::Ping { .. } | Probe::Load { .. } | Probe::Ask { .. } => {
+        match TestDatagram::from_bytes(datagram).ok()? {
+            TestDatagram::Found(found) => self.outcome = Some(Some(found)),
+            TestDatagram::Ping { .. } | TestDatagram::Load { .. } | TestDatagram::Ask { .. } => {
                 self.has_begun = true;
                 self.until = (now + SILENCE_MAX).min(self.end);
             }
             // Late answers to this side's own test.
-            Probe::Pong { .. } | Probe::Tell { .. } | Probe::Turn => {}
+            TestDatagram::Pong { .. } | TestDatagram::Tell { .. } | TestDatagram::Turn => {}
         }
         self.answerer.on_datagram(datagram, now)
     }
@@ -61,7 +61,7 @@ impl Turning {
             return None;
         }
         self.ask_at = now + ASK_INTERVAL;
-        Some(Probe::Turn.to_bytes(0))
+        Some(TestDatagram::Turn.to_bytes(0))
     }
 
     /// Returns the time to poll for datagrams next.
@@ -75,7 +75,7 @@ pub fn told(measured: &Measured) -> Vec<u8> {
     let Measured { rtt_loaded, loss_loaded, usable, at_least, .. } = *measured;
     let lost_ppm = (loss_loaded * 1e6) as u32;
     let found = OtherWay { usable, at_least, loaded_p50_us: rtt_loaded.p50, loaded_p95_us: rtt_loaded.p95, lost_ppm };
-    Probe::Found(found).to_bytes(0)
+    TestDatagram::Found(found).to_bytes(0)
 }
 
 #[cfg(test)]
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn a_side_that_has_begun_is_answered_and_waited_for_until_it_is_silent() {
         let mut turning = Turning::new(at(0));
-        assert_eq!(turning.poll_datagram(at(0)), Some(Probe::Turn.to_bytes(0)));
+        assert_eq!(turning.poll_datagram(at(0)), Some(TestDatagram::Turn.to_bytes(0)));
         assert_eq!(turning.poll_timeout(), at(100));
-        let ping = Probe::Ping { number: 1, sent: at(7) };
-        let answer = turning.on_datagram(&ping.to_bytes(0), at(50)).map(|answer| Probe::from_bytes(&answer));
-        assert_eq!(answer, Some(Ok(Probe::Pong { number: 1, sent: at(7), received: at(50) })));
+        let ping = TestDatagram::Ping { number: 1, sent: at(7) };
+        let answer = turning.on_datagram(&ping.to_bytes(0), at(50)).map(|answer| TestDatagram::from_bytes(&answer));
+        assert_eq!(answer, Some(Ok(TestDatagram::Pong { number: 1, sent: at(7), received: at(50) })));
         assert_eq!((turning.poll_datagram(at(6_049)), turning.outcome()), (None, None));
         assert_eq!((turning.poll_datagram(at(6_050)), turning.outcome()), (None, Some(None)));
         // However long it goes on.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::stats::TimeHistogram;
+use crate::percentiles::TimeHistogram;
 use crate::units::Timestamp;
-use crate::wire::probe::Probe;
+use crate::wire::probe::TestDatagram;
 
 const PING_INTERVAL: Duration = Duration::from_millis(20);
 /// A ping that has not been answered for so long is lost.
@@ -51,7 +51,7 @@ impl Pings {
         } else {
             self.sent += 1;
         }
-        Some(Probe::Ping { number: self.number, sent: now }.to_bytes(0))
+        Some(TestDatagram::Ping { number: self.number, sent: now }.to_bytes(0))
     }
 
     pub(super) fn on_pong(&mut self, number: u16, sent: Timestamp, now: Timestamp, loaded: bool) {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::pings::Pings;
 use super::search::{RATE_MAX, Search};
-use crate::stats::{Percentiles, TimeHistogram};
+use crate::percentiles::{Percentiles, TimeHistogram};
 use crate::units::{Bitrate, Timestamp};
 use crate::wire::on_wire;
-use crate::wire::probe::{Arrived, Probe};
+use crate::wire::probe::{Arrived, TestDatagram};
 
 /// Pings before there is any load.
 const IDLE: Duration = Duration::from_secs(2);
@@ -68,13 +68,13 @@ enum TestStage {
 /// A train under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Load {
-    purpose: Purpose,
+    purpose: LoadPurpose,
     began: Timestamp,
     sent: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum LoadPurpose {
     Burst,
     Step(Bitrate),
     Hold(Bitrate),
@@ -117,12 +117,12 @@ impl Tester {
 
     /// Takes a datagram; any other than an answer changes nothing.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) {
-        match Probe::from_bytes(datagram) {
-            Ok(Probe::Pong { number, sent, .. }) => {
-                let loaded = matches!(self.stage, TestStage::Sending(Load { purpose: Purpose::Hold(_), .. }));
+        match TestDatagram::from_bytes(datagram) {
+            Ok(TestDatagram::Pong { number, sent, .. }) => {
+                let loaded = matches!(self.stage, TestStage::Sending(Load { purpose: LoadPurpose::Hold(_), .. }));
                 self.pings.on_pong(number, sent, now, loaded);
             }
-            Ok(Probe::Tell { train, arrived }) if train == self.train => {
+            Ok(TestDatagram::Tell { train, arrived }) if train == self.train => {
                 if let TestStage::Asking { load, .. } = self.stage {
                     self.on_arrived(load, arrived, now);
                 }
@@ -139,7 +139,7 @@ impl Tester {
                     if self.pings.answered == 0 {
                         self.end(Err(Silent));
                     } else {
-                        self.begin(Purpose::Burst, now);
+                        self.begin(LoadPurpose::Burst, now);
                     }
                 }
                 TestStage::Idle { .. } => return self.pings.poll(now, false),
@@ -147,7 +147,7 @@ impl Tester {
                     self.stage = TestStage::Asking { load, next: now + SETTLE, until: now + SETTLE + TELL_MAX };
                 }
                 TestStage::Sending(load) => {
-                    let is_hold = matches!(load.purpose, Purpose::Hold(_));
+                    let is_hold = matches!(load.purpose, LoadPurpose::Hold(_));
                     if is_hold && let Some(ping) = self.pings.poll(now, true) {
                         return Some(ping);
                     }
@@ -155,13 +155,13 @@ impl Tester {
                         return None;
                     }
                     self.stage = TestStage::Sending(Load { sent: load.sent + 1, ..load });
-                    return Some(Probe::Load { train: self.train, sent: now }.to_bytes(self.bytes));
+                    return Some(TestDatagram::Load { train: self.train, sent: now }.to_bytes(self.bytes));
                 }
                 TestStage::Asking { until, .. } if until <= now => self.end(Err(Silent)),
                 TestStage::Asking { next, .. } if next > now => return None,
                 TestStage::Asking { load, until, .. } => {
                     self.stage = TestStage::Asking { load, next: now + ASK_INTERVAL, until };
-                    return Some(Probe::Ask { train: self.train }.to_bytes(0));
+                    return Some(TestDatagram::Ask { train: self.train }.to_bytes(0));
                 }
                 TestStage::Over => return None,
             }
@@ -178,7 +178,7 @@ impl Tester {
         }
     }
 
-    fn begin(&mut self, purpose: Purpose, now: Timestamp) {
+    fn begin(&mut self, purpose: LoadPurpose, now: Timestamp) {
         self.train = self.train.wrapping_add(1);
         self.pings.next = now;
         self.stage = TestStage::Sending(Load { purpose, began: now, sent: 0 });
@@ -187,8 +187,8 @@ impl Tester {
     /// Returns the time at which the next datagram of a train leaves.
     fn due(&self, load: &Load) -> Timestamp {
         match load.purpose {
-            Purpose::Burst => load.began,
-            Purpose::Step(rate) | Purpose::Hold(rate) => {
+            LoadPurpose::Burst => load.began,
+            LoadPurpose::Step(rate) | LoadPurpose::Hold(rate) => {
                 let us =
                     u128::from(load.sent) * self.wire_bits() as u128 * 1_000_000 / u128::from(rate.as_bps().max(1));
                 load.began + Duration::from_micros(us as u64)
@@ -198,9 +198,9 @@ impl Tester {
 
     fn is_sent(&self, load: &Load, now: Timestamp) -> bool {
         match load.purpose {
-            Purpose::Burst => load.sent >= BURST,
-            Purpose::Step(_) => now >= load.began + STEP,
-            Purpose::Hold(_) => now >= load.began + HOLD,
+            LoadPurpose::Burst => load.sent >= BURST,
+            LoadPurpose::Step(_) => now >= load.began + STEP,
+            LoadPurpose::Hold(_) => now >= load.began + HOLD,
         }
     }
 
@@ -220,34 +220,33 @@ impl Tester {
             self.shortest_way_us = Some(self.shortest_way_us.map_or(way, |shortest| shortest.min(way)));
         }
         let next = match load.purpose {
-            Purpose::Burst => {
+            LoadPurpose::Burst => {
                 self.bursts.push(self.speed(&arrived));
                 if self.bursts.len() < BURSTS {
-                    Some(Purpose::Burst)
+                    Some(LoadPurpose::Burst)
                 } else {
                     self.bursts.sort_unstable_by(f64::total_cmp);
                     // A quarter: a burst may have found the link idle that others use.
                     self.search = Search::new(Bitrate::from_bps((self.bursts[BURSTS / 2] / 4.0) as u64));
-                    self.search.rate().map(Purpose::Step)
+                    self.search.rate().map(LoadPurpose::Step)
                 }
             }
-            Purpose::Step(rate) => {
+            LoadPurpose::Step(rate) => {
                 self.search.on_result(self.passes(&load, rate, &arrived));
                 match self.search.rate() {
-                    Some(rate) => Some(Purpose::Step(rate)),
-                    None => {
-                        Some(Purpose::Hold(tenths(self.search.best(), 9))).filter(|_| self.search.best().as_bps() > 0)
-                    }
+                    Some(rate) => Some(LoadPurpose::Step(rate)),
+                    None => Some(LoadPurpose::Hold(tenths(self.search.best(), 9)))
+                        .filter(|_| self.search.best().as_bps() > 0),
                 }
             }
-            Purpose::Hold(rate) => {
+            LoadPurpose::Hold(rate) => {
                 self.holds += 1;
                 if self.passes(&load, rate, &arrived) || self.holds >= HOLDS {
                     // What was held is known; what was found in the steps lasted only as long as they did.
                     return self.end(Ok(self.measured(rate, lost(&load, &arrived))));
                 }
                 self.pings.loaded = TimeHistogram::new();
-                Some(Purpose::Hold(tenths(rate, 9)))
+                Some(LoadPurpose::Hold(tenths(rate, 9)))
             }
         };
         match next {

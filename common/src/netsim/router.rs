@@ -32,19 +32,19 @@ pub struct RouterKind {
 
 /// A router, with one address outside.
 #[derive(Clone, Debug)]
-pub struct Router {
+pub struct SimulatedRouter {
     outside: IpAddr,
     kind: RouterKind,
     mappings: Vec<Mapping>,
-    opened: BTreeMap<u16, Opened>,
+    opened: BTreeMap<u16, OpenPort>,
     next_port: u16,
 }
 
 /// A port that was opened on request.
 #[derive(Clone, Debug)]
-struct Opened {
+struct OpenPort {
     inside: SocketAddr,
-    /// Who has sent something there: answers leave from that port.
+    /// Senders to it: answers leave from that port.
     heard: BTreeSet<SocketAddr>,
 }
 
@@ -58,7 +58,7 @@ struct Mapping {
     contacted: BTreeMap<SocketAddr, Timestamp>,
 }
 
-impl Router {
+impl SimulatedRouter {
     /// Creates a router without mappings.
     pub fn new(outside: IpAddr, kind: RouterKind) -> Self {
         Self { outside, kind, mappings: Vec::new(), opened: BTreeMap::new(), next_port: 40_000 }
@@ -82,13 +82,13 @@ impl Router {
 
     /// Opens a port for a machine inside, as routers with UPnP or PCP do on request; returns its address outside.
     pub fn open(&mut self, inside: SocketAddr) -> Option<SocketAddr> {
-        let opened = self.opened.entry(inside.port()).or_insert(Opened { inside, heard: BTreeSet::new() });
+        let opened = self.opened.entry(inside.port()).or_insert(OpenPort { inside, heard: BTreeSet::new() });
         (opened.inside == inside).then(|| SocketAddr::new(self.outside, inside.port()))
     }
 
     /// Sends a packet out; returns its source as seen outside.
     pub fn out(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> SocketAddr {
-        let answers = |opened: &Opened| opened.inside == from && opened.heard.contains(&to);
+        let answers = |opened: &OpenPort| opened.inside == from && opened.heard.contains(&to);
         if let Some((port, _)) = self.opened.iter().find(|(_, opened)| answers(opened)) {
             return SocketAddr::new(self.outside, *port);
         }
@@ -150,9 +150,9 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn router(per_destination: bool, filter: Filtering) -> Router {
+    fn router(per_destination: bool, filter: Filtering) -> SimulatedRouter {
         let kind = RouterKind { per_destination, filter, hairpin: false, lasts: Duration::from_secs(30) };
-        Router::new("203.0.113.1".parse().unwrap(), kind)
+        SimulatedRouter::new("203.0.113.1".parse().unwrap(), kind)
     }
 
     #[test]

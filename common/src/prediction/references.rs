@@ -286,7 +286,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.counters.predicted += u64::from(age > 0);
     }
 
-    /// Takes the state that a frame decodes to, unless a report has told meanwhile that the receiver has made it of something else.
+    /// Takes the state that a frame decodes to, unless a report has told meanwhile that the receiver has made it of
+    /// something else.
     pub fn on_state(&mut self, id: FrameId, state: S) {
         if let Some(entry) = self.index(id).and_then(|at| self.entries.get_mut(at))
             && matches!(entry.state, State::Awaited)

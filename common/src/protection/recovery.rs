@@ -14,12 +14,12 @@ pub(crate) const KEPT_BYTES_MAX: usize = 1 << 20;
 /// The shards of a frame's groups that are not whole.
 #[derive(Debug, Default)]
 pub(crate) struct FrameShards {
-    groups: BTreeMap<u8, Group>,
+    groups: BTreeMap<u8, ArrivedGroup>,
     bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Group {
+struct ArrivedGroup {
     /// Known from the first parity shard on.
     shape: Option<Shape>,
     /// Data shards by index, not padded.
@@ -113,7 +113,7 @@ impl FrameShards {
     }
 }
 
-impl Group {
+impl ArrivedGroup {
     fn rebuild(&self, shape: Shape) -> Result<Vec<Vec<u8>>, PacketError> {
         let fits = |(&index, shard): (&usize, &Vec<u8>)| index < shape.data && shard.len() <= shape.shard_bytes;
         if !self.data.iter().all(fits) {

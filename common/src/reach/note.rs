@@ -1,4 +1,4 @@
-//! What a machine leaves for another at a mailbox server: its addresses of now.
+//! Note that a machine leaves for another at a mailbox server: its addresses of now.
 
 use super::candidate::{ADDRESSES_MAX, Candidate, take};
 

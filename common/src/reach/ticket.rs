@@ -64,6 +64,7 @@ impl fmt::Debug for Ticket {
 
 /// A text that is no ticket, or none that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TicketError {
     /// Something else.
     #[error("this is no ticket: it takes the whole line that begins with `duet-ticket-`, as `invite` prints it")]

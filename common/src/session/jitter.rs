@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::stats::TimeHistogram;
+use crate::percentiles::TimeHistogram;
 use crate::units::Timestamp;
 
 /// Difference beyond which a clock has been set: no network causes it.

@@ -12,7 +12,6 @@
 mod arrival;
 mod backlog;
 mod budget;
-mod inbound;
 mod jitter;
 mod loss;
 mod outbox;
@@ -27,10 +26,9 @@ mod sent;
 mod sequence;
 mod watch;
 
-pub use inbound::ArrivedFrame;
 pub use loss::LossEstimate;
 pub use reason::{Cause, Change, Queue, Reason, ReasonCounts};
-pub use receiver::{ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
+pub use receiver::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions, ReceiverSession};
 pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, SenderSession};
 
 use crate::wire::PROTOCOL_VERSION;

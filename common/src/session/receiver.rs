@@ -1,15 +1,19 @@
 //! The receiving end.
 
+mod events;
+mod inbound;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use picture::frame::{Chroma, FrameSize};
+use picture::frame::Chroma;
 use picture::params::StreamParams;
 use picture::pyramid::squares;
 
-use super::inbound::{ArrivedFrame, Inbound};
+pub use self::events::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions};
+use self::inbound::Inbound;
 use super::outbox::Outbox;
-use super::reason::{Reason, ReasonCounts, Reasons};
+use super::reason::{Reason, Reasons};
 use super::{ProtocolViolation, check_hello, hello};
 use crate::clock::ClockOffset;
 use crate::reassemble::DatagramOutcome;
@@ -26,78 +30,8 @@ const RATE_MAX: f64 = 120.0;
 /// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
 
-/// Choices of a receiving session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverOptions {
-    /// Time after its expected arrival for which a frame is waited for; none: three quarters of a frame interval, but a
-    /// fifth once its end has been seen. One interval later the next frame arrives, and would often replace this one
-    /// before it could be shown.
-    pub latency_max: Option<Duration>,
-    /// True if frames that waited while this machine stood still or the line was dead are dropped, as is right for a
-    /// display and not for a recording.
-    pub drops_backlog: bool,
-    /// Size of the largest pictures that are taken, in pixels and in the squares of their transform; none: any size.
-    pub size_max: Option<FrameSize>,
-}
-
-/// An event that the owner of a receiving session must know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReceiverEvent {
-    /// A stream begins (again): build the decoder, then call [`ReceiverSession::ready`].
-    Start(StreamParams),
-    /// A frame to decode.
-    Frame(ArrivedFrame),
-    /// The stream has ended, or [`ReceiverSession::finish`] was called: send what is queued, close and exit.
-    Finished,
-    /// The peer stops but may come back.
-    PeerStopping,
-    /// The peer has a newer connection from us.
-    PeerReplaced,
-    /// The peer says that we broke the protocol, and how.
-    PeerRejected(String),
-}
-
-/// The counts of a receiving session since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReceiverCounters {
-    /// Frames released with all their blocks.
-    pub frames_complete: u64,
-    /// Frames released with blocks missing.
-    pub frames_partial: u64,
-    /// Frames sent (as far as their numbers tell) but never released.
-    pub frames_lost: u64,
-    /// Frames not decoded because the state that they refer to was not there.
-    pub frames_lacking_reference: u64,
-    /// Bytes of all datagrams.
-    pub bytes_received: u64,
-    /// Datagrams that brought something new.
-    pub datagrams_accepted: u64,
-    /// Datagrams that brought nothing new.
-    pub datagrams_duplicate: u64,
-    /// Datagrams that came after their frame, or a newer one, was released.
-    pub datagrams_late: u64,
-    /// Datagrams of frames impossibly far ahead.
-    pub datagrams_too_far_ahead: u64,
-    /// Datagrams that were none of this stream.
-    pub datagrams_malformed: u64,
-    /// Datagrams while no stream was on.
-    pub datagrams_unexpected: u64,
-    /// Interarrival jitter of this stream's datagrams as in RFC 3550, microseconds.
-    pub jitter_us: u64,
-    /// 95 of 100 frames of this stream came at most this much later than expected, microseconds.
-    pub lateness_us_p95: u64,
-    /// Time for which the sender's program should have run and did not, as it says.
-    pub sender_stalled: Duration,
-    /// Missing datagrams rebuilt from parity.
-    pub fec_recovered: u64,
-    /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.
-    pub fec_malformed: u64,
-    /// Deadlines that passed, and frames that never came, by reason.
-    pub reasons: ReasonCounts,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ReceiverPhase {
     Disconnected,
     /// Hello is out, the peer's is not in.
     Greeting,
@@ -114,7 +48,7 @@ enum Phase {
 #[derive(Debug)]
 pub struct ReceiverSession {
     options: ReceiverOptions,
-    phase: Phase,
+    phase: ReceiverPhase,
     inbound: Option<Inbound>,
     next_ping: Timestamp,
     next_ping_id: u32,
@@ -133,7 +67,7 @@ impl ReceiverSession {
     pub fn new(options: ReceiverOptions) -> Self {
         Self {
             options,
-            phase: Phase::Disconnected,
+            phase: ReceiverPhase::Disconnected,
             inbound: None,
             next_ping: Timestamp::default(),
             next_ping_id: 0,
@@ -159,7 +93,7 @@ impl ReceiverSession {
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);
         self.control.push(hello(Role::Receiver));
-        self.phase = Phase::Greeting;
+        self.phase = ReceiverPhase::Greeting;
     }
 
     /// Ends the connection; the session waits for the next. If the sender had finished, so have we.
@@ -174,20 +108,20 @@ impl ReceiverSession {
         self.pings.clear();
         self.next_ping_id = 0;
         self.clock = ClockOffset::default();
-        self.phase = Phase::Disconnected;
+        self.phase = ReceiverPhase::Disconnected;
     }
 
     /// Takes a message of the peer.
     pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         match (self.phase, message) {
-            (Phase::Disconnected | Phase::Over, _) => {}
+            (ReceiverPhase::Disconnected | ReceiverPhase::Over, _) => {}
             (_, ControlMessage::Bye { reason }) => self.on_bye(reason, now),
-            (Phase::Greeting, ControlMessage::Hello { version, role }) => {
+            (ReceiverPhase::Greeting, ControlMessage::Hello { version, role }) => {
                 check_hello(version, role, Role::Sender).or_else(|text| self.violation(text))?;
-                self.phase = Phase::AwaitingWelcome;
+                self.phase = ReceiverPhase::AwaitingWelcome;
                 self.ping(now);
             }
-            (Phase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
+            (ReceiverPhase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(&params) => {
                 let stream = format!("pictures of {} at {} a second", params.size, params.frame_rate.as_f64());
@@ -199,9 +133,9 @@ impl ReceiverSession {
                     "{stream} are more than size_max in [display] takes, {most}: raise it, or have smaller ones sent"
                 )));
             }
-            (Phase::AwaitingWelcome, ControlMessage::Welcome { params, start_frame }) => {
+            (ReceiverPhase::AwaitingWelcome, ControlMessage::Welcome { params, start_frame }) => {
                 self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
-                self.phase = Phase::Preparing;
+                self.phase = ReceiverPhase::Preparing;
                 self.events.push_back(ReceiverEvent::Start(params));
             }
             (_, ControlMessage::Welcome { .. }) => self.violation("a second Welcome".to_owned())?,
@@ -212,12 +146,12 @@ impl ReceiverSession {
                     self.clock.on_pong(ping_sent, received, sent, now);
                 }
             }
-            (Phase::Streaming, ControlMessage::Source { state }) => {
+            (ReceiverPhase::Streaming, ControlMessage::Source { state }) => {
                 if let Some(inbound) = &mut self.inbound {
                     inbound.source = state;
                 }
             }
-            (Phase::Streaming, ControlMessage::Stalled { total }) => {
+            (ReceiverPhase::Streaming, ControlMessage::Stalled { total }) => {
                 if let Some(inbound) = &mut self.inbound {
                     let more = total.saturating_sub(inbound.sender_stalled);
                     inbound.sender_stalled = inbound.sender_stalled.max(total);
@@ -236,22 +170,22 @@ impl ReceiverSession {
 
     /// Takes notice that the decoder for the last [`ReceiverEvent::Start`] is there.
     pub fn ready(&mut self) {
-        if self.phase == Phase::Preparing {
-            self.phase = Phase::Streaming;
+        if self.phase == ReceiverPhase::Preparing {
+            self.phase = ReceiverPhase::Streaming;
             self.control.push(ControlMessage::Ready);
         }
     }
 
     /// Refuses the last [`ReceiverEvent::Start`] for want of a decoder: tells the peer why and ends the stream.
     pub fn refuse(&mut self, reason: String) {
-        if self.phase == Phase::Preparing {
+        if self.phase == ReceiverPhase::Preparing {
             self.bye(ByeReason::Protocol(reason));
         }
     }
 
     /// Returns true if video may come.
     pub fn is_streaming(&self) -> bool {
-        self.phase == Phase::Streaming
+        self.phase == ReceiverPhase::Streaming
     }
 
     /// Returns how the sender's source is, as it has said.
@@ -264,7 +198,7 @@ impl ReceiverSession {
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
         self.counters.bytes_received += datagram.len() as u64;
         let outcome = match &mut self.inbound {
-            Some(inbound) if self.phase == Phase::Streaming => inbound.on_datagram(datagram, now),
+            Some(inbound) if self.phase == ReceiverPhase::Streaming => inbound.on_datagram(datagram, now),
             _ => DatagramOutcome::Unexpected,
         };
         *match outcome {
@@ -292,7 +226,7 @@ impl ReceiverSession {
 
     /// Returns the next datagram for the peer: a report of states at once, a feedback report when it is due.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        let inbound = self.inbound.as_mut().filter(|_| self.phase == Phase::Streaming)?;
+        let inbound = self.inbound.as_mut().filter(|_| self.phase == ReceiverPhase::Streaming)?;
         self.states.take().or_else(|| inbound.poll_feedback(now))
     }
 
@@ -364,7 +298,7 @@ impl ReceiverSession {
 
     /// Returns true if both Hellos are there and no Bye.
     fn has_greeted(&self) -> bool {
-        matches!(self.phase, Phase::AwaitingWelcome | Phase::Preparing | Phase::Streaming)
+        matches!(self.phase, ReceiverPhase::AwaitingWelcome | ReceiverPhase::Preparing | ReceiverPhase::Streaming)
     }
 
     /// Gives the frames that are complete or due, and the end of the stream.
@@ -387,7 +321,7 @@ impl ReceiverSession {
             return;
         }
         self.drop_stream();
-        self.phase = Phase::Over;
+        self.phase = ReceiverPhase::Over;
         match reason {
             // No stream had begun.
             ByeReason::Finished { .. } => {
@@ -418,10 +352,10 @@ impl ReceiverSession {
     fn bye(&mut self, reason: ByeReason) {
         // What is held is not wanted any more: that does not make it lost.
         self.inbound = None;
-        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+        if !matches!(self.phase, ReceiverPhase::Disconnected | ReceiverPhase::Over) {
             self.control.push(ControlMessage::Bye { reason });
         }
-        self.phase = Phase::Over;
+        self.phase = ReceiverPhase::Over;
     }
 
     /// Drops the data held of a stream that has gone: it will not be shown.

@@ -51,7 +51,7 @@ const STALL_TOLD: Duration = Duration::from_millis(10);
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum SenderPhase {
     Disconnected,
     /// Hello is out, the peer's is not in.
     Greeting,
@@ -85,7 +85,7 @@ pub struct SenderSession {
     loss: LossEstimate,
     budget: Budget,
     max_datagram: usize,
-    phase: Phase,
+    phase: SenderPhase,
     finishing: Finishing,
     next_frame: FrameId,
     next_sequence: SequenceNumber,
@@ -147,7 +147,7 @@ impl SenderSession {
             // What is coded before a stream begins is its first frame.
             budget: Budget::new(RateControl::start(rate_max), params.frame_rate.interval(), smallest),
             max_datagram: 0,
-            phase: Phase::Disconnected,
+            phase: SenderPhase::Disconnected,
             finishing: Finishing::No,
             next_frame: FrameId(0),
             next_sequence: SequenceNumber(0),
@@ -176,7 +176,7 @@ impl SenderSession {
         self.on_disconnected(now);
         if self.finishing != Finishing::Done {
             self.set_max_datagram(max_datagram);
-            self.phase = Phase::Greeting;
+            self.phase = SenderPhase::Greeting;
             self.pings = pings_allowed(now);
             self.control.push(hello(Role::Sender));
         }
@@ -195,7 +195,7 @@ impl SenderSession {
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
         self.control.clear();
-        self.phase = Phase::Disconnected;
+        self.phase = SenderPhase::Disconnected;
         if self.finishing != Finishing::No {
             self.confirm_finish();
         }
@@ -204,16 +204,16 @@ impl SenderSession {
     /// Takes a message of the peer.
     pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         match (self.phase, message) {
-            (Phase::Disconnected | Phase::Over, _) => {}
+            (SenderPhase::Disconnected | SenderPhase::Over, _) => {}
             (_, ControlMessage::Bye { reason }) => self.on_bye(reason),
-            (Phase::Greeting, ControlMessage::Hello { version, role }) => {
+            (SenderPhase::Greeting, ControlMessage::Hello { version, role }) => {
                 check_hello(version, role, Role::Receiver).or_else(|text| self.violation(text))?;
                 let welcome = ControlMessage::Welcome { params: self.params, start_frame: self.next_frame };
                 self.control.push(welcome);
-                self.phase = Phase::Preparing;
+                self.phase = SenderPhase::Preparing;
             }
-            (Phase::Preparing, ControlMessage::Ready) => {
-                self.phase = Phase::Streaming;
+            (SenderPhase::Preparing, ControlMessage::Ready) => {
+                self.phase = SenderPhase::Streaming;
                 let rate = RateControl::new(self.rate_max, self.params.frame_rate.interval(), now);
                 self.budget.set_rate(rate.target());
                 self.rate = Some(rate);
@@ -223,7 +223,7 @@ impl SenderSession {
                     self.control.push(ControlMessage::Source { state: self.source });
                 }
             }
-            (Phase::Preparing | Phase::Streaming, ControlMessage::Ping { id, sent }) => {
+            (SenderPhase::Preparing | SenderPhase::Streaming, ControlMessage::Ping { id, sent }) => {
                 if !self.pings.take(now) {
                     return self.violation("more than 64 pings at once or 20 a second".to_owned());
                 }
@@ -249,7 +249,7 @@ impl SenderSession {
     /// Tells the receiver of a change when the source stalls, is lost, or gives pictures again.
     pub fn set_source(&mut self, state: SourceState) {
         let is_new = std::mem::replace(&mut self.source, state) != state;
-        if is_new && self.phase == Phase::Streaming {
+        if is_new && self.phase == SenderPhase::Streaming {
             self.control.push(ControlMessage::Source { state });
         }
     }
@@ -264,7 +264,7 @@ impl SenderSession {
         }
         self.counters.stalled += late;
         self.stalled += late;
-        if self.stalled - self.stalled_told >= STALL_TOLD && self.phase == Phase::Streaming {
+        if self.stalled - self.stalled_told >= STALL_TOLD && self.phase == SenderPhase::Streaming {
             self.stalled_told = self.stalled;
             self.control.push(ControlMessage::Stalled { total: self.stalled });
         }
@@ -273,9 +273,9 @@ impl SenderSession {
     /// Takes a datagram of the receiver.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
         self.look(now);
-        let outcome = if self.phase == Phase::Streaming && is_states(datagram) {
+        let outcome = if self.phase == SenderPhase::Streaming && is_states(datagram) {
             self.on_states(datagram).unwrap_or_else(FeedbackOutcome::Malformed)
-        } else if self.phase == Phase::Streaming {
+        } else if self.phase == SenderPhase::Streaming {
             self.on_feedback(datagram, now).unwrap_or_else(FeedbackOutcome::Malformed)
         } else {
             FeedbackOutcome::Unexpected
@@ -351,7 +351,7 @@ impl SenderSession {
 
     /// Returns true if frames are wanted.
     pub fn is_streaming(&self) -> bool {
-        self.phase == Phase::Streaming && self.finishing == Finishing::No
+        self.phase == SenderPhase::Streaming && self.finishing == Finishing::No
     }
 
     /// Returns the bytes that the next frame may have, as [`coded_size`](picture::run::coded_size) counts them.
@@ -466,8 +466,9 @@ impl SenderSession {
             Finishing::Waiting { until } => Some(until),
             _ => None,
         };
-        let silence = self.rate.as_ref().filter(|_| self.phase == Phase::Streaming).map(RateControl::next_timeout);
-        let look = self.watch.as_ref().filter(|_| self.phase == Phase::Streaming).map(Watch::next_at);
+        let silence =
+            self.rate.as_ref().filter(|_| self.phase == SenderPhase::Streaming).map(RateControl::next_timeout);
+        let look = self.watch.as_ref().filter(|_| self.phase == SenderPhase::Streaming).map(Watch::next_at);
         [self.pacer.next_at(), confirmation, silence, look].into_iter().flatten().min()
     }
 
@@ -511,8 +512,8 @@ impl SenderSession {
         if self.finishing == Finishing::No {
             self.finishing = Finishing::Draining;
             match self.phase {
-                Phase::Disconnected | Phase::Over => self.confirm_finish(),
-                Phase::Greeting | Phase::Preparing | Phase::Streaming => self.finish_if_drained(now),
+                SenderPhase::Disconnected | SenderPhase::Over => self.confirm_finish(),
+                SenderPhase::Greeting | SenderPhase::Preparing | SenderPhase::Streaming => self.finish_if_drained(now),
             }
         }
     }
@@ -584,14 +585,14 @@ impl SenderSession {
     fn confirm_finish(&mut self) {
         if self.finishing != Finishing::Done {
             self.finishing = Finishing::Done;
-            self.phase = Phase::Over;
+            self.phase = SenderPhase::Over;
             self.events.push_back(SenderEvent::Finished);
         }
     }
 
     fn on_bye(&mut self, reason: ByeReason) {
         self.drop_unsent();
-        self.phase = Phase::Over;
+        self.phase = SenderPhase::Over;
         if self.finishing != Finishing::No {
             self.confirm_finish();
             return;
@@ -611,10 +612,10 @@ impl SenderSession {
     }
 
     fn bye(&mut self, reason: ByeReason) {
-        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+        if !matches!(self.phase, SenderPhase::Disconnected | SenderPhase::Over) {
             self.drop_unsent();
             self.control.push(ControlMessage::Bye { reason });
-            self.phase = Phase::Over;
+            self.phase = SenderPhase::Over;
         }
     }
 }

@@ -83,7 +83,7 @@ pub enum ControlMessage {
     Bounced(OneWay),
     /// Last message of either end.
     Bye {
-        /// Why.
+        /// The reason.
         reason: ByeReason,
     },
 }

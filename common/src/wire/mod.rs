@@ -1,7 +1,8 @@
 //! Bytes that cross the network.
 //!
-//! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`]) are laid out by hand; rare ones ([`control`]) are
-//! length-prefixed and derived. Every decoder here is total: any bytes give a value or a [`DecodeError`].
+//! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`]) are laid out by hand; rare ones
+//! ([`control`]) are length-prefixed and derived. Every decoder here is total: any bytes give a value or a
+//! [`DecodeError`].
 
 pub mod control;
 pub mod feedback;

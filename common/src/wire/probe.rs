@@ -29,7 +29,7 @@ const FOUND_BYTES: usize = 32;
 
 /// A datagram of a link test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum TestDatagram {
     /// Tester: answer at once.
     Ping {
         /// Counts the pings.
@@ -101,7 +101,7 @@ pub struct Arrived {
     pub way_p95_us: i64,
 }
 
-impl Probe {
+impl TestDatagram {
     /// Encodes the datagram, `bytes` long if it is a load.
     pub fn to_bytes(&self, bytes: usize) -> Vec<u8> {
         let head = |kind: u8, number: u16, time: Timestamp| {
@@ -190,28 +190,28 @@ mod tests {
         let (usable, at_least) = (Bitrate::from_bps(9), true);
         let found = OtherWay { usable, at_least, loaded_p50_us: 3, loaded_p95_us: u64::MAX, lost_ppm: u32::MAX };
         let probes = [
-            Probe::Ping { number: 1, sent: t(2) },
-            Probe::Pong { number: u16::MAX, sent: t(2), received: t(3) },
-            Probe::Load { train: 9, sent: t(u64::MAX) },
-            Probe::Ask { train: 9 },
-            Probe::Tell { train: 9, arrived },
-            Probe::Turn,
-            Probe::Found(found),
+            TestDatagram::Ping { number: 1, sent: t(2) },
+            TestDatagram::Pong { number: u16::MAX, sent: t(2), received: t(3) },
+            TestDatagram::Load { train: 9, sent: t(u64::MAX) },
+            TestDatagram::Ask { train: 9 },
+            TestDatagram::Tell { train: 9, arrived },
+            TestDatagram::Turn,
+            TestDatagram::Found(found),
         ];
         for probe in probes {
             let bytes = probe.to_bytes(1_000);
-            assert_eq!(Probe::from_bytes(&bytes), Ok(probe));
-            assert_eq!(bytes.len() == 1_000, matches!(probe, Probe::Load { .. }));
+            assert_eq!(TestDatagram::from_bytes(&bytes), Ok(probe));
+            assert_eq!(bytes.len() == 1_000, matches!(probe, TestDatagram::Load { .. }));
             for length in 0..PROBE_BYTES_MIN {
-                assert!(Probe::from_bytes(&bytes[..length]).is_err());
+                assert!(TestDatagram::from_bytes(&bytes[..length]).is_err());
             }
-            if !matches!(probe, Probe::Load { .. }) {
-                assert!(Probe::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-                assert!(Probe::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
+            if !matches!(probe, TestDatagram::Load { .. }) {
+                assert!(TestDatagram::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+                assert!(TestDatagram::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_err());
             }
         }
         for kind in (0..=255).filter(|kind| !(1..=7).contains(kind)) {
-            assert!(Probe::from_bytes(&[kind; 40]).is_err());
+            assert!(TestDatagram::from_bytes(&[kind; 40]).is_err());
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A sender and a receiver of 720p60, or fewer frames a second, over one bottleneck, alone or with a TCP flow in the same queue, in virtual time.
+//! A sender and a receiver of 720p60, or fewer frames a second, over one bottleneck, alone or with a TCP flow in the
+//! same queue, in virtual time.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,8 +1,10 @@
 // The decoder of the profile pcwt: the groups of one level.
 //
-// Maths: the inverse of cl/pcwt/pcwt_encode.cl; a magnitude v without its last `qmin` bits becomes the middle of what it stands for,
+// Maths: the inverse of cl/pcwt/pcwt_encode.cl; a magnitude v without its last `qmin` bits becomes the middle of what
+// it stands for,
 //   v 2^qmin + 2^(qmin - 1), or v if qmin is 0; 0 stays 0.
-// Shapes: `data` holds the bytes of all groups, group g up to ends[g]; the rest as in cl/pcwt/pcwt_encode.cl. A group with bits that
+// Shapes: `data` holds the bytes of all groups, group g up to ends[g]; the rest as in cl/pcwt/pcwt_encode.cl. A group
+// with bits that
 //   no encoder makes raises damaged[0] to at least the number of groups minus its own.
 // NDRange: one work-item a group of the level, the first one being `first`; coarser levels before finer ones.
 // Assumes peak <= MAX_LENGTH and qmin + MAX_LENGTH < 31: then no bits of a group do more than damage.

@@ -12,7 +12,8 @@
 //   a first lifting step; output by lift_first and lift_second. A negative coordinate stands for 0; where that of `own` is
 //   FIRST, the first of the two items is the output.
 //
-// Defines: INVERSE (0 or 1), REAL (float, double, int), FP64 for double, ROUNDED for int, TERMS, FIRST, TILE and TILE_ROWS (outputs and
+// Defines: INVERSE (0 or 1), REAL (float, double, int), FP64 for double, ROUNDED for int, TERMS, FIRST, TILE and
+// TILE_ROWS (outputs and
 //   work-items of a group).
 
 #pragma OPENCL FP_CONTRACT OFF

@@ -4,8 +4,9 @@
 // Shapes: `in_w` x `in_h` samples come from where source.cl says; samples beyond are zero up to w x h, the size that is
 //   transformed. Low coefficients in both directions go to `low` (low_w x low_h); the others into the three detail
 //   bands of the Mallat square `bands`: `half_side` to the right, below, and both.
-// NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)), any rows of them.
-// A work-item lifts units of four pairs along a row, TILE_BATCH units at a time so that many loads are under way,
+// NDRange: one group of TILE_LSIZE per tile of TILE_W x TILE_H pairs: (ceil(low_w / TILE_W), ceil(low_h / TILE_H)), any
+// rows of them. A work-item lifts units of four pairs along a row, TILE_BATCH units at a time so that many loads are
+// under way,
 //   then two columns of TILE_SEGMENT pairs. What a unit or segment needs beyond itself it lifts again, in registers.
 // Defines: CACHE_HINTS (1: the compiler knows NVIDIA's PTX of compute capability 8 and later).
 // Assumes TILE_W a multiple of 4, TILE_H one of TILE_SEGMENT; low_w >= high_w, low_h >= high_h; pitches multiples of 16.

@@ -3,7 +3,8 @@
 // Maths: forward_steps and inverse_steps take a quadruple (LL, HL, LH, HH) through all steps of a scheme; their text is made
 //   by src/opencl/scheme/ and follows this file. See kernels/README.md, "schemes".
 // Shapes: as in dwt.cl and idwt.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
-// NDRange: one group of TILE_W x TILE_H work-items per tile, forward any rows of tiles. The tile overlaps its neighbours by the halo that the steps use
+// NDRange: one group of TILE_W x TILE_H work-items per tile, forward any rows of tiles. The tile overlaps its
+// neighbours by the halo that the steps use
 //   up (FORWARD_LEFT, .. INVERSE_DOWN), so that (TILE_W - left - right) x (TILE_H - up - down) quadruples are written:
 //   forward all of low_w x low_h, inverse all of ceil(out_w / 2) x ceil(out_h / 2).
 // Local memory: slots of one cell per quadruple with a MARGIN before and after, into which reads beyond the tile's first and

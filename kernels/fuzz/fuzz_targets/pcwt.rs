@@ -1,4 +1,5 @@
-//! Files of the profile `pcwt` to the reference's decoder and the processor's: both refuse a frame, or both make the same picture.
+//! Files of the profile `pcwt` to the reference's decoder and the processor's: both refuse a frame, or both make the
+//! same picture.
 
 #![no_main]
 

@@ -3,7 +3,7 @@
 use picture::params::Boundary;
 
 use super::{Row, forward, inverse};
-use crate::bank::{FilterBank, Pair, Taps};
+use crate::bank::{FilterBank, FilterTaps, Pair};
 use crate::filter::Filter;
 use crate::wavelet::Wavelet;
 
@@ -23,10 +23,13 @@ impl FilterBank {
         };
         Self {
             analysis: Pair {
-                low: Taps::around(MIDDLE, forward[low].terms()),
-                high: Taps::around(MIDDLE, forward[high].terms()),
+                low: FilterTaps::around(MIDDLE, forward[low].terms()),
+                high: FilterTaps::around(MIDDLE, forward[high].terms()),
             },
-            synthesis: Pair { low: Taps::around(MIDDLE, &column(low)), high: Taps::around(MIDDLE, &column(high)) },
+            synthesis: Pair {
+                low: FilterTaps::around(MIDDLE, &column(low)),
+                high: FilterTaps::around(MIDDLE, &column(high)),
+            },
         }
     }
 }

@@ -11,14 +11,14 @@
 use picture::params::Boundary;
 
 use super::{Row, mirror};
-use crate::bank::{FilterBank, Taps};
+use crate::bank::{FilterBank, FilterTaps};
 
 /// Returns the low and then the high coefficients of a row of `n` >= 2 samples.
 pub(super) fn forward(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Row> {
     let whole = whole_sample(bank);
     let halves = [(&bank.analysis().low, n.div_ceil(2)), (&bank.analysis().high, n / 2)];
     let outputs = halves.into_iter().flat_map(|(filter, count)| (0..count).map(move |i| (filter, i)));
-    let row = |(filter, i): (&Taps, usize)| {
+    let row = |(filter, i): (&FilterTaps, usize)| {
         let mut row = Row::default();
         for (position, tap) in filter.positions() {
             if let Some(source) = sample(2 * i as isize + position as isize, n, boundary, whole) {
@@ -32,8 +32,8 @@ pub(super) fn forward(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Ro
 
 /// Returns the samples of a row of `n` >= 2.
 pub(super) fn inverse(bank: &FilterBank, boundary: Boundary, n: usize) -> Vec<Row> {
-    let low = Coefficients::new(&bank.analysis().low, 1, bank, boundary, n, n.div_ceil(2));
-    let high = Coefficients::new(&bank.analysis().high, -1, bank, boundary, n, n / 2);
+    let low = Continuation::new(&bank.analysis().low, 1, bank, boundary, n, n.div_ceil(2));
+    let high = Continuation::new(&bank.analysis().high, -1, bank, boundary, n, n / 2);
     let bands = [(&bank.synthesis().low, low, 0), (&bank.synthesis().high, high, n.div_ceil(2))];
     let row = |at: usize| {
         let at = at as isize;
@@ -72,7 +72,7 @@ fn sample(i: isize, n: usize, boundary: Boundary, whole: bool) -> Option<usize> 
 }
 
 /// Continuation of the coefficients of one half beyond the ends.
-struct Coefficients {
+struct Continuation {
     boundary: Boundary,
     /// Number of coefficients stored.
     count: isize,
@@ -83,9 +83,9 @@ struct Coefficients {
     sign: f64,
 }
 
-impl Coefficients {
+impl Continuation {
     /// Creates the half that `filter` makes of rows of `n` samples; `usual` is its sign if it has no symmetry.
-    fn new(filter: &Taps, usual: i32, bank: &FilterBank, boundary: Boundary, n: usize, count: usize) -> Self {
+    fn new(filter: &FilterTaps, usual: i32, bank: &FilterBank, boundary: Boundary, n: usize, count: usize) -> Self {
         let whole = whole_sample(bank);
         // Twice the position of the left mirror, and of the centre for coefficient 0.
         let (axis, centre) = if whole { (0, 2 * filter.first) } else { (-1, 2 * filter.first) };
@@ -116,7 +116,7 @@ impl Coefficients {
 }
 
 /// Returns 1 for a filter that equals its mirror image, -1 for one that is the negative of it.
-fn symmetry(filter: &Taps) -> Option<i32> {
+fn symmetry(filter: &FilterTaps) -> Option<i32> {
     let most = filter.taps.iter().fold(0.0_f64, |most, tap| most.max(tap.abs()));
     let is =
         |sign: f64| filter.taps.iter().zip(filter.taps.iter().rev()).all(|(a, b)| (a - sign * b).abs() <= 1e-6 * most);

@@ -14,7 +14,7 @@ mod rounded;
 use picture::params::Boundary;
 
 pub use self::residual::check;
-pub use self::rounded::{Lifted, Rounded, Source};
+pub use self::rounded::{InputPlace, Lifted, Rounded};
 use crate::filter::Filter;
 
 /// The inputs of one output, with their weights.

@@ -64,13 +64,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::bank::{FilterBank, Pair, Taps};
+    use crate::bank::{FilterBank, FilterTaps, Pair};
     use crate::wavelet::Wavelet;
 
     const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 
-    fn taps(first: i32, taps: &[f64]) -> Taps {
-        Taps { first, taps: taps.to_vec() }
+    fn taps(first: i32, taps: &[f64]) -> FilterTaps {
+        FilterTaps { first, taps: taps.to_vec() }
     }
 
     /// Returns the Haar bank, with sums and differences.

@@ -6,7 +6,7 @@ use picture::params::Boundary;
 use super::{Half, in_half};
 
 /// Place of an input; `None` where it is zero.
-pub type Source = Option<usize>;
+pub type InputPlace = Option<usize>;
 
 /// The result of one lifting step for its item `own` and the `pair` of its neighbours.
 ///
@@ -15,9 +15,9 @@ pub type Source = Option<usize>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifted {
     /// The neighbours.
-    pub pair: [Source; 2],
+    pub pair: [InputPlace; 2],
     /// The item itself.
-    pub own: Source,
+    pub own: InputPlace,
 }
 
 /// The making of one output.
@@ -33,7 +33,7 @@ pub enum Rounded {
         /// The neighbours.
         pair: [Lifted; 2],
         /// The item itself.
-        own: Source,
+        own: InputPlace,
     },
 }
 
@@ -94,7 +94,7 @@ mod tests {
 
     /// Returns the outputs that `rows` make of `inputs`, with the offset and shift of both lifting steps.
     fn evaluate(rows: &[Rounded], inputs: &[i32], [(first, by), (second, times)]: [(i32, u32); 2]) -> Vec<i32> {
-        let at = |source: Source| source.map_or(0, |at| inputs[at]);
+        let at = |source: InputPlace| source.map_or(0, |at| inputs[at]);
         let lifted = |item: Lifted| at(item.own) - ((at(item.pair[0]) + at(item.pair[1]) + first) >> by);
         let output = |row: &Rounded| match *row {
             Rounded::First(item) => lifted(item),

@@ -100,14 +100,14 @@ impl Converter {
             let start = (y / step * chroma_width).min(plane.len());
             start..(start + chroma_width).min(plane.len())
         };
-        let row = Row { luma: &luma[y * width..][..width], blue: &blue[of(blue)], red: &red[of(red)], step };
+        let row = DisplayRow { luma: &luma[y * width..][..width], blue: &blue[of(blue)], red: &red[of(red)], step };
         convert_row(&self.coefficients, row, out);
     }
 }
 
 /// The samples of a row; those of chroma stand for `step` pixels each, or there are none.
 #[derive(Clone, Copy)]
-struct Row<'a> {
+struct DisplayRow<'a> {
     luma: &'a [u8],
     blue: &'a [u8],
     red: &'a [u8],
@@ -116,12 +116,12 @@ struct Row<'a> {
 
 multiversion! {
     /// A row of pixels.
-    fn convert_row(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) = convert_row_body;
+    fn convert_row(coefficients: &Coefficients, row: DisplayRow<'_>, out: &mut [u32]) = convert_row_body;
 }
 
 #[inline(always)]
-fn convert_row_body(coefficients: &Coefficients, row: Row<'_>, out: &mut [u32]) {
-    let Row { luma, blue, red, step } = row;
+fn convert_row_body(coefficients: &Coefficients, row: DisplayRow<'_>, out: &mut [u32]) {
+    let DisplayRow { luma, blue, red, step } = row;
     let (mut wide_blue, mut wide_red) = ([128; 2 * AT_ONCE], [128; 2 * AT_ONCE]);
     let pixels = step * AT_ONCE;
     for (at, (out, luma)) in out.chunks_mut(pixels).zip(luma.chunks(pixels)).enumerate() {

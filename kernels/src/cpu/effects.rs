@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::colour;
 use super::simd::multiversion;
 use super::transform::input::PictureRows;
-use super::transform::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use super::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::reference::check_picture;
 use crate::reference::effects::{
     DIFFERENCE_MOST, FRACTION_BITS, REACH, StillRule, Treatment, byte, planar, pyramid, treats,
@@ -26,7 +26,7 @@ const ROWS_MIN: usize = 64;
 pub struct EffectsFilter {
     size: FrameSize,
     chroma: Chroma,
-    planes: Vec<Plane>,
+    planes: Vec<FilteredPlane>,
     /// The picture in planes.
     samples: Picture,
 }
@@ -35,7 +35,7 @@ impl EffectsFilter {
     /// For pictures of `size` in a stream of `chroma`.
     pub fn new(size: FrameSize, chroma: Chroma) -> Self {
         let chroma = planar(chroma);
-        let plane = |&channel: &Channel| Plane::new(channel, chroma.plane_size(size, channel));
+        let plane = |&channel: &Channel| FilteredPlane::new(channel, chroma.plane_size(size, channel));
         Self {
             size,
             chroma,
@@ -98,7 +98,7 @@ impl EffectsFilter {
 
 /// One plane of the pictures.
 #[derive(Debug)]
-struct Plane {
+struct FilteredPlane {
     channel: Channel,
     pyramid: Pyramid,
     pitch: usize,
@@ -107,7 +107,7 @@ struct Plane {
     still: Still,
 }
 
-impl Plane {
+impl FilteredPlane {
     fn new(channel: Channel, size: FrameSize) -> Self {
         let pyramid = pyramid(size);
         let (columns, rows) = extent(&pyramid);
@@ -127,7 +127,7 @@ impl Plane {
         if !treats(effects, self.channel) {
             return Ok(());
         }
-        let (size, layout) = (self.pyramid.plane(), Layout::Compact(self.pitch));
+        let (size, layout) = (self.pyramid.plane(), Order::Compact(self.pitch));
         let plane = PictureRef::new(PixelFormat::Grey8, size, samples)?;
         self.transform.forward(PictureRows::new(plane, Chroma::Grey, Channel::Y), &mut self.bands, layout);
         for level in 1..=self.pyramid.levels() {

@@ -479,7 +479,7 @@ pub struct Unfinished {
 struct Made {
     /// The prediction, or room for the state of a device that has it.
     picture: Picture,
-    /// What was coded besides the vectors; none if a device has it.
+    /// Blocks that were coded besides the vectors; none if a device has them.
     blocks: Option<CodedFrame>,
 }
 

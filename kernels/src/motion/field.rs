@@ -18,6 +18,10 @@ pub(crate) const UNIT_CELLS: usize = UNIT / CELL;
 /// Largest component of a vector, quarters of a sample.
 pub const VECTOR_MAX: i16 = 2047;
 
+/// Taps of the filter for samples half way between two: those of four samples on one side, the nearest one last. They add up
+/// to 32.
+pub(crate) const HALF_TAPS: [i32; 4] = [-1, 4, -11, 40];
+
 /// The source of a part's prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {

@@ -27,9 +27,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use picture::frame::{Chroma, FrameSize};
+    use picture::pyramid::Rect;
 
     use super::field::WINDOW;
-    use super::predictor::{Predictor, Rect};
+    use super::predictor::Predictor;
     use super::slice::tests::any_field;
     use super::*;
     use crate::Picture;

@@ -1,7 +1,8 @@
 //! How the windows of units overlap: weights along an axis.
 
+use picture::pyramid::Rect;
+
 use super::field::{Motion, UNIT, Unit};
-use super::predictor::Rect;
 
 /// The weights of the units that meet anywhere along an axis add up to this.
 pub const WEIGHT: u16 = 16;

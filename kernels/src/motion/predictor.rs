@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize};
+#[cfg(test)]
+use picture::pyramid::Rect;
 
 #[cfg(test)]
 use super::field::Motion;
@@ -12,15 +14,6 @@ use crate::cpu::motion::planes::Luma;
 use crate::{
     BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target,
 };
-
-/// A rectangle of a plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rect {
-    pub(crate) x: usize,
-    pub(crate) y: usize,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
-}
 
 /// Predicts from one reference at a time.
 pub(crate) trait Predictor: Send + Sync {

@@ -49,7 +49,7 @@ impl Bits for Writer {
 
 struct Reader<'a> {
     learnt: Learnt,
-    rans: rans::Decoder<'a>,
+    rans: rans::RansDecoder<'a>,
 }
 
 impl Bits for Reader<'_> {
@@ -85,7 +85,7 @@ pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, 
     let whole = walk(&mut writer, &mut copy, rows, channels);
     debug_assert!(whole.is_ok() && copy == *field);
     let mut bytes = Vec::new();
-    let mut rans = rans::Encoder::new(0, rans::payload_bits(0), &mut bytes);
+    let mut rans = rans::RansEncoder::new(0, rans::payload_bits(0), &mut bytes);
     for &(start, frequency) in writer.ranges.iter().rev() {
         rans.put_range(start, frequency);
     }
@@ -99,7 +99,7 @@ pub(crate) fn decode(bytes: &[u8], field: &mut Field, slice: usize, channels: us
     if bytes.is_empty() {
         return Ok(());
     }
-    let mut reader = Reader { learnt: Learnt::new(), rans: rans::Decoder::new(bytes) };
+    let mut reader = Reader { learnt: Learnt::new(), rans: rans::RansDecoder::new(bytes) };
     walk(&mut reader, field, field.layout().rows_of(slice), channels)?;
     match reader.rans.finish() {
         Some((rans::STATE_MIN, 0)) => Ok(()),

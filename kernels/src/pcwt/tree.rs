@@ -64,7 +64,7 @@ impl Group {
 
 /// Elements at one level of the decomposition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Level {
+pub(crate) struct TreeLevel {
     pub(crate) bands: Range<usize>,
     pub(crate) groups: Range<usize>,
     /// Indices of its elements.
@@ -78,7 +78,7 @@ pub(crate) struct Tree {
     pub(crate) side: usize,
     pub(crate) bands: Vec<Band>,
     pub(crate) groups: Vec<Group>,
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<TreeLevel>,
 }
 
 impl Tree {
@@ -126,7 +126,7 @@ impl Tree {
             }
         }
         let (bands, groups) = (first_band..self.bands.len(), first_group..self.groups.len());
-        self.levels.push(Level { bands, groups, elements: first_element..start });
+        self.levels.push(TreeLevel { bands, groups, elements: first_element..start });
     }
 }
 

@@ -1,31 +1,27 @@
 //! Prediction from a reference: samples between samples, and the overlap of units.
 
 use picture::frame::{Chroma, FrameSize};
+#[cfg(test)]
+use picture::pyramid::Rect;
 
 use crate::Picture;
 use crate::cpu::motion::planes::Luma;
 #[cfg(test)]
 use crate::motion::field::WINDOW;
-use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit};
+use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-#[cfg(test)]
-use crate::motion::predictor::Rect;
 use crate::motion::predictor::{Predictor, plane_size, planes};
-
-/// Taps of the filter for samples half way between two: those of four samples on one side, the nearest one last. They add up
-/// to 32.
-pub const HALF_TAPS: [i32; 4] = [-1, 4, -11, 40];
 
 /// A plane that goes on beyond its ends with its outermost samples.
 #[derive(Clone, Copy, Debug)]
-pub struct Plane<'a> {
+pub struct EndlessPlane<'a> {
     /// Row after row.
     pub samples: &'a [u8],
     /// Its size.
     pub size: FrameSize,
 }
 
-impl Plane<'_> {
+impl EndlessPlane<'_> {
     /// Returns the sample at (x, y).
     pub fn at(&self, x: i32, y: i32) -> u8 {
         let column = x.clamp(0, self.size.width() as i32 - 1) as usize;
@@ -67,7 +63,7 @@ fn half_way(sample: impl Fn(i32) -> u8) -> u8 {
 }
 
 /// Returns the prediction of `motion` at (x, y) of the plane of a channel; `half`: of half the width and height of luma.
-pub fn sample(plane: Plane<'_>, channel: usize, half: bool, motion: Motion, x: usize, y: usize) -> u8 {
+pub fn sample(plane: EndlessPlane<'_>, channel: usize, half: bool, motion: Motion, x: usize, y: usize) -> u8 {
     let (x, y) = (x as i32, y as i32);
     match motion {
         Motion::Flat(samples) => samples[channel],
@@ -108,7 +104,7 @@ pub fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> Vec<u8>
     let mut out = Vec::with_capacity(reference.data().len());
     for (channel, samples) in planes(chroma, picture_size, reference.data()).into_iter().enumerate() {
         let (size, side) = plane_size(chroma, picture_size, channel);
-        let plane = Plane { samples, size };
+        let plane = EndlessPlane { samples, size };
         let [columns, rows] = field.units();
         for (x, y) in (0..size.height()).flat_map(|y| (0..size.width()).map(move |x| (x, y))) {
             let of = |motion| u32::from(sample(plane, channel, side < UNIT, motion, x, y));
@@ -161,7 +157,8 @@ impl Predictor for ReferencePredictor {
     #[cfg(test)]
     fn block(&self, channel: usize, rect: Rect, motion: Motion, out: &mut [u8]) {
         let (size, side) = plane_size(self.chroma, self.reference.size(), channel);
-        let plane = Plane { samples: planes(self.chroma, self.reference.size(), self.reference.data())[channel], size };
+        let plane =
+            EndlessPlane { samples: planes(self.chroma, self.reference.size(), self.reference.data())[channel], size };
         for y in 0..rect.height {
             for x in 0..rect.width {
                 out[y * WINDOW + x] = sample(plane, channel, side < UNIT, motion, rect.x + x, rect.y + y);

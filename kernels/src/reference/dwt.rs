@@ -121,9 +121,9 @@ fn apply<T: Sample>(
     let length = s.len() + d.len();
     // The neighbours of an odd sample start at its own index, those of an even one at the index before.
     let (changed, neighbours, left) = if index.is_multiple_of(2) {
-        (d, Half { samples: s, phase: 0, length, boundary }, 0)
+        (d, HalfRow { samples: s, phase: 0, length, boundary }, 0)
     } else {
-        (s, Half { samples: d, phase: 1, length, boundary }, -1)
+        (s, HalfRow { samples: d, phase: 1, length, boundary }, -1)
     };
     for (n, value) in changed.iter_mut().enumerate() {
         let left = n as isize + left;
@@ -134,7 +134,7 @@ fn apply<T: Sample>(
 }
 
 /// The even (phase 0) or odd (phase 1) samples of a row, continued beyond its ends.
-struct Half<'a, T> {
+struct HalfRow<'a, T> {
     samples: &'a [T],
     phase: usize,
     /// Of the whole row, at least 2.
@@ -142,7 +142,7 @@ struct Half<'a, T> {
     boundary: Boundary,
 }
 
-impl<T: Sample> Half<'_, T> {
+impl<T: Sample> HalfRow<'_, T> {
     fn at(&self, index: isize) -> T {
         let count = self.samples.len();
         match usize::try_from(index) {

@@ -44,14 +44,14 @@ impl From<&Block> for Shape {
 pub struct Damaged;
 
 /// Bit-lengths of a block's coefficients and quads; zero beyond the shape.
-struct Lengths {
+struct BitLengths {
     columns: usize,
     rows: usize,
     coefficients: [[u8; BLOCK_SIDE]; BLOCK_SIDE],
     quads: [[u8; BLOCK_SIDE / 2]; BLOCK_SIDE / 2],
 }
 
-impl Lengths {
+impl BitLengths {
     fn zero(shape: Shape) -> Self {
         Self {
             columns: shape.width.div_ceil(2),
@@ -99,7 +99,7 @@ fn bit_length(magnitude: u32) -> u8 {
 
 /// Calls `put(context, symbol)` for every symbol of a block that is not all zero, in decoding order.
 pub fn for_each_symbol(quantised: &[i32], shape: Shape, mut put: impl FnMut(usize, usize)) {
-    let mut lengths = Lengths::zero(shape);
+    let mut lengths = BitLengths::zero(shape);
     for (y, row) in quantised.chunks_exact(shape.width).enumerate() {
         for (x, value) in row.iter().enumerate() {
             let length = bit_length(value.unsigned_abs());
@@ -144,7 +144,7 @@ pub fn encode(quantised: &[i32], shape: Shape, out: &mut Vec<u8>) {
     let pack = |bits: &[bool]| bits.iter().rev().fold(0_u32, |word, &bit| (word << 1) | u32::from(bit));
     let (raw, payload) = bits.split_at(8 * rans::raw_bytes(bits.len()));
     out.extend(raw.chunks(8).map(|bits| pack(bits) as u8));
-    let mut encoder = rans::Encoder::new(pack(payload), rans::payload_bits(bits.len()), out);
+    let mut encoder = rans::RansEncoder::new(pack(payload), rans::payload_bits(bits.len()), out);
     for &(context, symbol) in symbols.iter().rev() {
         encoder.put(context, symbol);
     }
@@ -153,7 +153,7 @@ pub fn encode(quantised: &[i32], shape: Shape, out: &mut Vec<u8>) {
 
 fn raw_bits(quantised: &[i32], shape: Shape) -> Vec<bool> {
     let mut bits = Vec::new();
-    for (y, x) in Lengths::zero(shape).positions() {
+    for (y, x) in BitLengths::zero(shape).positions() {
         for (row, column) in (0..4).map(|position| place(y, x, position)) {
             if row < shape.height && column < shape.width {
                 let value = quantised[row * shape.width + column];
@@ -175,12 +175,12 @@ pub fn decode(bytes: &[u8], shape: Shape, quantised: &mut [i32]) -> Result<(), D
     if bytes.is_empty() {
         return Ok(());
     }
-    let mut rans = rans::Decoder::new(bytes);
+    let mut rans = rans::RansDecoder::new(bytes);
     let mut get_value = |context| {
         let symbol = rans.get(context);
         if symbol < ESCAPE_SYMBOL { symbol as u8 } else { (symbol + rans.get(ESCAPE)) as u8 }
     };
-    let mut lengths = Lengths::zero(shape);
+    let mut lengths = BitLengths::zero(shape);
     let peak = get_value(peak_context(shape.class));
     if peak == 0 || peak > MAX_LENGTH {
         return Err(Damaged);
@@ -210,7 +210,7 @@ pub fn decode(bytes: &[u8], shape: Shape, quantised: &mut [i32]) -> Result<(), D
 
 /// Reads signs and low bits; the raw bytes and the state left must be as long as the bit-lengths ask for.
 fn read_raw_bits(
-    lengths: &Lengths,
+    lengths: &BitLengths,
     state: u32,
     raw: &[u8],
     shape: Shape,

@@ -21,12 +21,12 @@ pub const fn raw_bytes(raw: usize) -> usize {
 
 /// Writes symbols, last one first.
 #[derive(Debug)]
-pub struct Encoder<'a> {
+pub struct RansEncoder<'a> {
     state: u32,
     out: &'a mut Vec<u8>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> RansEncoder<'a> {
     /// Appends to `out`; the decoder will find `payload`, of `bits` bits, when it has read every symbol.
     pub fn new(payload: u32, bits: u32, out: &'a mut Vec<u8>) -> Self {
         Self { state: (1 << bits) | payload, out }
@@ -54,14 +54,14 @@ impl<'a> Encoder<'a> {
 
 /// Reads symbols from the end of `bytes` towards its front; zeros beyond the front.
 #[derive(Debug)]
-pub struct Decoder<'a> {
+pub struct RansDecoder<'a> {
     state: u32,
     bytes: &'a [u8],
     /// Bytes not read yet, negative once reading has passed the front.
     left: isize,
 }
 
-impl<'a> Decoder<'a> {
+impl<'a> RansDecoder<'a> {
     /// Reads the final state from the last 3 bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         let mut decoder = Self { state: 0, bytes, left: bytes.len() as isize };

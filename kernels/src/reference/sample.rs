@@ -19,7 +19,7 @@ pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// rounding; integers have no other wavelet than the reversible one and give it for any.
     fn steps(wavelet: Wavelet) -> Steps<Self>;
 
-    /// Returns `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers [`Rounded`].
+    /// Returns `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers [`RoundedStep`].
     /// Integers wrap around, so that whatever is lifted can be taken back.
     fn lift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
 
@@ -123,7 +123,7 @@ pub struct Steps<T: Sample> {
 
 /// A coefficient of the reversible wavelet: `sign floor((left + right + offset) / 2^shift)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rounded {
+pub struct RoundedStep {
     /// True if the step adds the rounded value; it subtracts it otherwise.
     pub adds: bool,
     /// Half of the divisor to round to the nearest, or 0 to round down.
@@ -132,7 +132,7 @@ pub struct Rounded {
     pub shift: u32,
 }
 
-impl Rounded {
+impl RoundedStep {
     /// Returns a step's value for a pair, before its sign.
     fn of(self, left: i32, right: i32) -> i32 {
         left.wrapping_add(right).wrapping_add(self.offset) >> self.shift
@@ -205,24 +205,24 @@ float!(f64, F64);
 impl Sample for i32 {
     const ELEMENT: Element = Element::I32;
 
-    type Coefficient = Rounded;
+    type Coefficient = RoundedStep;
 
     // ISO/IEC 15444-1, annex F.3.8.2: -1/2 rounded down, then 1/4 rounded to the nearest.
     fn steps(_: Wavelet) -> Steps<Self> {
-        let predict = Rounded { adds: false, offset: 0, shift: 1 };
-        let update = Rounded { adds: true, offset: 2, shift: 2 };
+        let predict = RoundedStep { adds: false, offset: 0, shift: 1 };
+        let update = RoundedStep { adds: true, offset: 2, shift: 2 };
         Steps { steps: vec![vec![predict], vec![update]], low_scale: 1, high_scale: 1 }
     }
 
     #[inline(always)]
-    fn lift(self, coefficient: Rounded, left: Self, right: Self) -> Self {
+    fn lift(self, coefficient: RoundedStep, left: Self, right: Self) -> Self {
         let rounded = coefficient.of(left, right);
         if coefficient.adds { self.wrapping_add(rounded) } else { self.wrapping_sub(rounded) }
     }
 
     #[inline(always)]
-    fn unlift(self, coefficient: Rounded, left: Self, right: Self) -> Self {
-        self.lift(Rounded { adds: !coefficient.adds, ..coefficient }, left, right)
+    fn unlift(self, coefficient: RoundedStep, left: Self, right: Self) -> Self {
+        self.lift(RoundedStep { adds: !coefficient.adds, ..coefficient }, left, right)
     }
 
     #[inline(always)]

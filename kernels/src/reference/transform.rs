@@ -105,12 +105,12 @@ trait Engine<T>: Debug + Send {
 }
 
 #[derive(Debug)]
-struct Lifting<T: Sample> {
+struct LiftingEngine<T: Sample> {
     steps: Steps<T>,
     boundary: Boundary,
 }
 
-impl<T: Sample> Engine<T> for Lifting<T> {
+impl<T: Sample> Engine<T> for LiftingEngine<T> {
     fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
         dwt::forward(plane, pyramid, &self.steps, self.boundary)
     }
@@ -131,7 +131,7 @@ impl<T: Weighted> Engine<T> for Tables<T> {
 }
 
 fn by_steps<T: Sample>(wavelet: Wavelet, params: &TransformParams, pyramids: &[Pyramid]) -> Vec<Box<dyn Engine<T>>> {
-    let engine = |_| Lifting { steps: T::steps(wavelet), boundary: params.boundary };
+    let engine = |_| LiftingEngine { steps: T::steps(wavelet), boundary: params.boundary };
     pyramids.iter().map(|pyramid| Box::new(engine(pyramid)) as Box<dyn Engine<T>>).collect()
 }
 

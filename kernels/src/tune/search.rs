@@ -21,7 +21,7 @@ pub(super) enum Verdict {
 
 /// Result of the search.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct Best {
     /// The best settings seen.
     pub(super) tuning: Tuning,
     /// Candidates measured.
@@ -38,8 +38,8 @@ pub(super) fn search(
     kind: DeviceKind,
     default: &Tuning,
     mut judge: impl FnMut(&Tuning, &str, (usize, usize)) -> Result<Verdict, OpenError>,
-) -> Result<Found, OpenError> {
-    let mut found = Found { tuning: default.clone(), tried: 0, unfit: 0, complete: true };
+) -> Result<Best, OpenError> {
+    let mut found = Best { tuning: default.clone(), tried: 0, unfit: 0, complete: true };
     let mut best = 1.0;
     let mut seen = vec![default.clone()];
     for _ in 0..ROUNDS {

@@ -117,7 +117,7 @@ pub fn tune(
         times.iter_mut().for_each(|times| times.after = times.before);
     }
     let device = tuner.device.info().clone();
-    let search::Found { tried, unfit, complete, .. } = found;
+    let search::Best { tried, unfit, complete, .. } = found;
     Ok(Report { device, default, chosen, times, tried, unfit, complete, elapsed: start.elapsed() })
 }
 

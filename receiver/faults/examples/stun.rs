@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     bail!("usage: stun IP:PORT.. [lies IP:PORT..]")
 }
 
-/// What is sent to who has asked something.
+/// Makes the answers to a message.
 type Answers = fn(&Message<'_>, SocketAddr) -> Result<Vec<Vec<u8>>>;
 
 fn serve(address: &str, answers: Answers) -> Result<()> {

@@ -66,7 +66,7 @@ struct Arguments {
     /// Pictures a second of the clip (always 30 for `rival`)
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=240))]
     fps: u32,
-    /// What the sender is told of prediction: on, off or auto. With several, such as off,on, each scenario runs with each, and
+    /// The sender's prediction: on, off or auto. With several, such as off,on, each scenario runs with each, and
     /// `rival` with the first
     #[arg(long, value_delimiter = ',', value_parser = ["on", "off", "auto"])]
     prediction: Vec<String>,

@@ -40,7 +40,7 @@ impl Flooding {
 /// Sends `per_second` datagrams a second to `target` for `span`, or as many as this machine can, on a thread of its
 /// own.
 pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Duration) -> Result<Flooding> {
-    let stream = Stream::new(kind, &[target])?;
+    let stream = FloodStream::new(kind, &[target])?;
     let count = Arc::new(AtomicU64::new(0));
     let flooding = Flooding { sent: Arc::clone(&count), bytes: stream.datagrams.first().map_or(0, Vec::len), span };
     let began = Instant::now();
@@ -51,18 +51,18 @@ pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Dura
 /// Sends `per_second` datagrams a second to all `targets` in turn until `stop`; how many there were.
 pub(crate) fn pour(kind: Flood, targets: &[SocketAddr], per_second: u32, stop: &AtomicBool) -> Result<u64> {
     let count = AtomicU64::new(0);
-    Stream::new(kind, targets)?.pour(per_second, &count, || !stop.load(Ordering::Relaxed));
+    FloodStream::new(kind, targets)?.pour(per_second, &count, || !stop.load(Ordering::Relaxed));
     Ok(count.into_inner())
 }
 
 /// Contents, origin and destination of a flood.
-struct Stream {
+struct FloodStream {
     datagrams: Vec<Vec<u8>>,
     sockets: Vec<UdpSocket>,
     targets: Vec<SocketAddr>,
 }
 
-impl Stream {
+impl FloodStream {
     fn new(kind: Flood, targets: &[SocketAddr]) -> Result<Self> {
         let datagrams = match kind {
             Flood::Junk => junk(),

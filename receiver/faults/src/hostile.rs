@@ -100,7 +100,7 @@ pub(crate) fn endpoint(from: Ipv4Addr, config: quinn::ClientConfig) -> Result<qu
 }
 
 /// A connection and its control stream.
-pub(crate) struct Line {
+pub(crate) struct HostileLine {
     pub(crate) connection: quinn::Connection,
     pub(crate) send: quinn::SendStream,
     receive: quinn::RecvStream,
@@ -109,7 +109,7 @@ pub(crate) struct Line {
     own: Role,
 }
 
-impl Line {
+impl HostileLine {
     pub(crate) async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role) -> Result<Self> {
         let connection = endpoint.connect(target, "duet")?.await?;
         let (send, receive) = connection.open_bi().await?;
@@ -179,7 +179,7 @@ fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
 async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
     let params = params(FrameSize::new(SIZE.0, SIZE.1)?)?;
     let frames = frames(&params, RATE.bytes_per_frame(params.frame_rate) / 2)?;
-    let mut line = Line::open(endpoint, target, Role::Sender).await?;
+    let mut line = HostileLine::open(endpoint, target, Role::Sender).await?;
     let began = Instant::now();
     let now = || Timestamp::from_us(1_000_000 + began.elapsed().as_micros() as u64);
     let max = line.connection.max_datagram_size().context("the receiver takes no datagrams")?;
@@ -296,8 +296,9 @@ async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role, stop: 
             if stop.load(Ordering::Relaxed) {
                 break 'all;
             }
-            let mut line =
-                Line::open(endpoint, target, own).await.with_context(|| format!("after {rounds} connections"))?;
+            let mut line = HostileLine::open(endpoint, target, own)
+                .await
+                .with_context(|| format!("after {rounds} connections"))?;
             rounds += 1;
             line.send.write_all(&bytes).await?;
             if line.verdict().await.is_none() && !unanswered.iter().any(|known| known == what) {
@@ -305,7 +306,7 @@ async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role, stop: 
             }
         }
         // As many streams as are allowed, written to and never read from; the connection is left as it is.
-        let mut line = Line::open(endpoint, target, own).await?;
+        let mut line = HostileLine::open(endpoint, target, own).await?;
         rounds += 1;
         let more = async {
             let mut streams = Vec::new();

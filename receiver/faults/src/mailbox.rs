@@ -41,7 +41,7 @@ impl MailboxServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
-        let state = Arc::new(Mutex::new(State { manners, places: HashMap::new(), mailboxes: HashMap::new() }));
+        let state = Arc::new(Mutex::new(MailboxState { manners, places: HashMap::new(), mailboxes: HashMap::new() }));
         let serve = move || {
             runtime.block_on(async {
                 while let Ok((stream, _)) = listener.accept().await {
@@ -59,7 +59,7 @@ impl MailboxServer {
     }
 }
 
-struct State {
+struct MailboxState {
     manners: Manners,
     /// Sides that came to each place, those that hold it, and the mailbox to which it leads.
     places: HashMap<String, (Vec<String>, Vec<String>, String)>,
@@ -72,7 +72,7 @@ struct Mailbox {
     open: Vec<UnboundedSender<Value>>,
 }
 
-async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
+async fn serve(stream: TcpStream, state: Arc<Mutex<MailboxState>>) {
     let Ok(mut socket) = accept_async(stream).await else { return };
     let (give, mut out) = unbounded_channel::<Value>();
     let (mut side, mut mailbox) = (String::new(), String::new());
@@ -107,7 +107,7 @@ async fn serve(stream: TcpStream, state: Arc<Mutex<State>>) {
     }
 }
 
-impl State {
+impl MailboxState {
     /// Takes a message; false if the connection ends with it.
     fn take(&mut self, message: &Value, side: &str, mailbox: &str, give: &UnboundedSender<Value>) -> bool {
         let text = |key: &str| message[key].as_str().unwrap_or_default().to_owned();

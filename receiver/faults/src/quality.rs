@@ -16,7 +16,7 @@ use picture::y4m::{Siting, Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::pattern::{Pattern, draw_number, read_row};
 
 use crate::pictures::{each_picture, psnr};
-use crate::rival::Clip;
+use crate::rival::clip::Clip;
 use shell::lock::lock;
 
 /// Of so many pictures one is compared.

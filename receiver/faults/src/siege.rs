@@ -47,7 +47,7 @@ pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Dura
     }
     println!("{SOURCE}, {RATE}, {} s, seed {seed}\n", length.as_secs());
     let is_asked = |kind: &&Kind| names.is_empty() || names.iter().any(|name| name == kind.name);
-    let mut rows: Vec<Row> = KINDS.iter().filter(is_asked).map(Row::new).collect();
+    let mut rows: Vec<SiegeRow> = KINDS.iter().filter(is_asked).map(SiegeRow::new).collect();
     let mut faults = Vec::new();
     for listens in [Role::Receiver, Role::Sender] {
         let name = ENDS[end(listens)];
@@ -134,7 +134,7 @@ impl<'a> Siege<'a> {
 
     /// Lets all kinds act in turn, in an order of the seed, adds to their rows what they have cost, and returns the
     /// bars of the whole that were not held.
-    fn hold(mut self, length: Duration, seed: u64, rows: &mut [Row]) -> Result<Vec<String>> {
+    fn hold(mut self, length: Duration, seed: u64, rows: &mut [SiegeRow]) -> Result<Vec<String>> {
         let span = (length / rows.len() as u32).saturating_sub(CALM).clamp(SLOT_MIN, SLOT_MAX);
         let (mut random, mut order, mut slots) = (Random::new(seed), Vec::new(), Vec::new());
         let (began, began_unix) = (Instant::now(), unix_time()?);
@@ -176,7 +176,7 @@ impl<'a> Siege<'a> {
     }
 
     /// Lets one kind act for `span`.
-    fn slot(&mut self, row: &mut Row, span: Duration) -> Result<()> {
+    fn slot(&mut self, row: &mut SiegeRow, span: Duration) -> Result<()> {
         let now = |daemons: &[Victim; 2]| {
             daemons.each_ref().map(|daemon| (daemon.daemon.memory(), daemon.daemon.time(), daemon.lines()))
         };
@@ -246,7 +246,7 @@ log lines sender/receiver | processor sender/receiver, % of a core | held |
 |---|---|---|---|---|---|---|---|---|";
 
 /// Cost of a kind in all its slots.
-struct Row {
+struct SiegeRow {
     kind: &'static Kind,
     acts: u64,
     time: Duration,
@@ -256,7 +256,7 @@ struct Row {
     cpu: [Duration; 2],
 }
 
-impl Row {
+impl SiegeRow {
     fn new(kind: &'static Kind) -> Self {
         Self {
             kind,
@@ -287,7 +287,7 @@ impl Row {
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for SiegeRow {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [grown, received] = self.growth.map(|bytes| bytes as f64 / 1e6);
         let [sender, receiver] = self.cpu.map(|time| 100.0 * time.as_secs_f64() / self.time.as_secs_f64());
@@ -328,8 +328,8 @@ mod tests {
 
     #[test]
     fn every_bar_can_be_broken() {
-        let row = |change: fn(&mut Row)| {
-            let mut row = Row { acts: 1, ..Row::new(&KINDS[0]) };
+        let row = |change: fn(&mut SiegeRow)| {
+            let mut row = SiegeRow { acts: 1, ..SiegeRow::new(&KINDS[0]) };
             change(&mut row);
             row.faults().len()
         };

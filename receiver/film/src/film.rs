@@ -4,7 +4,7 @@ use std::path::Path;
 
 use common::config::{parse_sender, resolve_sender};
 use picture::frame::{FrameSize, PixelFormat};
-use sender::source::{self, FrameSource, Layout, Pace, SourceFrame, SourceSpec};
+use sender::source::{self, FrameSource, Layout, SourceFrame, SourceSpec, Speed};
 use shell::exit::Failure;
 
 use crate::find::Luma;
@@ -32,7 +32,7 @@ impl Film {
                 )));
             }
         };
-        let spec = SourceSpec::File { layout, path: path.to_owned(), repeat: false, is_live: false, pace: Pace::Free };
+        let spec = SourceSpec::File { layout, path: path.to_owned(), repeat: false, is_live: false, pace: Speed::Free };
         let config = parse_sender("").and_then(|file| resolve_sender(&file)).map_err(Failure::usage)?;
         Ok(Self { source: source::open(&spec, &config)?, used: Vec::new() })
     }

@@ -23,7 +23,7 @@ const WAIT: Duration = Duration::from_millis(250);
 
 /// A picture that was shown.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownPicture {
     /// Serial number of its stream.
     pub(super) serial: u64,
     pub(super) params: StreamParams,
@@ -45,13 +45,13 @@ pub(super) struct Coder {
     pub(super) choice: BackendChoice,
     pub(super) device: Option<String>,
     pub(super) shared: Arc<Shared>,
-    pub(super) pictures: Slot<Shown>,
+    pub(super) pictures: Slot<ShownPicture>,
     pub(super) coded: Slot<Coded>,
     pub(super) waker: Waker,
 }
 
 /// An open encoder.
-struct Open {
+struct OpenEncoder {
     serial: u64,
     params: StreamParams,
     encoder: Box<dyn Encoder>,
@@ -67,7 +67,7 @@ impl Coder {
     }
 
     fn pump(&self) -> Result<(), Failure> {
-        let mut opened: Option<Open> = None;
+        let mut opened: Option<OpenEncoder> = None;
         loop {
             let shown = match self.pictures.take_timeout(WAIT) {
                 Taken::Item(shown) => shown,
@@ -94,19 +94,19 @@ impl Coder {
     }
 
     /// Opens an encoder and codes the picture, so that the first one that goes back finds everything in its place.
-    fn open(&self, shown: &Shown) -> Result<Open, Failure> {
+    fn open(&self, shown: &ShownPicture) -> Result<OpenEncoder, Failure> {
         let params = of_return(&shown.params);
         let encoder = open_encoder(&params, self.choice, self.device.as_deref());
         let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
         code(encoder.as_mut(), shown, Target::Bytes(FIRST_BYTES))?;
-        Ok(Open { serial: 0, params, encoder })
+        Ok(OpenEncoder { serial: 0, params, encoder })
     }
 }
 
 /// Size of the first picture, which goes nowhere, bytes.
 const FIRST_BYTES: usize = 32 << 10;
 
-fn code(encoder: &mut dyn Encoder, shown: &Shown, target: Target) -> Result<CodedFrame, Failure> {
+fn code(encoder: &mut dyn Encoder, shown: &ShownPicture, target: Target) -> Result<CodedFrame, Failure> {
     let picture = PictureRef::new(shown.format, shown.params.size, &shown.data).map_err(EncodeError::from);
     picture.and_then(|picture| encoder.encode(picture, target)).map_err(|error| Failure::codec(&error))
 }

@@ -23,7 +23,7 @@ use shell::link::{BothWays, HangUp, LiveRate, Waker};
 use shell::slot::Slot;
 use shell::tls::Protocol;
 
-use self::coder::{Coder, Shown};
+use self::coder::{Coder, ShownPicture};
 use self::link::BounceLink;
 use crate::latency_limit::LatencyLimit;
 use crate::present::Seen;
@@ -100,7 +100,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport
 }
 
 /// Returns the hook that hands pictures over once they are shown.
-fn seen(shared: Arc<Shared>, pictures: Slot<Shown>) -> impl FnMut(&Seen<'_>) {
+fn seen(shared: Arc<Shared>, pictures: Slot<ShownPicture>) -> impl FnMut(&Seen<'_>) {
     let mut rate = Rate::default();
     move |seen: &Seen<'_>| {
         if let Some(bps) = rate.on_picture(seen.link.counters.bytes_received, seen.presented) {
@@ -109,7 +109,7 @@ fn seen(shared: Arc<Shared>, pictures: Slot<Shown>) -> impl FnMut(&Seen<'_>) {
         let data = seen.picture.data().to_vec();
         let (serial, params) = (seen.stream.serial, seen.stream.params);
         // One that was not coded yet is replaced: the newest counts.
-        pictures.replace(Shown { serial, params, format: seen.picture.format(), data, way: seen.way() });
+        pictures.replace(ShownPicture { serial, params, format: seen.picture.format(), data, way: seen.way() });
     }
 }
 

@@ -88,7 +88,7 @@ fn write(
     end: &Mutex<(Option<FrameId>, Timestamp)>,
     give_back: &Sender<Picture>,
 ) -> Result<(), SinkError> {
-    let _closing = Closing(shots);
+    let _closing = shots.closing();
     loop {
         match shots.take_timeout(WAIT) {
             Taken::Item(shot) => {
@@ -103,15 +103,6 @@ fn write(
                 return file.finish(last, now);
             }
         }
-    }
-}
-
-/// Closes the slot when the thread ends, however it ends.
-struct Closing<'a>(&'a Slot<Shot>);
-
-impl Drop for Closing<'_> {
-    fn drop(&mut self) {
-        self.0.close();
     }
 }
 

@@ -16,7 +16,6 @@ use v4l::video::output::Parameters;
 use v4l::{Device, Format, FourCC, Fraction};
 
 use super::camera_picture::{Layout, Shape};
-use super::virtual_camera::{Pictures, Written};
 
 /// Layouts that can be written, best first: every program that opens a camera takes YUYV.
 const LAYOUTS: [(&[u8; 4], Layout); 2] = [(b"YUYV", Layout::Yuyv), (b"YU12", Layout::Yu12)];
@@ -24,6 +23,24 @@ const LAYOUTS: [(&[u8; 4], Layout); 2] = [(b"YUYV", Layout::Yuyv), (b"YU12", Lay
 const ENODEV: i32 = 19;
 /// Linux' number of the error "no such device or address".
 const ENXIO: i32 = 6;
+
+/// Takes a virtual camera's pictures.
+pub(super) trait Pictures {
+    /// Begins with pictures of `size` or, if they must have another, of the shape that is returned.
+    fn begin(&mut self, size: (usize, usize), rate: FrameRate) -> Result<Shape, VideoOutputError>;
+
+    /// Writes a picture, without waiting.
+    fn write(&mut self, picture: &[u8]) -> Result<Written, VideoOutputError>;
+}
+
+/// The fate of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// All of it was taken.
+    Whole,
+    /// There was no room.
+    NoRoom,
+}
 
 /// Reasons for which a virtual camera takes no pictures.
 #[derive(Debug, thiserror::Error)]

@@ -18,38 +18,19 @@ use std::time::Duration;
 
 use common::units::FrameId;
 use kernels::Picture;
-use picture::frame::FrameRate;
 use picture::params::StreamParams;
 use shell::apart::{self, Patience};
 use shell::limited;
 use shell::slot::{Slot, Taken};
 
-use super::camera_picture::{CameraPicture, Shape};
-use super::video_output::{VideoOutput, VideoOutputError, VideoOutputProblem};
+use super::camera_picture::CameraPicture;
+use super::video_output::{Pictures, VideoOutput, VideoOutputError, VideoOutputProblem, Written};
 use super::{Sink, SinkError, Wish};
 
 /// Longest wait of the thread for news.
 const WAIT: Duration = Duration::from_secs(1);
 /// Longest wait for the thread at the end: a driver may hold it.
 const END_MAX: Duration = Duration::from_secs(1);
-
-/// Takes a virtual camera's pictures.
-pub(super) trait Pictures {
-    /// Begins with pictures of `size` or, if they must have another, of the shape that is returned.
-    fn begin(&mut self, size: (usize, usize), rate: FrameRate) -> Result<Shape, VideoOutputError>;
-
-    /// Writes a picture, without waiting.
-    fn write(&mut self, picture: &[u8]) -> Result<Written, VideoOutputError>;
-}
-
-/// The fate of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Written {
-    /// All of it was taken.
-    Whole,
-    /// There was no room.
-    NoRoom,
-}
 
 /// A picture, what stands on it, or both.
 struct News {
@@ -226,10 +207,10 @@ impl Sink for VirtualCamera {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-    use picture::frame::{Chroma, ColourSpace, FrameSize};
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
     use picture::params::CodecParams;
 
-    use super::super::camera_picture::Layout;
+    use super::super::camera_picture::{Layout, Shape};
     use super::*;
 
     /// Longer than anything but a hang takes.

@@ -11,7 +11,7 @@ use shell::exit::Failure;
 
 use super::input::{Input, failed};
 use super::mjpeg::MjpegReader;
-use super::spec::{Layout, Pace};
+use super::spec::{Layout, Speed};
 use super::{FrameSource, SourceFrame, SourceInfo, duet, jpeg};
 
 /// Opens a file. `configured` wins over the rate in a file's header, `fallback` stands in where there is none.
@@ -19,16 +19,16 @@ pub(super) fn open(
     layout: Layout,
     path: &Path,
     repeat: bool,
-    (is_live, pace): (bool, Pace),
+    (is_live, pace): (bool, Speed),
     configured: Option<FrameRate>,
     fallback: FrameRate,
 ) -> Result<Box<dyn FrameSource>, Failure> {
     let input = Input::open(path)?;
     let rate = |own: Option<FrameRate>| match pace {
-        Pace::Rate(rate) => rate,
-        Pace::Own | Pace::Free => configured.or(own).unwrap_or(fallback),
+        Speed::Rate(rate) => rate,
+        Speed::Own | Speed::Free => configured.or(own).unwrap_or(fallback),
     };
-    let frames_end = |rate| Player { rate: (pace != Pace::Free).then_some(rate), next: None };
+    let frames_end = |rate| Player { rate: (pace != Speed::Free).then_some(rate), next: None };
     Ok(match layout {
         Layout::Y4m => {
             let reader =

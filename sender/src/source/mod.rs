@@ -23,8 +23,9 @@ use shell::exit::Failure;
 pub use camera::{CameraDescription, cameras};
 pub use mjpeg::MjpegReader;
 pub use negotiate::Chosen;
+pub(crate) use open::asked;
 pub use open::{open, open_or_await};
-pub use spec::{FORMS, Layout, Pace, SourceSpec};
+pub use spec::{FORMS, Layout, SourceSpec, Speed};
 
 /// A picture taken.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,33 +4,26 @@ use common::config::SenderConfig;
 use picture::frame::{FrameRate, FrameSize};
 use shell::exit::{Failure, Kind};
 
-use super::{FrameSource, SourceSpec, camera, file, pattern, strip};
-use crate::linktest::asked;
+use super::{FrameSource, SourceSpec, Speed, camera, file, pattern, strip};
 
 /// Opens the source that `spec` names; `config` gives what it leaves open.
 pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
-    let default_rate = || config.frame_rate.or(FrameRate::new(30, 1)).ok_or_else(|| Failure::usage("no frame rate"));
-    let or_720p = |size: Option<FrameSize>| {
-        size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)
-    };
+    let asked = || asked(spec, config);
     Ok(match spec {
         SourceSpec::Camera { index, size, rate } => {
             Box::new(camera::Camera::open(*index, size.or(config.size), rate.or(config.frame_rate))?)
         }
-        SourceSpec::Pattern { size, rate } => {
-            Box::new(pattern::Pattern::new(or_720p(*size)?, rate.map_or_else(default_rate, Ok)?))
-        }
-        SourceSpec::Strip { size, rate } => {
-            Box::new(strip::Strip::new(or_720p(*size)?, rate.map_or_else(default_rate, Ok)?))
-        }
+        SourceSpec::Pattern { .. } => asked().map(|(size, rate)| Box::new(pattern::Pattern::new(size, rate)))?,
+        SourceSpec::Strip { .. } => asked().map(|(size, rate)| Box::new(strip::Strip::new(size, rate)))?,
         SourceSpec::File { layout, path, repeat, is_live, pace } => {
-            file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, default_rate()?)?
+            let usual = rate_or_usual(None, config)?;
+            file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, usual)?
         }
     })
 }
 
-/// Opens as [`open`] does; a camera that is not there, or that another program has, is waited for. Its pictures then have the size
-/// and rate asked for or the usual ones.
+/// Opens as [`open`] does; a camera that is not there, or that another program has, is waited for. Its pictures then
+/// have the size and rate asked for or the usual ones.
 pub fn open_or_await(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
     let failure = match open(spec, config) {
         Ok(source) => return Ok(source),
@@ -41,6 +34,23 @@ pub fn open_or_await(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn
         return Err(failure);
     }
     tracing::warn!("{failure}; the call goes on without it until it is there");
-    let (size, rate) = asked(config, spec)?;
+    let (size, rate) = asked(spec, config)?;
     Ok(Box::new(camera::Camera::awaited(index, size, rate)))
+}
+
+/// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
+pub(crate) fn asked(spec: &SourceSpec, config: &SenderConfig) -> Result<(FrameSize, FrameRate), Failure> {
+    let (size, rate) = match *spec {
+        SourceSpec::Camera { size, rate, .. }
+        | SourceSpec::Pattern { size, rate }
+        | SourceSpec::Strip { size, rate } => (size, rate),
+        SourceSpec::File { pace: Speed::Rate(rate), .. } => (None, Some(rate)),
+        SourceSpec::File { .. } => (None, None),
+    };
+    let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
+    Ok((size, rate_or_usual(rate, config)?))
+}
+
+fn rate_or_usual(rate: Option<FrameRate>, config: &SenderConfig) -> Result<FrameRate, Failure> {
+    rate.or(config.frame_rate).or(FrameRate::new(30, 1)).ok_or_else(|| Failure::usage("no frame rate"))
 }

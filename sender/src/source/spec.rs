@@ -49,7 +49,7 @@ pub enum SourceSpec {
         /// True if it goes on like a camera, whoever keeps up.
         is_live: bool,
         /// Speed at which it is played.
-        pace: Pace,
+        pace: Speed,
     },
 }
 
@@ -66,7 +66,7 @@ pub enum Layout {
 
 /// Speeds at which a file is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
+pub enum Speed {
     /// At the rate it names, or the configured one.
     Own,
     /// At this rate.
@@ -120,13 +120,13 @@ fn live(kind: &str, options: &str, text: &str) -> Result<SourceSpec, Failure> {
 
 /// Options stand at the end, so that a path may hold colons.
 fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
-    let (mut path, mut repeat, mut is_live, mut pace) = (rest, false, false, Pace::Own);
+    let (mut path, mut repeat, mut is_live, mut pace) = (rest, false, false, Speed::Own);
     while let Some((before, option)) = path.rsplit_once(':') {
         match option.split_once('=') {
             None if option == "loop" => repeat = true,
             None if option == "live" => is_live = true,
-            Some(("fps", "0")) => pace = Pace::Free,
-            Some(("fps", value)) => pace = Pace::Rate(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
+            Some(("fps", "0")) => pace = Speed::Free,
+            Some(("fps", value)) => pace = Speed::Rate(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
             _ => break,
         }
         path = before;
@@ -137,7 +137,7 @@ fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
     if path == "-" && repeat {
         return Err(wrong(text, "standard input cannot begin again: leave `:loop` out"));
     }
-    if is_live && pace == Pace::Free {
+    if is_live && pace == Speed::Free {
         return Err(wrong(text, "a camera has a rate: leave `:live` or `:fps=0` out"));
     }
     Ok(SourceSpec::File { layout, path: PathBuf::from(path), repeat, is_live, pace })
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(SourceSpec::parse(text).unwrap(), expected, "{text}");
     }
 
-    fn y4m(path: &str, repeat: bool, pace: Pace) -> SourceSpec {
+    fn y4m(path: &str, repeat: bool, pace: Speed) -> SourceSpec {
         SourceSpec::File { layout: Layout::Y4m, path: path.into(), repeat, is_live: false, pace }
     }
 
@@ -163,17 +163,17 @@ mod tests {
         check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
         check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
         check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });
-        check("y4m:a.y4m", y4m("a.y4m", false, Pace::Own));
-        check("y4m:-", y4m("-", false, Pace::Own));
-        check("y4m:a:b:loop:fps=0", y4m("a:b", true, Pace::Free));
-        check("y4m:/x:fps=30000/1001", y4m("/x", false, Pace::Rate(FrameRate::new(30_000, 1001).unwrap())));
+        check("y4m:a.y4m", y4m("a.y4m", false, Speed::Own));
+        check("y4m:-", y4m("-", false, Speed::Own));
+        check("y4m:a:b:loop:fps=0", y4m("a:b", true, Speed::Free));
+        check("y4m:/x:fps=30000/1001", y4m("/x", false, Speed::Rate(FrameRate::new(30_000, 1001).unwrap())));
         let path = "call.duet".into();
         check(
             "duet:call.duet",
-            SourceSpec::File { layout: Layout::Duet, path, repeat: false, is_live: false, pace: Pace::Own },
+            SourceSpec::File { layout: Layout::Duet, path, repeat: false, is_live: false, pace: Speed::Own },
         );
         let path = "clip.mjpeg".into();
-        let mjpeg = SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, is_live: true, pace: Pace::Own };
+        let mjpeg = SourceSpec::File { layout: Layout::Mjpeg, path, repeat: true, is_live: true, pace: Speed::Own };
         check("mjpeg:clip.mjpeg:loop:live", mjpeg);
     }
 

@@ -11,10 +11,11 @@
 //! none); with a reference, the run holds the slices of vectors and then the blocks. A frame of the profile `pcwt` is bytes that
 //! only its decoder reads, and a check. Numbers count pictures from 0; where one has no frame, the picture before it
 //! stands. Siting is 0, 1, .. in the order of
-//! [`crate::y4m::Siting`]. A *check* is the CRC-32 (ISO 3309) of the bytes before it, since the last check. All numbers are little-endian.
+//! [`crate::y4m::Siting`]. A *check* is the CRC-32 (ISO 3309) of the bytes before it, since the last check. All numbers
+//! are little-endian.
 //!
-//! Files of version 2 have no siting, no checks, no numbers, no kinds and no end: a frame is `u32 length`, then `u8 step, u24 fine blocks`
-//! and one run.
+//! Files of version 2 have no siting, no checks, no numbers, no kinds and no end: a frame is `u32 length`, then `u8
+//! step, u24 fine blocks` and one run.
 
 mod reader;
 mod writer;

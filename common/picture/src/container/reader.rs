@@ -54,6 +54,7 @@ pub enum Content {
 
 /// A damaged place. As text it goes on from the file's name and a colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Damage {
     /// These bytes are no frame.
     Bytes {

@@ -54,8 +54,8 @@ impl<W: Write> ContainerWriter<W> {
         self.body(self.next, WHOLE, &body)
     }
 
-    /// Writes the blocks that have arrived of the frame of picture `number`. Those since the last frame have none, and the picture before
-    /// stands for them. `reference` counts for a profile with prediction only.
+    /// Writes the blocks that have arrived of the frame of picture `number`. Those since the last frame have none, and
+    /// the picture before stands for them. `reference` counts for a profile with prediction only.
     ///
     /// Errors: `number` is not beyond the last frame's.
     pub fn received(&mut self, number: u32, reference: u8, frame: &ReceivedFrame) -> io::Result<()> {

@@ -1,7 +1,8 @@
 //! YUV4MPEG2 (Y4M): one header line, then for each picture a line `FRAME` and its planes.
 //!
 //! Pictures are 4:2:0 (any siting), 4:4:4 or luma alone, of 8 bits or, as `C420p10`, `C444p10` and `Cmono10`, of 10, which take
-//! two bytes, the low one first. `C422` of 8 bits is read as 4:4:4. Of the header, size (`W`, `H`), rate (`F`), sampling (`C`) and range (`XCOLORRANGE`) count.
+//! two bytes, the low one first. `C422` of 8 bits is read as 4:4:4. Of the header, size (`W`, `H`), rate (`F`),
+//! sampling (`C`) and range (`XCOLORRANGE`) count.
 //!
 //! The format has no word for the matrix. The rule is that of video without colour information: BT.709 from
 //! [`BT709_LINES_MIN`] lines on, else BT.601. Where a stream has the other matrix, [`Y4mWriter`] adds the comment

@@ -36,7 +36,7 @@ const PENDING_MAX: usize = 64 << 10;
 
 /// Everything that can happen.
 #[expect(clippy::large_enum_variant, reason = "one value at a time, on the stack")]
-enum Event {
+enum LinkEvent {
     Connection(Result<Connection, QuicError>),
     Input(Input),
     Lost(QuicError),
@@ -144,22 +144,22 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
         let event = tokio::select! {
             biased;
-            () = requests.next() => Event::Stop,
-            Some(connection) = connections.recv() => Event::Connection(connection),
-            () = wait(deadline) => Event::Timeout,
-            () = waker.0.notified() => Event::Wake,
-            input = next_input(&mut active, &mut buffer) => input.map_or_else(Event::Lost, Event::Input),
-            _ = ticks.tick() => Event::Tick,
+            () = requests.next() => LinkEvent::Stop,
+            Some(connection) = connections.recv() => LinkEvent::Connection(connection),
+            () = wait(deadline) => LinkEvent::Timeout,
+            () = waker.0.notified() => LinkEvent::Wake,
+            input = next_input(&mut active, &mut buffer) => input.map_or_else(LinkEvent::Lost, LinkEvent::Input),
+            _ = ticks.tick() => LinkEvent::Tick,
         };
         let now = clock::now();
         match event {
-            Event::Stop if stopping => break Ok(()),
-            Event::Stop => {
+            LinkEvent::Stop if stopping => break Ok(()),
+            LinkEvent::Stop => {
                 stopping = true;
                 link.on_stop(now);
             }
-            Event::Connection(Err(error)) => break Err(error.into()),
-            Event::Connection(Ok(connection)) => {
+            LinkEvent::Connection(Err(error)) => break Err(error.into()),
+            LinkEvent::Connection(Ok(connection)) => {
                 if let Some(old) = active.take() {
                     if old.connection.peer().key != connection.peer().key {
                         limited!(
@@ -181,7 +181,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                 link.on_connected(connection.peer(), connection.max_datagram(), now);
                 active = Some(Active::new(connection, ways.clone()));
             }
-            Event::Input(input) => {
+            LinkEvent::Input(input) => {
                 let Some(mut current) = active.take() else { continue };
                 match current.handle(input, &buffer, link, now).await {
                     Ok(()) => active = Some(current),
@@ -196,7 +196,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     }
                 }
             }
-            Event::Lost(error) => {
+            LinkEvent::Lost(error) => {
                 if let Some(old) = active.take() {
                     link.on_disconnected(now);
                     // The only refusal that ends a daemon: the machine that it dials has proved its key and does not
@@ -207,10 +207,12 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     limited!(info, "the connection to {} has ended: {error}", old.connection.peer().name);
                 }
             }
-            Event::Wake => link.on_wake(now),
-            Event::Tick => link.on_tick(active.as_ref().map(Active::state), now),
-            Event::Timeout if link.poll_timeout().is_some_and(|deadline| deadline <= now) => link.handle_timeout(now),
-            Event::Timeout => {}
+            LinkEvent::Wake => link.on_wake(now),
+            LinkEvent::Tick => link.on_tick(active.as_ref().map(Active::state), now),
+            LinkEvent::Timeout if link.poll_timeout().is_some_and(|deadline| deadline <= now) => {
+                link.handle_timeout(now)
+            }
+            LinkEvent::Timeout => {}
         }
     };
     if let Some(active) = active.take() {

@@ -15,13 +15,14 @@ mod runtime;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::config::{Controller, LinkMode, Peer};
+use common::config::{Controller, LinkMode, Peer, SharedConfig};
 use common::reach::Kind;
 use common::session::ProtocolViolation;
 use common::units::Timestamp;
 use common::wire::control::{ControlMessage, Role};
 use tokio::sync::Notify;
 
+use crate::cli::identity_path;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::reach::Learning;
@@ -155,4 +156,22 @@ pub struct LinkOptions {
     pub protocol: Protocol,
     /// Where it is written down that the peer was found elsewhere than before.
     pub learning: Option<Learning>,
+}
+
+impl LinkOptions {
+    /// Returns the options that the configuration says, with this machine's key and Duet's controller.
+    pub fn of(shared: &SharedConfig, protocol: Protocol, rate: LiveRate, frame_bytes: usize) -> Result<Self, Failure> {
+        Ok(Self {
+            mode: shared.mode.clone(),
+            identity: Identity::load(&identity_path(shared)?)?,
+            peers: shared.peers.clone(),
+            socket_buffer_bytes: shared.socket_buffer_bytes,
+            gso: shared.gso,
+            controller: Controller::default(),
+            rate,
+            frame_bytes,
+            protocol,
+            learning: Learning::of(shared),
+        })
+    }
 }

@@ -3,14 +3,16 @@
 //! QUIC keeps one address for the peer, that of the way on which the call began; the socket sends to another instead, and
 //! gives what comes from there the address that QUIC knows. QUIC's own migration is not used: only a client's address may
 //! change, the server forgets round trip, packet size and window then, and may send no more than three times what it has
-//! heard until the new address is proved. Here the proof comes first, on a way that carries nothing else ([`common::reach::Steering`]).
+//! heard until the new address is proved. Here the proof comes first, on a way that carries nothing else
+//! ([`common::reach::Steering`]).
 //!
 //! Packets on another way begin with [`MARK`], so that those of a new connection over the same addresses are told apart.
 //! They are taken from where the peer has proved to be, with a seal that only the two ends of the call can make. QUIC
 //! opens them as always: a forged source gains nobody more than a place on the way, as it does at any router.
 //!
-//! Where the peer marks what comes on the very way that QUIC knows, it sees this machine elsewhere than QUIC does there, as behind
-//! a router that has begun to use another port. A client's QUIC would drop packets from there, so they are marked, too.
+//! Where the peer marks what comes on the very way that QUIC knows, it sees this machine elsewhere than QUIC does
+//! there, as behind a router that has begun to use another port. A client's QUIC would drop packets from there, so they
+//! are marked, too.
 
 use std::net::SocketAddr;
 

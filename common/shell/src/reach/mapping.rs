@@ -23,9 +23,9 @@ use crate::clock;
 
 /// How long the router keeps a port open unless it is asked again.
 const LEASE: Duration = Duration::from_secs(600);
-/// When it is asked again, if it keeps the port for as long.
+/// Time after which it is asked again, if it keeps the port for as long.
 const RENEW: Duration = Duration::from_secs(240);
-/// When it is, at the soonest, and after it has not opened one.
+/// Time after which it is asked at the soonest, also if it has not opened one.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Longest time in which a router shows that it speaks UPnP.
 const SEARCH: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What two machines share that know each other's keys.
+//! The secret of two machines that know each other's keys.
 //!
 //! The secret is X25519 (RFC 7748) between the private Ed25519 key of one and the public one of the other, each as a point of
 //! that curve: the same key for both is safe where the two uses cannot be confused, as here, where what comes out of one is

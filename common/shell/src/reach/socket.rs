@@ -27,7 +27,7 @@ pub(super) enum NoSocket {
 
 /// The connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lost;
+pub(super) struct SocketLost;
 
 /// A connection to a server.
 pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -47,27 +47,27 @@ impl Socket {
     }
 
     /// Sends a text.
-    pub(super) async fn send(&mut self, text: String) -> Result<(), Lost> {
-        self.0.send(Message::text(text)).await.map_err(|_| Lost)
+    pub(super) async fn send(&mut self, text: String) -> Result<(), SocketLost> {
+        self.0.send(Message::text(text)).await.map_err(|_| SocketLost)
     }
 
     /// Makes the server answer, so that a connection that has silently gone shows it.
-    pub(super) async fn ping(&mut self) -> Result<(), Lost> {
-        self.0.send(Message::Ping(Vec::new().into())).await.map_err(|_| Lost)
+    pub(super) async fn ping(&mut self) -> Result<(), SocketLost> {
+        self.0.send(Message::Ping(Vec::new().into())).await.map_err(|_| SocketLost)
     }
 
     /// Waits for what the server says next; none: that it is there. Nothing is lost if it is dropped.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, Lost> {
+    pub(super) async fn next(&mut self) -> Result<Option<String>, SocketLost> {
         match self.0.next().await {
             Some(Ok(Message::Text(text))) => Ok(Some(text.as_str().to_owned())),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(Lost),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(SocketLost),
             Some(Ok(_)) => Ok(None),
         }
     }
 
     /// Ends the connection once the server has read all of it.
-    pub(super) async fn close(&mut self) -> Result<(), Lost> {
-        self.0.close(None).await.map_err(|_| Lost)?;
+    pub(super) async fn close(&mut self) -> Result<(), SocketLost> {
+        self.0.close(None).await.map_err(|_| SocketLost)?;
         while self.0.next().await.is_some_and(|heard| heard.is_ok()) {}
         Ok(())
     }

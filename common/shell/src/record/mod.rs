@@ -43,11 +43,11 @@ pub struct Recording {
 #[derive(Clone, Debug)]
 pub struct Tap {
     queue: Sender<Piece>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedTap>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedTap {
     /// Bytes that wait.
     waiting: AtomicUsize,
     left_out: AtomicU64,
@@ -72,7 +72,7 @@ impl Recording {
     ///
     /// Errors: the system starts no further thread.
     pub fn start(path: &Path, what: &'static str) -> Result<Self, Failure> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedTap>::default();
         let (queue, pieces) = channel();
         let (path, counts) = (path.to_owned(), Arc::clone(&shared));
         let body = move || {

@@ -25,7 +25,7 @@ const OUTAGE_MAX: Duration = Duration::from_secs(600);
 pub(super) struct Writer {
     path: PathBuf,
     what: &'static str,
-    open: Option<Open>,
+    open: Option<OpenRecording>,
     /// The stream whose datagrams come.
     stream: Option<(Arc<Recorded>, Reassembler)>,
     /// The number of the next frame among those given.
@@ -33,7 +33,7 @@ pub(super) struct Writer {
 }
 
 /// A file being written. Frames go into it one by one, so that of a program that is killed all but the last is there.
-struct Open {
+struct OpenRecording {
     path: PathBuf,
     params: StreamParams,
     file: ContainerWriter<File>,
@@ -103,7 +103,7 @@ impl Writer {
     }
 
     fn write(&mut self, stream: &Recorded, kept: &KeptFrame, at: Timestamp) -> Result<(), String> {
-        let goes_on = |open: &Open| open.params == stream.params && open.numbers.pause(at) <= OUTAGE_MAX;
+        let goes_on = |open: &OpenRecording| open.params == stream.params && open.numbers.pause(at) <= OUTAGE_MAX;
         if !self.open.as_ref().is_some_and(goes_on) {
             self.end()?;
             self.open = Some(self.begin(&stream.params)?);
@@ -124,13 +124,13 @@ impl Writer {
         Ok(())
     }
 
-    fn begin(&self, params: &StreamParams) -> Result<Open, String> {
+    fn begin(&self, params: &StreamParams) -> Result<OpenRecording, String> {
         let made = name::create(&self.path, self.what, clock::unix_ms());
         let (file, path) = made.map_err(|error| failed(&self.path, &error))?;
         let file = ContainerWriter::new(params, file).map_err(|error| failed(&path, &error))?;
         tracing::info!("recording what is {} to {}", self.what, path.display());
         let numbers = Numbers::new(params.frame_rate, params.codec.profile.states());
-        Ok(Open { path, params: *params, file, numbers, frames: 0, left_out: 0 })
+        Ok(OpenRecording { path, params: *params, file, numbers, frames: 0, left_out: 0 })
     }
 
     fn end(&mut self) -> Result<(), String> {

@@ -113,7 +113,7 @@ const PROBING_TOLD: Duration = Duration::from_secs(10);
 const USED_SPAN: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
-enum Mode {
+enum Regime {
     /// No other traffic keeps the queue full.
     Alone,
     /// After a cut, until the queue is empty.
@@ -159,7 +159,7 @@ pub(super) struct RateControl {
     least_bps: f64,
     interval: Duration,
     target_bps: f64,
-    mode: Mode,
+    mode: Regime,
     delay: QueueDelay,
     capacity: Capacity,
     loss: ExcessLoss,
@@ -255,7 +255,7 @@ impl RateControl {
             least_bps: LEAST_BPS.min(max_bps),
             interval,
             target_bps: Self::start(max).as_bps() as f64,
-            mode: Mode::Alone,
+            mode: Regime::Alone,
             delay: QueueDelay::new(interval),
             capacity: Capacity::new(SHOWN_MAX * max_bps),
             loss: ExcessLoss::default(),
@@ -305,7 +305,7 @@ impl RateControl {
     pub(super) fn pace(&self) -> Bitrate {
         let bps = match self.capacity.shown() {
             // Into a queue that is full already a burst would only overflow.
-            _ if matches!(self.mode, Mode::Competing { .. }) => {
+            _ if matches!(self.mode, Regime::Competing { .. }) => {
                 return Bitrate::from_bps((PACE * self.target_bps) as u64);
             }
             Some(shown) if self.capacity.may_be_faster() => SEARCH_PACE * shown,
@@ -370,7 +370,7 @@ impl RateControl {
             (self.heard, self.silences) = (now, 0);
         }
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
-        self.delay.set_crowded(matches!(self.mode, Mode::Competing { .. }));
+        self.delay.set_crowded(matches!(self.mode, Regime::Competing { .. }));
         let mut is_of_way = false;
         for arrival in told.arrivals.iter().filter(|arrival| arrival.sent >= self.way_since) {
             is_of_way = true;
@@ -412,7 +412,7 @@ impl RateControl {
     /// Tells when growth begins and ends. In competition and while a queue empties the target is another rule's.
     fn note_growth(&mut self, now: Timestamp) {
         let (target, growth) = (self.target_bps, self.growth);
-        let is_cut = target < growth.last_bps || !matches!(self.mode, Mode::Alone);
+        let is_cut = target < growth.last_bps || !matches!(self.mode, Regime::Alone);
         self.growth.last_bps = target;
         if let Some((mark, at)) = growth.risen {
             if !is_cut && target >= RISES * mark {
@@ -434,7 +434,7 @@ impl RateControl {
     /// Tells when bursts leave faster to see what the line takes, while the target would be raised.
     fn note_probing(&mut self, now: Timestamp) {
         let is_told = self.probed.is_some_and(|at| now.since(at) < PROBING_TOLD);
-        let may_grow = matches!(self.mode, Mode::Alone) && self.target_bps < self.max_bps;
+        let may_grow = matches!(self.mode, Regime::Alone) && self.target_bps < self.max_bps;
         if let Some(shown) = self.capacity.shown()
             && !is_told
             && may_grow
@@ -464,19 +464,19 @@ impl RateControl {
             }
             crowd.most_us = crowd.most_us.max(standing);
         }
-        if let Mode::Competing { .. } = self.mode {
+        if let Regime::Competing { .. } = self.mode {
             self.compete(told, standing, now);
             return;
         }
         // The shortest wait of the last interval may be of before the queue grew.
-        if let Mode::Emptying { until, wanted_bps } = self.mode
+        if let Regime::Emptying { until, wanted_bps } = self.mode
             && (standing.max(self.delay.last_us()) < WAIT_NONE_US || until <= now)
         {
             // While there was a queue, what came was what the line takes.
             let taken = self.capacity.throughput(STANDING_WINDOW_US).unwrap_or(0.0);
             let before = self.target_bps;
             self.set_target(self.target_bps.max(wanted_bps.min(AFTER_CUT * taken)));
-            self.mode = Mode::Alone;
+            self.mode = Regime::Alone;
             self.growth = Growth::none(self.target_bps, now);
             let change = self.change_from(before);
             self.tell(if standing.max(self.delay.last_us()) < WAIT_NONE_US {
@@ -496,12 +496,12 @@ impl RateControl {
             let (window_us, sign) =
                 if collapses { (COLLAPSE_WINDOW_US, Sign::Collapse) } else { (STANDING_WINDOW_US, Sign::Delay) };
             self.cut(told, window_us, sign, now);
-        } else if matches!(self.mode, Mode::Emptying { .. }) && standing.max(self.delay.last_us()) >= WAIT_NONE_US {
+        } else if matches!(self.mode, Regime::Emptying { .. }) && standing.max(self.delay.last_us()) >= WAIT_NONE_US {
             self.give_way(told, if collapses { COLLAPSE_WINDOW_US } else { EMPTYING_WINDOW_US });
         } else if (loss_persists || self.is_found_again()) && self.settled_at <= now {
             self.cut(told, STANDING_WINDOW_US, Sign::Loss, now);
             self.set_ceiling(now);
-        } else if matches!(self.mode, Mode::Alone) && standing < WAIT_NONE_US {
+        } else if matches!(self.mode, Regime::Alone) && standing < WAIT_NONE_US {
             self.grow(now);
         }
     }

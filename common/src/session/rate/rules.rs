@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::cubic::Cubic;
 use super::delay::WAIT_NONE_US;
 use super::{
-    BLIND_GROWTH_S, COLLAPSE_SLOPE, Ceiling, Crowd, Doubt, FOLLOW_S, Mode, OF_SHOWN, RateControl, SLOW_GROWTH_S,
+    BLIND_GROWTH_S, COLLAPSE_SLOPE, Ceiling, Crowd, Doubt, FOLLOW_S, OF_SHOWN, RateControl, Regime, SLOW_GROWTH_S,
     STANDING_WINDOW_US, Sign, TEST_INTERVAL, Told, bitrate, time,
 };
 use crate::session::reason::Reason;
@@ -64,8 +64,8 @@ impl RateControl {
             self.capacity.limit(arrived);
         }
         self.settled_at = now + self.rtt_min.min(EMPTYING_MAX) + Duration::from_millis(30);
-        let wanted = if let Mode::Emptying { wanted_bps, .. } = self.mode { before.max(wanted_bps) } else { before };
-        self.mode = Mode::Emptying { until: now + EMPTYING_MAX, wanted_bps: wanted };
+        let wanted = if let Regime::Emptying { wanted_bps, .. } = self.mode { before.max(wanted_bps) } else { before };
+        self.mode = Regime::Emptying { until: now + EMPTYING_MAX, wanted_bps: wanted };
         if standing >= WAIT_NONE_US {
             let crowd = Crowd { cut: now, share_bps: arrived, since: now, most_us: standing };
             self.crowded.get_or_insert(crowd);
@@ -164,17 +164,17 @@ impl RateControl {
         let (share, stood) = (bitrate(crowd.share_bps), now.since(crowd.since));
         self.tell(Reason::CompetitionBegan { share, standing: time(standing), stood });
         let cubic = Cubic::new(crowd.share_bps, self.rtt_with(standing), now);
-        self.mode = Mode::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test: None };
+        self.mode = Regime::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test: None };
         self.crowded = None;
     }
 
     pub(super) fn compete(&mut self, told: &Told<'_>, standing: i64, now: Timestamp) {
         let rtt = self.rtt_with(standing);
         let usual = self.loss.usual();
-        let Mode::Competing { cubic, next_test, test } = &mut self.mode else { return };
+        let Regime::Competing { cubic, next_test, test } = &mut self.mode else { return };
         if standing < WAIT_NONE_US {
             self.crowded = None;
-            self.mode = Mode::Alone;
+            self.mode = Regime::Alone;
             self.tell(Reason::CompetitionEnded { target: self.target() });
             return;
         }

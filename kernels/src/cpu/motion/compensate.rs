@@ -1,6 +1,8 @@
 //! Prediction on the processor: planes of samples between samples, made once for a reference, and whole windows at a time.
 
 use picture::frame::{Chroma, FrameSize};
+#[cfg(test)]
+use picture::pyramid::Rect;
 use rayon::prelude::*;
 
 use super::overlap::{blend_row, round_sums};
@@ -11,8 +13,6 @@ use crate::Picture;
 use crate::motion::field::WINDOW;
 use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-#[cfg(test)]
-use crate::motion::predictor::Rect;
 use crate::motion::predictor::{Predictor, plane_size, planes};
 
 /// A channel of chroma of the reference.

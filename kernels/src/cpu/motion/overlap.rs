@@ -1,8 +1,9 @@
 //! Arithmetic of rows: of a unit out of those of its cells, of samples out of sums, and how far a source is from a rectangle.
 
+use picture::pyramid::Rect;
+
 use crate::cpu::simd::multiversion;
 use crate::motion::field::CELL_WEIGHT;
-use crate::motion::predictor::Rect;
 
 multiversion! {
     /// A row of a unit out of those of its cells.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::square::Taps;
 use crate::cpu::simd::multiversion;
-use crate::reference::compensate::HALF_TAPS;
+use crate::motion::field::HALF_TAPS;
 
 /// Samples around a plane: a window that lies beyond them sees what one does that still touches them.
 const BORDER: usize = 64;

@@ -7,7 +7,7 @@ use crate::pcwt::{GROUP_SIDE, Group, ReceivedChannel, Tree};
 use crate::reference::pcwt::dequantised;
 
 /// A row of a band's groups, to be decoded.
-struct Job<'a> {
+struct GroupRow<'a> {
     /// Position of the first group.
     first: usize,
     groups: &'a [Group],
@@ -35,7 +35,7 @@ pub(crate) fn decode(channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, squar
             let elements = band.columns * group.rows;
             let (maxima, rest_own) = own.split_at_mut(elements);
             let (coefficients, rest_values) = values.split_at_mut(4 * elements);
-            jobs.push(Job { first, groups: row, maxima, coefficients });
+            jobs.push(GroupRow { first, groups: row, maxima, coefficients });
             first += row.len();
             (groups, own, values) = (rest, rest_own, rest_values);
         }
@@ -58,11 +58,11 @@ pub(crate) fn decode(channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, squar
     Ok(())
 }
 
-impl Job<'_> {
+impl GroupRow<'_> {
     /// Decodes its groups; `coarser` has the maxima of all coarser levels.
     fn run(&mut self, channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, coarser: &[u8]) -> Result<(), usize> {
         for (index, group) in (self.first..).zip(self.groups) {
-            let mut bits = Bits::new(channel.group(index));
+            let mut bits = GroupBits::new(channel.group(index));
             self.decode_group(&mut bits, tree, group, channel.peak, qmin, coarser);
             if !bits.is_finished() {
                 return Err(index);
@@ -71,7 +71,15 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn decode_group(&mut self, bits: &mut Bits<'_>, tree: &Tree, group: &Group, peak: u8, qmin: u8, coarser: &[u8]) {
+    fn decode_group(
+        &mut self,
+        bits: &mut GroupBits<'_>,
+        tree: &Tree,
+        group: &Group,
+        peak: u8,
+        qmin: u8,
+        coarser: &[u8],
+    ) {
         let band = &tree.bands[group.band];
         let parent = band.parent.map(|parent| &tree.bands[parent]);
         let pitch = 2 * band.columns;
@@ -98,7 +106,7 @@ impl Job<'_> {
 }
 
 /// Reads bits of bytes, the first one in the highest place; zeros beyond the end.
-struct Bits<'a> {
+struct GroupBits<'a> {
     bytes: &'a [u8],
     /// Bytes taken, also beyond the end.
     taken: usize,
@@ -107,7 +115,7 @@ struct Bits<'a> {
     count: u32,
 }
 
-impl<'a> Bits<'a> {
+impl<'a> GroupBits<'a> {
     fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, taken: 0, held: 0, count: 0 }
     }

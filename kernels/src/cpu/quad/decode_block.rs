@@ -6,7 +6,7 @@
 use picture::pyramid::BLOCK_SIDE;
 
 use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
-use super::decode_rans::{MARGIN, ROOM, Rans, eight_at};
+use super::decode_rans::{MARGIN, ROOM, RansReader, eight_at};
 use super::tile::{QUADS, TILE};
 use crate::cpu::simd::multiversion;
 use crate::reference::quad::{self, Damaged, Shape};
@@ -22,14 +22,14 @@ pub(super) const LANES: usize = 2;
 
 /// Memory for decoding blocks; one per thread.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct DecodeScratch {
     bytes: [[u8; ROOM]; LANES],
     lengths: [Lengths; LANES],
     /// Coefficients, rows [`BLOCK_SIDE`] apart, zero beyond a block's width and height.
     pub(super) tiles: [[f32; TILE]; LANES],
 }
 
-impl Scratch {
+impl DecodeScratch {
     /// Creates it on the heap. Never inlined: tasks that wait for others lie on one another on the stack, which would
     /// otherwise hold all of it once for each.
     #[inline(never)]
@@ -52,23 +52,23 @@ pub(super) struct Job<'a> {
 
 multiversion! {
     /// Decodes a block into the scratch memory's first tile.
-    pub(super) fn decode_one(scratch: &mut Scratch, job: Job<'_>) -> Result<(), Damaged> = decode_one_body;
+    pub(super) fn decode_one(scratch: &mut DecodeScratch, job: Job<'_>) -> Result<(), Damaged> = decode_one_body;
 }
 
 multiversion! {
     /// Decodes a block into each of the scratch memory's tiles.
-    pub(super) fn decode_lanes(scratch: &mut Scratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] =
+    pub(super) fn decode_lanes(scratch: &mut DecodeScratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] =
         decode_lanes_body;
 }
 
 #[inline(always)]
-fn decode_one_body(scratch: &mut Scratch, job: Job<'_>) -> Result<(), Damaged> {
+fn decode_one_body(scratch: &mut DecodeScratch, job: Job<'_>) -> Result<(), Damaged> {
     let [result] = try_decode(scratch, [job]).unwrap_or_else(|| [decode_slowly(job, &mut scratch.tiles[0])]);
     result
 }
 
 #[inline(always)]
-fn decode_lanes_body(scratch: &mut Scratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] {
+fn decode_lanes_body(scratch: &mut DecodeScratch, jobs: [Job<'_>; LANES]) -> [Result<(), Damaged>; LANES] {
     if let Some(results) = try_decode(scratch, jobs) {
         return results;
     }
@@ -86,8 +86,8 @@ fn decode_lanes_body(scratch: &mut Scratch, jobs: [Job<'_>; LANES]) -> [Result<(
 
 /// Decodes blocks side by side; `None` if they do not have equally many quads, or one is no usual block.
 #[inline(always)]
-fn try_decode<const N: usize>(scratch: &mut Scratch, jobs: [Job<'_>; N]) -> Option<[Result<(), Damaged>; N]> {
-    let Scratch { bytes, lengths, tiles } = scratch;
+fn try_decode<const N: usize>(scratch: &mut DecodeScratch, jobs: [Job<'_>; N]) -> Option<[Result<(), Damaged>; N]> {
+    let DecodeScratch { bytes, lengths, tiles } = scratch;
     let lengths = lengths.first_chunk_mut::<N>()?;
     let shapes = jobs.map(|job| job.shape);
     if shapes.iter().any(|&shape| quads_of(shape) != quads_of(shapes[0])) {
@@ -99,7 +99,7 @@ fn try_decode<const N: usize>(scratch: &mut Scratch, jobs: [Job<'_>; N]) -> Opti
         }
         buffer[MARGIN..][..job.bytes.len()].copy_from_slice(job.bytes);
     }
-    let mut rans: [_; N] = std::array::from_fn(|lane| Rans::new(&bytes[lane], MARGIN + jobs[lane].bytes.len()));
+    let mut rans: [_; N] = std::array::from_fn(|lane| RansReader::new(&bytes[lane], MARGIN + jobs[lane].bytes.len()));
     let mut peaks = [0; N];
     for lane in 0..N {
         let is_sound = rans[lane].is_sound();
@@ -109,7 +109,7 @@ fn try_decode<const N: usize>(scratch: &mut Scratch, jobs: [Job<'_>; N]) -> Opti
         }
     }
     read_lengths(lengths, &mut rans, shapes, peaks);
-    let (ends, mut results) = (rans.map(Rans::finish), [Ok(()); N]);
+    let (ends, mut results) = (rans.map(RansReader::finish), [Ok(()); N]);
     // No closure, which would be compiled without this function's instruction set.
     for lane in 0..N {
         results[lane] = finish(&mut bytes[lane], &lengths[lane], jobs[lane], ends[lane], &mut tiles[lane]);

@@ -2,7 +2,7 @@
 
 use std::array::from_mut;
 
-use super::decode_rans::{CERTAIN, Rans};
+use super::decode_rans::{CERTAIN, RansReader};
 use super::tile::QUADS;
 use crate::reference::quad::{Damaged, Shape};
 use crate::tables::{COEFFICIENT_SUMS, MAX_LENGTH, QUAD_SUMS, coefficient_row, nearness, quad_context};
@@ -60,7 +60,7 @@ pub(super) fn quads_of(shape: Shape) -> (usize, usize) {
 #[inline(always)]
 pub(super) fn read_lengths<const N: usize>(
     lengths: &mut [Lengths; N],
-    rans: &mut [Rans<'_>; N],
+    rans: &mut [RansReader<'_>; N],
     shapes: [Shape; N],
     peaks: [u8; N],
 ) {
@@ -111,7 +111,7 @@ pub(super) fn read_lengths<const N: usize>(
 
 /// Reads the bit-lengths of one quad's coefficients in each block.
 #[inline(always)]
-fn read_quad<const N: usize>(lengths: &mut [Lengths; N], rans: &mut [Rans<'_>; N], at: [usize; N]) {
+fn read_quad<const N: usize>(lengths: &mut [Lengths; N], rans: &mut [RansReader<'_>; N], at: [usize; N]) {
     let mut quad = [0; N];
     // The contexts that the quad and what lies around it make for each position if none before has the quad's length.
     let mut contexts = [[0; 4]; N];
@@ -164,7 +164,7 @@ const STATES: [usize; 4] = [0, 1, 3, 5];
 
 /// Reads one bit-length, and whether it or one before is the quad's.
 #[inline(always)]
-fn read_one(rans: &mut Rans<'_>, context: usize, quad: u8, found: &mut u8, reached: &mut usize) {
+fn read_one(rans: &mut RansReader<'_>, context: usize, quad: u8, found: &mut u8, reached: &mut usize) {
     let drop = rans.get(context);
     *found = quad.wrapping_sub(drop);
     *reached |= usize::from(drop == 0);

@@ -56,7 +56,7 @@ const fn rows() -> [Row; CONTEXTS + 1] {
 
 /// One block's decoder.
 #[derive(Debug)]
-pub(super) struct Rans<'a> {
+pub(super) struct RansReader<'a> {
     /// At least [`STATE_MIN`] and below 2^24.
     state: u32,
     bytes: &'a [u8; ROOM],
@@ -64,7 +64,7 @@ pub(super) struct Rans<'a> {
     at: usize,
 }
 
-impl<'a> Rans<'a> {
+impl<'a> RansReader<'a> {
     /// Creates a decoder of a block's bytes from [`MARGIN`] to `end`.
     #[inline(always)]
     pub(super) fn new(bytes: &'a [u8; ROOM], end: usize) -> Self {

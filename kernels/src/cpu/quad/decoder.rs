@@ -8,7 +8,7 @@ use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use rayon::prelude::*;
 
-use super::decode_block::{self, Job, LANES, Scratch};
+use super::decode_block::{self, DecodeScratch, Job, LANES};
 use super::open_planes;
 use super::per_thread::PerThread;
 use super::plane::Plane;
@@ -42,7 +42,7 @@ pub(crate) struct CpuDecoder {
     is_zero: Vec<bool>,
     /// Planes of what is added to predictions.
     residuals: Vec<Vec<f32>>,
-    scratches: PerThread<Scratch>,
+    scratches: PerThread<DecodeScratch>,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -55,7 +55,7 @@ impl CpuDecoder {
         let (planes, places) = open_planes(&layout, params);
         let is_zero = vec![true; places.len()];
         let (residuals, times) = (vec![Vec::new(); planes.len()], DecodeTimes::default());
-        let (scratches, backend) = (PerThread::new(Scratch::boxed), backend(reason));
+        let (scratches, backend) = (PerThread::new(DecodeScratch::boxed), backend(reason));
         Self { params: *params, layout, planes, places, is_zero, residuals, scratches, damaged: 0, times, backend }
     }
 
@@ -120,7 +120,7 @@ impl ResidualDecoder for CpuDecoder {
 }
 
 /// Decodes up to [`LANES`] blocks; returns how many were damaged.
-fn decode_group(scratch: &mut Scratch, group: &mut [Coded<'_>], planes: &[Mutex<&mut Plane>]) -> u64 {
+fn decode_group(scratch: &mut DecodeScratch, group: &mut [Coded<'_>], planes: &[Mutex<&mut Plane>]) -> u64 {
     let mut damaged = 0;
     let mut store = |block: &mut Coded<'_>, result: Result<(), Damaged>, tile: &[f32; TILE]| {
         let mut plane = planes[block.place.channel].lock().unwrap_or_else(PoisonError::into_inner);

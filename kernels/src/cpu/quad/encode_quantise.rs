@@ -15,7 +15,7 @@ use crate::reference::quantise::{
 const LEAST: u8 = first_threshold(8 + BESIDE_ONE);
 
 /// A byte for each quad of a row.
-pub(super) type Row = [u8; QUADS];
+pub(super) type QuadRow = [u8; QUADS];
 /// A byte for each quad, with a margin of zeros on all sides: quad (y, x) is at `[y + 1][x + 1]`.
 pub(super) type Grid = [[u8; QUADS + 2]; QUADS + 2];
 
@@ -28,11 +28,11 @@ pub(super) struct Quantised {
     pub(super) quads: Grid,
     /// Raw bits of each quad, and how many.
     pub(super) bits: [[u64; QUADS]; QUADS],
-    pub(super) bit_counts: [Row; QUADS],
+    pub(super) bit_counts: [QuadRow; QUADS],
     /// Twice the magnitudes in parts of a step, plus 1 if negative.
     scaled: [[[u32; QUADS]; 4]; QUADS],
     /// Magnitudes in parts of a step, at most 255.
-    parts: [[Row; 4]; QUADS],
+    parts: [[QuadRow; 4]; QUADS],
     /// The largest magnitude of each quad, cut to an integer of at most 2.
     whole: Grid,
 }
@@ -110,7 +110,7 @@ impl Quantised {
 
     /// Quantises a row of quads.
     #[inline(always)]
-    fn decide(&mut self, y: usize, plain_from: u8, peaks: &mut Row) {
+    fn decide(&mut self, y: usize, plain_from: u8, peaks: &mut QuadRow) {
         let beside = each(row(&self.whole[y + 1], 0), row(&self.whole[y + 1], 2), u8::wrapping_add);
         let across = each(row(&self.whole[y], 1), row(&self.whole[y + 2], 1), u8::wrapping_add);
         let activity = each(beside, across, u8::wrapping_add);
@@ -146,7 +146,7 @@ impl Quantised {
 
     /// Notes bit-lengths and raw bits of a row of quads.
     #[inline(always)]
-    fn keep(&mut self, y: usize, lengths: [Row; 4], words: [[u32; QUADS]; 4], peaks: &mut Row) {
+    fn keep(&mut self, y: usize, lengths: [QuadRow; 4], words: [[u32; QUADS]; 4], peaks: &mut QuadRow) {
         for (grid, lengths) in self.lengths.iter_mut().zip(&lengths) {
             grid[y + 1][1..=QUADS].copy_from_slice(lengths);
         }
@@ -188,7 +188,7 @@ fn whole(parts: u8) -> u8 {
 
 /// Returns `f` of each quad's bytes in `a` and `b`.
 #[inline(always)]
-pub(super) fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
+pub(super) fn each(a: QuadRow, b: QuadRow, f: impl Fn(u8, u8) -> u8) -> QuadRow {
     let mut out = [0; QUADS];
     for x in 0..QUADS {
         out[x] = f(a[x], b[x]);
@@ -198,7 +198,7 @@ pub(super) fn each(a: Row, b: Row, f: impl Fn(u8, u8) -> u8) -> Row {
 
 /// Returns sixteen bytes of a row of a grid from `x` on.
 #[inline(always)]
-pub(super) fn row(grid: &[u8; QUADS + 2], x: usize) -> Row {
+pub(super) fn row(grid: &[u8; QUADS + 2], x: usize) -> QuadRow {
     let mut out = [0; QUADS];
     out.copy_from_slice(&grid[x..][..QUADS]);
     out

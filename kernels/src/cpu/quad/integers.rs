@@ -10,13 +10,13 @@ use crate::reference::quantise::Quantiser;
 /// Codes one block after another; same bytes as `reference::quad`.
 pub(crate) struct IntegerCoder {
     encode: Box<encode_block::Scratch>,
-    decode: Box<decode_block::Scratch>,
+    decode: Box<decode_block::DecodeScratch>,
 }
 
 impl IntegerCoder {
     /// Creates a coder with its memory.
     pub(crate) fn new() -> Self {
-        Self { encode: Box::default(), decode: decode_block::Scratch::boxed() }
+        Self { encode: Box::default(), decode: decode_block::DecodeScratch::boxed() }
     }
 
     /// Encodes as [`crate::reference::quad::encode`] does.

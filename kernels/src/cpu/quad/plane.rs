@@ -8,7 +8,7 @@ use super::tile::{TILE, TilePlace};
 use crate::PictureRef;
 use crate::cpu::colour::add_row;
 use crate::cpu::transform::input::{PictureRows, ResidualRows};
-use crate::cpu::transform::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use crate::cpu::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::wavelet::Wavelet;
 
 /// One plane and its coefficients.
@@ -76,7 +76,7 @@ impl Plane {
         if orientation == Orientation::LL {
             return 0;
         }
-        let place = Layout::Compact(self.pitch).place(&self.pyramid, level);
+        let place = Order::Compact(self.pitch).place(&self.pyramid, level);
         match orientation {
             Orientation::LL => 0,
             Orientation::HL => place.right,
@@ -88,7 +88,7 @@ impl Plane {
     /// Transforms the samples of a picture's channel to coefficients.
     pub(super) fn forward(&mut self, picture: PictureRef<'_>, chroma: Chroma, channel: Channel) {
         let samples = PictureRows::new(picture, chroma, channel);
-        self.transform.forward(samples, &mut self.bands, Layout::Compact(self.pitch));
+        self.transform.forward(samples, &mut self.bands, Order::Compact(self.pitch));
     }
 
     /// Transforms the residual of a picture's channel, its samples less the plane's prediction, to coefficients.
@@ -100,14 +100,14 @@ impl Plane {
         channel: Channel,
     ) {
         let residual = ResidualRows::new(PictureRows::new(picture, chroma, channel), predicted);
-        self.transform.forward(residual, &mut self.bands, Layout::Compact(self.pitch));
+        self.transform.forward(residual, &mut self.bands, Order::Compact(self.pitch));
     }
 
     /// Adds what the coefficients are to the bytes of a prediction, row by row. `room` is kept for the next time.
     pub(super) fn inverse_onto(&mut self, bytes: &mut [u8], room: &mut Vec<f32>) {
         let (columns, rows) = extent(&self.pyramid);
         room.resize(columns * rows, 0.0);
-        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), room, columns);
+        self.transform.inverse(&self.bands, Order::Compact(self.pitch), room, columns);
         for (bytes, residual) in bytes.chunks_mut(self.pyramid.plane().width()).zip(room.chunks(columns)) {
             add_row(bytes, residual);
         }
@@ -116,6 +116,6 @@ impl Plane {
     /// Coefficients to the bytes of a picture's plane, row by row.
     pub(super) fn inverse(&mut self, bytes: &mut [u8]) {
         let width = self.pyramid.plane().width();
-        self.transform.inverse(&self.bands, Layout::Compact(self.pitch), bytes, width);
+        self.transform.inverse(&self.bands, Order::Compact(self.pitch), bytes, width);
     }
 }

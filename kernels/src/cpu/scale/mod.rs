@@ -1,15 +1,15 @@
 //! Pictures at the size of a window: bilinear where they grow, the average of what falls on a pixel where they shrink.
 //!
-//! Each thread goes from row to row: it converts a row of a decoded picture, scales it across and blends it with its neighbour while
-//! both are in the processor's cache, so that only the pixels of the window go through memory.
+//! Each thread goes from row to row: it converts a row of a decoded picture, scales it across and blends it with its
+//! neighbour while both are in the processor's cache, so that only the pixels of the window go through memory.
 
 mod original;
 mod rows;
 
 use std::sync::{Mutex, PoisonError};
 
-use self::original::Made;
 pub use self::original::Original;
+use self::original::RowMade;
 use self::rows::{HALF, ONE, blend, double, gather, narrow, widen};
 
 /// Rows that a thread makes at a time.
@@ -54,14 +54,14 @@ struct Covered {
     weights: Vec<u32>,
 }
 
-/// What one thread works with.
+/// Memory that one thread works with.
 #[derive(Debug)]
 struct Desk {
     /// Bilinear: two rows of the picture at full width, and which they are. Average: sums of two channels each.
     rows: [Vec<u32>; 2],
     held: [Option<usize>; 2],
     /// A row of the picture at its own width.
-    made: Made,
+    made: RowMade,
 }
 
 impl Scaler {
@@ -83,7 +83,7 @@ impl Scaler {
             Way::Bilinear { .. } => to.0,
             Way::Average { .. } => from.0,
         };
-        let desk = || Desk { rows: [vec![0; width], vec![0; width]], held: [None; 2], made: Made::new(from.0) };
+        let desk = || Desk { rows: [vec![0; width], vec![0; width]], held: [None; 2], made: RowMade::new(from.0) };
         // One processor is left to who shows the picture: a display server copies some rows while the next are made, and a thread
         // that waits behind it for a processor would be waited for.
         let threads = rayon::current_num_threads().saturating_sub(1).clamp(1, to.1.div_ceil(BAND).max(1));

@@ -20,12 +20,12 @@ pub enum Original<'a> {
 
 /// A row that has been made, and which one it is.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct RowMade {
     pixels: Vec<u32>,
     row: Option<usize>,
 }
 
-impl Made {
+impl RowMade {
     /// Sets room aside for a row of `width` pixels.
     pub(super) fn new(width: usize) -> Self {
         Self { pixels: vec![0; width], row: None }
@@ -60,7 +60,7 @@ impl Original<'_> {
     }
 
     /// Returns row `y`; one that must be made is made in `made`, unless it is there already.
-    pub(super) fn row<'s>(&'s self, y: usize, made: &'s mut Made) -> &'s [u32] {
+    pub(super) fn row<'s>(&'s self, y: usize, made: &'s mut RowMade) -> &'s [u32] {
         let width = made.pixels.len();
         match self {
             Self::Pixels(pixels) => &pixels[y * width..][..width],

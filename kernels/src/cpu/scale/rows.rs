@@ -1,6 +1,7 @@
 //! The arithmetic of scaling, row by row.
 //!
-//! Pixels are 0x00RRGGBB. Weights have 8 bits, and two channels share a multiplication; a quarter, as at twice the size, needs none.
+//! Pixels are 0x00RRGGBB. Weights have 8 bits, and two channels share a multiplication; a quarter, as at twice the
+//! size, needs none.
 
 use super::{Covered, Neighbours};
 #[cfg(target_arch = "x86_64")]
@@ -16,7 +17,7 @@ const THREE_QUARTERS: u32 = ONE - QUARTER;
 const PAIR: u32 = 0x00ff_00ff;
 /// Half a unit in both channels of a pair of sums.
 pub(super) const HALF: u32 = 0x0080_0080;
-/// What a shift by one bit leaves to each byte.
+/// Bits that a shift by one leaves to each byte.
 const HALVES: u32 = 0x7f7f_7f7f;
 
 /// Returns a row of the picture at the new width, which is not less.
@@ -48,8 +49,8 @@ fn widen_body(row: &[u32], first: &[u32], weights: &[u32], out: &mut [u32]) {
     }
 }
 
-/// Does what [`widen_body`] does, but fetches eight pixels at once: as the picture does not shrink, the neighbours of eight columns
-/// are nine pixels at most.
+/// Does what [`widen_body`] does, but fetches eight pixels at once: as the picture does not shrink, the neighbours of
+/// eight columns are nine pixels at most.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn widen_avx2(row: &[u32], first: &[u32], weights: &[u32], out: &mut [u32]) {
@@ -120,8 +121,8 @@ fn blend_body(first: &[u32], second: &[u32], weight: u32, out: &mut [u32]) {
     }
 }
 
-/// Returns what [`mixed`] does with the weights of twice the size, for all channels at once: three parts of `a` and one of `b`, and
-/// one of `a` and three of `b`.
+/// Returns what [`mixed`] does with the weights of twice the size, for all channels at once: three parts of `a` and one
+/// of `b`, and one of `a` and three of `b`.
 #[inline(always)]
 fn quarters(a: u32, b: u32) -> [u32; 2] {
     // (3 a + b + 2) / 4 is the mean, rounded up, of a and the mean, rounded down, of a and b.

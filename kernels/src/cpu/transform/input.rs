@@ -2,7 +2,7 @@
 
 use picture::frame::{Channel, Chroma};
 
-use super::level::Rows;
+use super::level::PlaneRows;
 use crate::PictureRef;
 use crate::cpu::colour::{is_halved, load_row, subtract_row};
 use crate::cpu::vector::VectorSample;
@@ -16,15 +16,15 @@ pub(in crate::cpu) trait Input<T>: Copy + Send {
     fn ahead(&self, y: usize) -> &[T];
 }
 
-impl<T: VectorSample> Input<T> for Rows<'_, T> {
+impl<T: VectorSample> Input<T> for PlaneRows<'_, T> {
     #[inline(always)]
     fn row<'a>(&'a self, y: usize, columns: usize, _room: &'a mut [T]) -> &'a [T] {
-        &Rows::row(self, y)[..columns]
+        &PlaneRows::row(self, y)[..columns]
     }
 
     #[inline(always)]
     fn ahead(&self, y: usize) -> &[T] {
-        Rows::row(self, y)
+        PlaneRows::row(self, y)
     }
 }
 

@@ -48,14 +48,14 @@ pub(in crate::cpu) struct DetailPlace {
 
 /// Rows to be read.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cpu) struct Rows<'a, T> {
+pub(in crate::cpu) struct PlaneRows<'a, T> {
     /// Row after row.
     pub(in crate::cpu) data: &'a [T],
     /// Values from one row to the next.
     pub(in crate::cpu) pitch: usize,
 }
 
-impl<'a, T> Rows<'a, T> {
+impl<'a, T> PlaneRows<'a, T> {
     /// Returns row `y` and what follows.
     #[inline(always)]
     pub(in crate::cpu) fn row(&self, y: usize) -> &'a [T] {

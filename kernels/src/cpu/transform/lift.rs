@@ -11,7 +11,7 @@ use crate::cpu::vector::Vector;
 use crate::reference::sample::Sample;
 
 /// Access to the neighbour before.
-pub(super) trait Direction {
+pub(super) trait Neighbours {
     /// Returns `now` moved by one sample; `before` is the vector that came before and becomes `now`.
     unsafe fn delayed<V: Vector>(now: V, before: &mut V) -> V;
 }
@@ -19,7 +19,7 @@ pub(super) trait Direction {
 /// Samples follow each other from lane to lane.
 pub(super) struct Along;
 
-impl Direction for Along {
+impl Neighbours for Along {
     #[inline(always)]
     unsafe fn delayed<V: Vector>(now: V, before: &mut V) -> V {
         // SAFETY: the caller vouches for the instruction set.
@@ -30,7 +30,7 @@ impl Direction for Along {
 /// Samples follow each other from vector to vector.
 pub(super) struct Down;
 
-impl Direction for Down {
+impl Neighbours for Down {
     #[inline(always)]
     unsafe fn delayed<V: Vector>(now: V, before: &mut V) -> V {
         replace(before, now)
@@ -38,13 +38,13 @@ impl Direction for Down {
 }
 
 /// The coefficients of all steps.
-type Coefficients<V, const STEPS: usize, const TAPS: usize> =
+type StepCoefficients<V, const STEPS: usize, const TAPS: usize> =
     [[<<V as Vector>::Element as Sample>::Coefficient; TAPS]; STEPS];
 
 /// The steps and what they remember.
 #[derive(Clone, Copy)]
 pub(super) struct Lift<V: Vector, const STEPS: usize, const TAPS: usize> {
-    coefficients: Coefficients<V, STEPS, TAPS>,
+    coefficients: StepCoefficients<V, STEPS, TAPS>,
     /// The first target before, which lags one sample more if steps have two pairs.
     late: V,
     /// Delayed once, twice and three times, the neighbours of each step.
@@ -106,7 +106,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
 
     /// Takes one step: the next target and its neighbours, and the vector of the other kind beside these neighbours.
     #[inline(always)]
-    unsafe fn step<D: Direction>(&mut self, step: usize, (t, u): (V, V), forward: bool) -> ((V, V), V) {
+    unsafe fn step<D: Neighbours>(&mut self, step: usize, (t, u): (V, V), forward: bool) -> ((V, V), V) {
         let taps = self.coefficients[step];
         // SAFETY: the caller vouches for the instruction set; no memory is touched.
         unsafe {
@@ -123,7 +123,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
 
     /// Returns the first step's target as late as its neighbours.
     #[inline(always)]
-    unsafe fn first<D: Direction>(&mut self, target: V) -> V {
+    unsafe fn first<D: Neighbours>(&mut self, target: V) -> V {
         // SAFETY: the caller vouches for the instruction set.
         if TAPS == 1 { target } else { unsafe { D::delayed(target, &mut self.late) } }
     }
@@ -131,7 +131,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
     /// Takes all steps on a pair of vectors, the first step's target and its neighbours. Returns the last step's target
     /// and the vector of the other kind at the same position.
     #[inline(always)]
-    pub(super) unsafe fn all<D: Direction>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
+    pub(super) unsafe fn all<D: Neighbours>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
         // SAFETY: the caller vouches for the instruction set.
         unsafe {
             let (mut pair, mut other) = ((self.first::<D>(target), neighbours), neighbours);
@@ -145,7 +145,7 @@ impl<V: Vector, const STEPS: usize, const TAPS: usize> Lift<V, STEPS, TAPS> {
     /// Does the same, but what it returns is of `STEPS - 1` calls before: each step takes what the step before it made
     /// in the last call, so that no step waits for another. Else the processor has too little to do at a time.
     #[inline(always)]
-    pub(super) unsafe fn pipelined<D: Direction>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
+    pub(super) unsafe fn pipelined<D: Neighbours>(&mut self, target: V, neighbours: V, forward: bool) -> (V, V) {
         // SAFETY: the caller vouches for the instruction set.
         unsafe {
             self.waiting[0] = (self.first::<D>(target), neighbours);

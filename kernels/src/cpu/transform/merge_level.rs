@@ -4,19 +4,19 @@ use picture::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::LiftingFilter;
-use super::level::{DetailPlace, Level, Rows};
+use super::level::{DetailPlace, Level, PlaneRows};
 use super::line::{HALO, Lines};
 use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::window::{self, PAIRS, Scratch, Window, source};
+use super::window::{self, PAIRS, Window, WindowScratch, source};
 use crate::cpu::vector::VectorSample;
 
 /// The four bands of a level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bands<'a, T> {
     /// The low band.
-    pub(super) low: Rows<'a, T>,
+    pub(super) low: PlaneRows<'a, T>,
     /// The coefficients that hold the detail.
     pub(super) detail: &'a [T],
     /// Place in them.
@@ -44,9 +44,9 @@ pub(super) fn merge_level<T: VectorSample, O: Output<T>>(
     filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
-    scratch: &mut Scratch<T>,
+    scratch: &mut WindowScratch<T>,
 ) {
-    let Scratch { windows, ends } = scratch;
+    let WindowScratch { windows, ends } = scratch;
     if level.rows > 1 {
         merge_segments(level, filter, bands, (&mut *to, pitch), windows);
     }

@@ -5,17 +5,17 @@ use picture::pyramid::Pyramid;
 
 use super::filter::LiftingFilter;
 use super::input::Input;
-use super::level::{DetailPlace, Level, Rows};
+use super::level::{DetailPlace, Level, PlaneRows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
 use super::split_level::split_level;
-use super::window::Scratch;
+use super::window::WindowScratch;
 use crate::cpu::vector::VectorSample;
 use crate::wavelet::Wavelet;
 
 /// Order of the coefficients in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cpu) enum Layout {
+pub(in crate::cpu) enum Order {
     /// At each level the high half follows the low half without a gap, rows this far apart: only what can be non-zero
     /// takes memory, and rows are not a power of two apart.
     Compact(usize),
@@ -23,7 +23,7 @@ pub(in crate::cpu) enum Layout {
     Square,
 }
 
-impl Layout {
+impl Order {
     /// Returns the place of a level's detail.
     pub(in crate::cpu) fn place(self, pyramid: &Pyramid, level: usize) -> DetailPlace {
         match self {
@@ -70,7 +70,7 @@ pub(in crate::cpu) struct PlaneTransform<T: VectorSample> {
     /// Low bands after odd and after even levels.
     low: [Vec<T>; 2],
     low_pitches: [usize; 2],
-    scratch: Scratch<T>,
+    scratch: WindowScratch<T>,
 }
 
 impl<T: VectorSample> PlaneTransform<T> {
@@ -86,7 +86,7 @@ impl<T: VectorSample> PlaneTransform<T> {
         });
         let low_pitches = low_extents.map(|(columns, _)| padded_pitch(columns));
         let low = [0, 1].map(|n| vec![T::default(); low_extents[n].1 * low_pitches[n]]);
-        let scratch = Scratch::new(extent(pyramid).0, boundary);
+        let scratch = WindowScratch::new(extent(pyramid).0, boundary);
         Self {
             pyramid: pyramid.clone(),
             boundary,
@@ -113,16 +113,16 @@ impl<T: VectorSample> PlaneTransform<T> {
     }
 
     /// Samples, of [`extent`], to coefficients. What the layout leaves between bands is not written.
-    pub(in crate::cpu) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Layout) {
+    pub(in crate::cpu) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Order) {
         let levels = self.pyramid.levels();
         for number in 1..=levels {
             let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
             let [odd, even] = &mut self.low;
             let [odd_pitch, even_pitch] = self.low_pitches;
             let (from, to) = if number % 2 == 1 {
-                (Rows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
+                (PlaneRows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
             } else {
-                (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
+                (PlaneRows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
             };
             if number == 1 {
                 split_level(&level, &self.forward, samples, to, bands, place, &mut self.scratch);
@@ -144,12 +144,12 @@ impl<T: VectorSample> PlaneTransform<T> {
     pub(in crate::cpu) fn inverse<O: Output<T>>(
         &mut self,
         bands: &[T],
-        layout: Layout,
+        layout: Order,
         samples: &mut [O],
         pitch: usize,
     ) {
         let levels = self.pyramid.levels();
-        let band_rows = Rows { data: bands, pitch: layout.pitch(&self.pyramid) };
+        let band_rows = PlaneRows { data: bands, pitch: layout.pitch(&self.pyramid) };
         if levels == 0 {
             let (columns, rows) = self.low_extent();
             for (y, to) in samples.chunks_mut(pitch).enumerate().take(rows) {
@@ -162,9 +162,9 @@ impl<T: VectorSample> PlaneTransform<T> {
             let [odd, even] = &mut self.low;
             let [odd_pitch, even_pitch] = self.low_pitches;
             let (low, to) = if number % 2 == 1 {
-                (Rows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
+                (PlaneRows { data: odd, pitch: odd_pitch }, (even.as_mut_slice(), even_pitch))
             } else {
-                (Rows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
+                (PlaneRows { data: even, pitch: even_pitch }, (odd.as_mut_slice(), odd_pitch))
             };
             let low = if number == levels { band_rows } else { low };
             let bands = Bands { low, detail: bands, place };
@@ -177,9 +177,9 @@ impl<T: VectorSample> PlaneTransform<T> {
     }
 
     /// Returns the low band after `levels` levels, at least one.
-    fn low_rows(&self, levels: usize) -> Rows<'_, T> {
+    fn low_rows(&self, levels: usize) -> PlaneRows<'_, T> {
         let index = 1 - levels % 2;
-        Rows { data: &self.low[index], pitch: self.low_pitches[index] }
+        PlaneRows { data: &self.low[index], pitch: self.low_pitches[index] }
     }
 }
 
@@ -203,8 +203,8 @@ mod tests {
         let mut transform = PlaneTransform::<T>::new(&pyramid, wavelet, boundary);
         let (mut bands, mut back) = (vec![T::default(); pyramid.side() * pyramid.side()], samples.clone());
         simd.force(|| {
-            transform.forward(Rows { data: &samples, pitch: columns }, &mut bands, Layout::Square);
-            transform.inverse(&bands, Layout::Square, &mut back, columns);
+            transform.forward(PlaneRows { data: &samples, pitch: columns }, &mut bands, Order::Square);
+            transform.inverse(&bands, Order::Square, &mut back, columns);
         });
         [bands, back]
     }

@@ -9,7 +9,7 @@ use super::level::{DetailPlace, Level};
 use super::line::{HALO, Lines};
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
-use super::window::{self, PAIRS, Scratch, Window, source};
+use super::window::{self, PAIRS, Window, WindowScratch, source};
 use crate::cpu::vector::VectorSample;
 
 /// Output of a task: consecutive rows of the low band and of the detail beside and below it.
@@ -43,9 +43,9 @@ pub(super) fn split_level<T: VectorSample>(
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: DetailPlace,
-    scratch: &mut Scratch<T>,
+    scratch: &mut WindowScratch<T>,
 ) {
-    let Scratch { windows, ends } = scratch;
+    let WindowScratch { windows, ends } = scratch;
     if level.rows > 1 {
         split_segments(level, filter, from, (to, low_pitch), bands, place, windows);
     }

@@ -4,8 +4,8 @@ use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 use rayon::prelude::*;
 
-use super::level::Rows;
-use super::pyramid::{Layout, PlaneTransform, extent, padded_pitch};
+use super::level::PlaneRows;
+use super::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::cpu::vector::VectorSample;
 use crate::cpu::{backend, colour};
 use crate::reference::{ReferenceTransform, check_picture};
@@ -37,14 +37,15 @@ pub(crate) fn integer_transform(params: &TransformParams, reason: String) -> Box
 struct CpuTransform<T: VectorSample> {
     params: TransformParams,
     pyramids: Vec<Pyramid>,
-    channels: Vec<Channel<T>>,
+    channels: Vec<ChannelTransform<T>>,
     backend: BackendInfo,
 }
 
 impl<T: VectorSample> CpuTransform<T> {
     fn new(params: &TransformParams, wavelet: Wavelet, reason: String) -> Self {
         let pyramids = params.pyramids();
-        let channels = pyramids.iter().map(|pyramid| Channel::new(pyramid, wavelet, params.boundary)).collect();
+        let channels =
+            pyramids.iter().map(|pyramid| ChannelTransform::new(pyramid, wavelet, params.boundary)).collect();
         Self { params: params.clone(), pyramids, channels, backend: backend(reason) }
     }
 
@@ -121,14 +122,14 @@ impl<T: VectorSample> Transform for CpuTransform<T> {
 
 /// The transform of one channel.
 #[derive(Debug)]
-struct Channel<T: VectorSample> {
+struct ChannelTransform<T: VectorSample> {
     pyramid: Pyramid,
     transform: PlaneTransform<T>,
     /// The plane in its square and the distance of its rows, if the padding is transformed too.
     padded: Option<(Vec<T>, usize)>,
 }
 
-impl<T: VectorSample> Channel<T> {
+impl<T: VectorSample> ChannelTransform<T> {
     fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
         let (columns, rows) = extent(pyramid);
         let pitch = padded_pitch(columns);
@@ -143,23 +144,23 @@ impl<T: VectorSample> Channel<T> {
             // Between and behind the bands.
             square.fill(T::default());
         }
-        let mut samples = Rows { data: plane, pitch: width };
+        let mut samples = PlaneRows { data: plane, pitch: width };
         if let Some((padded, pitch)) = &mut self.padded {
             padded.fill(T::default());
             for (to, from) in padded.chunks_mut(*pitch).zip(plane.chunks_exact(width)) {
                 to[..width].copy_from_slice(from);
             }
-            samples = Rows { data: padded, pitch: *pitch };
+            samples = PlaneRows { data: padded, pitch: *pitch };
         }
-        self.transform.forward(samples, square, Layout::Square);
+        self.transform.forward(samples, square, Order::Square);
     }
 
     fn merge(&mut self, square: &[T], plane: &mut [T]) {
         let width = self.pyramid.plane().width();
         match &mut self.padded {
-            None => self.transform.inverse(square, Layout::Square, plane, width),
+            None => self.transform.inverse(square, Order::Square, plane, width),
             Some((padded, pitch)) => {
-                self.transform.inverse(square, Layout::Square, padded, *pitch);
+                self.transform.inverse(square, Order::Square, padded, *pitch);
                 for (to, from) in plane.chunks_exact_mut(width).zip(padded.chunks(*pitch)) {
                     to.copy_from_slice(&from[..width]);
                 }

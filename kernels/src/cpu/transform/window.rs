@@ -45,14 +45,14 @@ impl<T: VectorSample> Window<T> {
 
 /// Memory for rows on their way through a level.
 #[derive(Debug)]
-pub(super) struct Scratch<T> {
+pub(super) struct WindowScratch<T> {
     /// One for each thread.
     pub(super) windows: Vec<Window<T>>,
     /// The rows at both ends of a level with [`Level::has_separate_ends`].
     pub(super) ends: Lines<T>,
 }
 
-impl<T: VectorSample> Scratch<T> {
+impl<T: VectorSample> WindowScratch<T> {
     /// Creates memory for levels of up to `columns` samples in a row.
     pub(super) fn new(columns: usize, boundary: Boundary) -> Self {
         let half = columns.div_ceil(2);

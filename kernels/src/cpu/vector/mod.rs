@@ -7,7 +7,7 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
-use crate::reference::sample::{Rounded, Sample};
+use crate::reference::sample::{RoundedStep, Sample};
 
 /// A number of the processor back end: the reference's arithmetic, and that of vectors.
 pub(super) trait VectorSample: Sample {
@@ -51,8 +51,8 @@ impl VectorSample for i32 {
 
     const REVERSIBLE: bool = true;
 
-    fn negated(coefficient: Rounded) -> Rounded {
-        Rounded { adds: !coefficient.adds, ..coefficient }
+    fn negated(coefficient: RoundedStep) -> RoundedStep {
+        RoundedStep { adds: !coefficient.adds, ..coefficient }
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 use std::arch::aarch64::*;
 
 use super::{Isa, Vector};
-use crate::reference::sample::Rounded;
+use crate::reference::sample::RoundedStep;
 
 /// NEON.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ vector! {
 
 vector! {
     /// Four integers.
-    I32x4(int32x4_t, int32x4x2_t), i32, 4, Rounded;
+    I32x4(int32x4_t, int32x4x2_t), i32, 4, RoundedStep;
     vdupq_n_s32, vld1q_s32, vst1q_s32, vld2q_s32, vst2q_s32, vextq_s32;
     lift(target, a, b, tap) {
         let sum = vaddq_s32(vaddq_s32(a, b), vdupq_n_s32(tap.offset));

@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::{Isa, Vector};
-use crate::reference::sample::Rounded;
+use crate::reference::sample::RoundedStep;
 
 /// AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,7 @@ vector! {
 
 vector! {
     /// Eight integers.
-    I32x8(__m256i), i32, 8, 4, Rounded;
+    I32x8(__m256i), i32, 8, 4, RoundedStep;
     splat(value) { _mm256_set1_epi32(value) }
     load(from) { _mm256_loadu_si256(from.cast()) }
     store(this, to) { _mm256_storeu_si256(to.cast(), this) }
@@ -222,7 +222,7 @@ vector! {
 
 vector! {
     /// Sixteen integers.
-    I32x16(__m512i), i32, 16, 16, Rounded;
+    I32x16(__m512i), i32, 16, 16, RoundedStep;
     splat(value) { _mm512_set1_epi32(value) }
     load(from) { _mm512_loadu_si512(from.cast()) }
     store(this, to) { _mm512_storeu_si512(to.cast(), this) }

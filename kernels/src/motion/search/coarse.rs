@@ -1,12 +1,12 @@
 //! Search over the whole picture, on the means of its squares: where vectors begin after a cut.
 
 use picture::frame::FrameSize;
+use picture::pyramid::Rect;
 use rayon::prelude::*;
 
 use crate::cpu::motion::overlap::difference;
 use crate::motion::field::{UNIT, WINDOW};
 use crate::motion::overlap::mean;
-use crate::motion::predictor::Rect;
 
 /// Side of the squares.
 const COARSE: usize = 4;

@@ -17,11 +17,12 @@ mod sums;
 use std::time::Instant;
 
 use picture::frame::{Chroma, FrameSize};
+use picture::pyramid::Rect;
 
 use super::cost::Costs;
 use super::field::{Field, Motion, UNIT, WINDOW};
 use super::overlap::{mean, one};
-use super::predictor::{Rect, plane_size};
+use super::predictor::plane_size;
 use crate::cpu::motion::planes::{Bordered, Luma};
 use crate::cpu::motion::square::{Taps, predict_32};
 use coarse::Coarse;

@@ -7,6 +7,7 @@ use crate::opencl::device::Result;
 
 /// Stage of a frame that commands of the device belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DeviceStage {
     /// Host to device.
     Upload,

@@ -14,7 +14,7 @@ use crate::opencl::device::queue::{Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::opencl::transform::upload::{Origin, Uploads};
+use crate::opencl::transform::upload::{PicturePlace, Uploads};
 
 /// Queues and memory of one frame.
 pub(crate) struct Lane {
@@ -104,7 +104,7 @@ impl Lane {
     }
 
     /// Queues a frame. With `overlap` false one channel ends before the next one starts.
-    pub(crate) fn start(&mut self, origin: Option<Origin<'_>>, overlap: bool) -> Result<()> {
+    pub(crate) fn start(&mut self, origin: Option<PicturePlace<'_>>, overlap: bool) -> Result<()> {
         self.recorder.clear();
         if let (Some(uploads), Some(origin)) = (&mut self.uploads, origin) {
             let (quantised, outputs) = (&self.quantised, &mut self.outputs);

@@ -22,7 +22,7 @@ use crate::{BackendInfo, OpenError, TransformError};
 const MORE_ROWS: usize = (PICTURES - 1) * SHIFT_ROWS;
 
 /// One channel: its queue, its memory on both sides.
-struct Channel<T: OclPrm> {
+struct MeasuredChannel<T: OclPrm> {
     queue: Queue,
     transform: ChannelTransform<T>,
     /// The taller plane whose windows are the pictures, rows as far apart as on the device.
@@ -34,7 +34,7 @@ struct Channel<T: OclPrm> {
 
 /// All channels of a transform.
 pub(crate) struct OpenClMeasure<T: OclPrm> {
-    channels: Vec<Channel<T>>,
+    channels: Vec<MeasuredChannel<T>>,
     backend: BackendInfo,
 }
 
@@ -59,7 +59,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let mut taller = queue.pinned(ChannelTransform::<T>::taller_len(pyramid, MORE_ROWS))?;
             fill(taller.values_mut(), width, pitch, index, scene);
             let result = queue.pinned(samples.max(bands))?;
-            channels.push(Channel { queue, transform, scene: taller, result, width });
+            channels.push(MeasuredChannel { queue, transform, scene: taller, result, width });
         }
         Ok(Self { channels, backend: backend(&device, reason) })
     }
@@ -115,7 +115,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
 
     /// Clears what the last run has left on the device.
     fn clear(&self) -> Result<()> {
-        for Channel { queue, transform, .. } in &self.channels {
+        for MeasuredChannel { queue, transform, .. } in &self.channels {
             queue.clear(transform.samples().0)?;
             queue.clear(&transform.bands)?;
             queue.finish()?;
@@ -124,7 +124,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     }
 
     /// Queues commands of each channel and starts them; all their events.
-    fn each(&mut self, queue: impl Fn(&mut Channel<T>) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
+    fn each(&mut self, queue: impl Fn(&mut MeasuredChannel<T>) -> Result<Vec<Event>>) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         for channel in &mut self.channels {
             events.extend(queue(channel)?);
@@ -152,7 +152,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         &self,
         start: Instant,
         [uploads, levels, downloads]: [&[Event]; 3],
-        len: impl Fn(&Channel<T>) -> usize,
+        len: impl Fn(&MeasuredChannel<T>) -> usize,
     ) -> Result<Run> {
         for channel in &self.channels {
             channel.queue.finish()?;
@@ -170,7 +170,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
 
     /// Returns largest difference between `picture` and the planes in `result`.
     fn error(&self, picture: usize) -> f64 {
-        let of_channel = |channel: &Channel<T>| {
+        let of_channel = |channel: &MeasuredChannel<T>| {
             let (samples, pitch) = channel.transform.samples();
             let scene = &channel.scene.values()[picture % PICTURES * SHIFT_ROWS * pitch..];
             let rows = scene.chunks(pitch).zip(channel.result.values()[..samples.len()].chunks(pitch));
@@ -189,7 +189,7 @@ impl<T: Sample + Tabled + Into<f64>> Measure for OpenClMeasure<T> {
     }
 
     fn copies(&mut self, runs: usize) -> Result<(usize, Vec<Duration>), TransformError> {
-        let Some(Channel { queue, transform, .. }) = self.channels.first() else { return Ok((0, Vec::new())) };
+        let Some(MeasuredChannel { queue, transform, .. }) = self.channels.first() else { return Ok((0, Vec::new())) };
         let (from, _) = transform.samples();
         let to = queue.buffer(from.len())?;
         let events = (0..runs).map(|_| queue.copy(from, &to)).collect::<Result<Vec<_>, _>>()?;

@@ -13,7 +13,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::timeline::Timeline;
 use crate::opencl::device::{self, Device};
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::opencl::transform::upload::Origin;
+use crate::opencl::transform::upload::PicturePlace;
 use crate::reference::check_picture;
 use crate::{CodecError, DeviceError, OpenError, PictureError, PictureRef};
 
@@ -106,7 +106,7 @@ impl OpenClPipeline {
     ///
     /// Errors: [`PipelineError::Full`]; [`DeviceError::Failed`], after which nothing of this frame is in flight.
     pub fn submit(&mut self) -> Result<(), PipelineError> {
-        self.start(self.params.flow.picture().map(Origin::Staged))
+        self.start(self.params.flow.picture().map(PicturePlace::Staged))
     }
 
     /// Starts a frame with a picture from any memory, which is copied to pinned memory first.
@@ -115,7 +115,7 @@ impl OpenClPipeline {
     pub fn submit_picture(&mut self, picture: PictureRef<'_>) -> Result<(), PipelineError> {
         check_picture(picture, self.params.stream.size)?;
         match self.params.flow.picture() {
-            Some(wanted) if wanted == picture.format() => self.start(Some(Origin::Host(picture))),
+            Some(wanted) if wanted == picture.format() => self.start(Some(PicturePlace::Host(picture))),
             wanted => {
                 let wanted = wanted.unwrap_or(PixelFormat::Grey8);
                 Err(PictureError::Format { wanted, given: picture.format() }.into())
@@ -123,7 +123,7 @@ impl OpenClPipeline {
         }
     }
 
-    fn start(&mut self, origin: Option<Origin<'_>>) -> Result<(), PipelineError> {
+    fn start(&mut self, origin: Option<PicturePlace<'_>>) -> Result<(), PipelineError> {
         let (index, overlap) = (self.next, self.params.overlap);
         let lane = self.free_lane()?;
         let result = lane.start(origin, overlap);

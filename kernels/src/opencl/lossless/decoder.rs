@@ -10,7 +10,7 @@ use picture::pyramid::BlockLayout;
 
 use super::channel::{IntegerChannel, Plan};
 use super::encoder::squares;
-use super::ends::Writer;
+use super::ends::PictureWriter;
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
@@ -25,7 +25,7 @@ pub(crate) struct OpenClLosslessDecoder {
     layout: BlockLayout,
     channels: Vec<IntegerChannel>,
     decoders: Vec<ChannelDecoder>,
-    writer: Writer,
+    writer: PictureWriter,
     damaged: u64,
     times: DecodeTimes,
     backend: BackendInfo,
@@ -59,7 +59,7 @@ impl OpenClLosslessDecoder {
             ChannelDecoder::new(square, blocks, 0)
         };
         let decoders = channels.iter().zip(squares(&channels, &program)).map(decoder).collect::<Result<_, _>>()?;
-        let writer = Writer::new(&channels.iter().collect::<Vec<_>>(), params, layout.pyramids())?;
+        let writer = PictureWriter::new(&channels.iter().collect::<Vec<_>>(), params, layout.pyramids())?;
         let (times, backend) = (DecodeTimes::default(), backend(device, reason));
         Ok(Self { params: *params, layout, channels, decoders, writer, damaged: 0, times, backend })
     }
@@ -68,7 +68,7 @@ impl OpenClLosslessDecoder {
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
         let mut memory = Memory::default();
         plans.iter().for_each(|plan| plan.memory(&mut memory));
-        Writer::memory(params, layout.pyramids(), &mut memory);
+        PictureWriter::memory(params, layout.pyramids(), &mut memory);
         let counts = ChannelBlocks::memory(params, layout, &mut memory);
         for (pyramid, count) in layout.pyramids().iter().zip(counts) {
             ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);

@@ -9,7 +9,7 @@ use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::channel::{IntegerChannel, Plan};
-use super::ends::Reader;
+use super::ends::PictureReader;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::memory::Memory;
@@ -27,7 +27,7 @@ use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRe
 pub(crate) struct OpenClLosslessEncoder {
     params: StreamParams,
     channels: Vec<IntegerChannel>,
-    reader: Reader,
+    reader: PictureReader,
     coders: Vec<ChannelCoder>,
     gather: Gather,
     /// Channel of each block of the frame, and its number there.
@@ -60,7 +60,7 @@ impl OpenClLosslessEncoder {
         let coders = coders.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             params: *params,
-            reader: Reader::new(&channels.iter().collect::<Vec<_>>(), params)?,
+            reader: PictureReader::new(&channels.iter().collect::<Vec<_>>(), params)?,
             gather: Gather::new(&squares, &coders)?,
             coders,
             owners,
@@ -74,7 +74,7 @@ impl OpenClLosslessEncoder {
     pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
         let mut memory = Memory::default();
         plans.iter().for_each(|plan| plan.memory(&mut memory));
-        Reader::memory(params, &mut memory);
+        PictureReader::memory(params, &mut memory);
         let counts = ChannelBlocks::memory(params, layout, &mut memory);
         counts.iter().for_each(|&count| ChannelCoder::memory(count, 1, &mut memory));
         let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();

@@ -22,7 +22,7 @@ fn program(device: &Device, depth: BitDepth) -> Result<Program> {
 }
 
 /// Kernels from the bytes of pictures to the planes of all channels.
-pub(crate) struct Reader {
+pub(crate) struct PictureReader {
     params: StreamParams,
     channels: Vec<ChannelReader>,
 }
@@ -42,7 +42,7 @@ struct ChannelReader {
     rgb: Kernel,
 }
 
-impl Reader {
+impl PictureReader {
     /// Returns the most bytes of a picture that each channel uploads.
     fn capacities(params: &StreamParams) -> impl Iterator<Item = usize> {
         let (depth, size, chroma) = (params.codec.depth, params.size, params.chroma);
@@ -124,14 +124,14 @@ impl ChannelReader {
 }
 
 /// Kernels from planes to the bytes of a picture.
-pub(crate) enum Writer {
+pub(crate) enum PictureWriter {
     /// All planes together, in the first channel's queue.
     Rgb { merge: Kernel, picture: Staged<u8> },
     /// Each plane alone.
     Planes(Vec<(Kernel, Staged<u8>)>),
 }
 
-impl Writer {
+impl PictureWriter {
     fn bytes(params: &StreamParams, pyramids: &[Pyramid]) -> Vec<usize> {
         let sample = params.codec.depth.bytes();
         let planes = pyramids.iter().map(|pyramid| sample * pyramid.plane().pixels());

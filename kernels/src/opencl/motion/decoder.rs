@@ -11,7 +11,7 @@ use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPrediction;
 use super::params::{Cell, cell_count, write_cells};
-use super::states::{Place, States};
+use super::states::{DeviceStates, Place};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
 use crate::opencl::device::Result;
@@ -37,7 +37,7 @@ pub(crate) struct OpenClPredictedDecoder {
     staging: Vec<Pinned<u8>>,
     cells: Buffer<Cell>,
     cells_host: Pinned<Cell>,
-    pub(super) states: States,
+    pub(super) states: DeviceStates,
     recorder: Recorder,
     sampling: Sampling,
     timeline: Timeline,
@@ -85,7 +85,7 @@ impl OpenClPredictedDecoder {
         let channels = pipelines.iter().map(channel).collect::<Result<_>>()?;
         let units = Field::new(params.size).units();
         let (cells, cells_host) = (first.buffer(cell_count(units))?, first.pinned(cell_count(units))?);
-        let states = States::new(&pipelines, states)?;
+        let states = DeviceStates::new(&pipelines, states)?;
         let any = states.first();
         let prediction = |(channel, pipeline): (usize, &ChannelPipeline)| {
             let plane = (params.chroma, params.size, channel);
@@ -134,7 +134,7 @@ impl OpenClPredictedDecoder {
         let cells = cell_count(Field::new(params.size).units());
         memory.buffers::<Cell>(&[cells]);
         memory.pinned::<Cell>(&[cells]);
-        States::memory(layout, states, &mut memory);
+        DeviceStates::memory(layout, states, &mut memory);
         ChannelPrediction::memory(params.size, &mut memory);
         Ok(memory)
     }

@@ -52,7 +52,7 @@ fn picture(format: PixelFormat, size: FrameSize, number: usize) -> Picture {
     picture
 }
 
-/// What the processor makes of a picture, vectors and a state.
+/// The processor's prediction of a picture from vectors and a state.
 struct Processor {
     params: StreamParams,
     predictor: CpuPredictor,

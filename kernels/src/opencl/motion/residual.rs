@@ -1,4 +1,4 @@
-//! What a prediction leaves of a channel, and the state that comes of it, on the device (`cl/motion/compensate_residual.cl`).
+//! The residual that a prediction leaves of a channel, and the state that comes of it, on the device (`cl/motion/compensate_residual.cl`).
 
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::opencl::device::Result;

@@ -9,7 +9,7 @@ use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// The states that frames may refer to, and room for one more.
-pub(crate) struct States(Vec<Slot>);
+pub(crate) struct DeviceStates(Vec<Slot>);
 
 struct Slot {
     /// Number of the state; none before there is one.
@@ -21,7 +21,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
-impl States {
+impl DeviceStates {
     /// Adds what [`Self::new`] allocates.
     pub(crate) fn memory(layout: &BlockLayout, states: u8, memory: &mut Memory) {
         for _ in 0..=states {

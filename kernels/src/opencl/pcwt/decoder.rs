@@ -10,7 +10,7 @@ use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::lossless::channel::Staged;
-use crate::opencl::lossless::ends::Writer;
+use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
 use crate::{BackendInfo, DecodeError, OpenError, Picture, TransformParams};
@@ -21,7 +21,7 @@ pub(crate) struct OpenClPcwtDecoder {
     trees: Vec<pcwt::Tree>,
     channels: Channels,
     coders: Vec<TreeDecoder>,
-    writer: Writer,
+    writer: PictureWriter,
     backend: BackendInfo,
 }
 
@@ -31,7 +31,7 @@ impl OpenClPcwtDecoder {
     pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let mut memory = Memory::default();
-        Writer::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
+        PictureWriter::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
         let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
             Staged::<u8>::memory(pyramid.plane().pixels(), memory);
             Staged::<u32>::memory(tree.groups.len(), memory);
@@ -49,7 +49,7 @@ impl OpenClPcwtDecoder {
         let program = program(device)?;
         let coders =
             channels.iter().map(|channel| TreeDecoder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
-        let writer = Writer::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
+        let writer = PictureWriter::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
         let backend = backend(device, reason);
         Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
     }

@@ -9,7 +9,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, wait};
 use crate::opencl::device::{self, backend};
 use crate::opencl::lossless::channel::{LSIZE, Staged};
-use crate::opencl::lossless::ends::Reader;
+use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, DeviceKind, EncodeError, OpenError, PictureRef};
@@ -21,7 +21,7 @@ const PEAK_GROUPS: usize = 64;
 pub(crate) struct OpenClPcwtEncoder {
     params: StreamParams,
     channels: Channels,
-    reader: Reader,
+    reader: PictureReader,
     coders: Vec<TreeEncoder>,
     backend: BackendInfo,
 }
@@ -38,7 +38,7 @@ impl OpenClPcwtEncoder {
     ) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let mut memory = Memory::default();
-        Reader::memory(params, &mut memory);
+        PictureReader::memory(params, &mut memory);
         let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
             let groups = tree.groups.len();
             memory.buffers::<u32>(&[groups * SLOT_WORDS]);
@@ -55,7 +55,7 @@ impl OpenClPcwtEncoder {
         Ok(Self {
             params: *params,
             coders: coders.collect::<Result<_, _>>()?,
-            reader: Reader::new(&channels.planes(), params)?,
+            reader: PictureReader::new(&channels.planes(), params)?,
             channels,
             backend: backend(&device, reason),
         })

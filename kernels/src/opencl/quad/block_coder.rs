@@ -17,7 +17,7 @@ use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::Recorder;
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::opencl::transform::upload::{Origin, Uploads};
+use crate::opencl::transform::upload::{PicturePlace, Uploads};
 use crate::rate::BlockCoder;
 
 /// Areas of a device that codes whole frames.
@@ -105,7 +105,7 @@ impl FrameCoder {
     pub(crate) fn forward(&mut self, uploads: &mut Uploads, picture: PictureRef<'_>) -> Result<()> {
         let passes = self.passes();
         let Self { pipelines, channels, recorder, running, .. } = self;
-        uploads.forward(pipelines, Origin::Host(picture), self.overlap, recorder, |index, recorder| {
+        uploads.forward(pipelines, PicturePlace::Host(picture), self.overlap, recorder, |index, recorder| {
             if !passes.is_empty() {
                 let all = 0..channels[index].blocks.indices.len();
                 running.push(channels[index].start(&pipelines[index], &all, &passes, recorder)?);

@@ -1,4 +1,4 @@
-//! What a decoder makes of the blocks of one channel, made of their coefficients: an encoder need not decode.
+//! The blocks of one channel as a decoder will have them, made of their coefficients: an encoder need not decode.
 
 use picture::coded::FrameHeader;
 

@@ -54,8 +54,8 @@ pub(crate) enum Input {
     First,
 }
 
-impl From<address::Source> for Input {
-    fn from(source: address::Source) -> Self {
+impl From<address::InputPlace> for Input {
+    fn from(source: address::InputPlace) -> Self {
         source.map_or(Self::Zero, Self::At)
     }
 }
@@ -273,7 +273,7 @@ impl<T: Tabled> Table<T> {
 }
 
 /// The arguments of a square.
-pub(crate) type Square<'a> = [Arg<'a>; 7];
+pub(crate) type SquareArgs<'a> = [Arg<'a>; 7];
 
 macro_rules! square_names {
     ($name:literal) => {
@@ -294,13 +294,13 @@ pub(crate) const IN: [&str; 7] = square_names!("in");
 pub(crate) const OUT: [&str; 7] = square_names!("out");
 
 /// Returns a square of samples that are not split.
-pub(crate) fn plain<T>(buffer: &Buffer<T>, pitch: usize) -> Square<'_> {
+pub(crate) fn plain<T>(buffer: &Buffer<T>, pitch: usize) -> SquareArgs<'_> {
     let (place, endless) = ([buffer.arg(), pitch.into()], Arg::Int(i32::MAX));
     [place[0], place[1], place[0], place[1], endless, endless, endless]
 }
 
 /// Returns a square of a level's coefficients.
-pub(crate) fn split<'a, T>(level: &Level<'a, T>) -> Square<'a> {
+pub(crate) fn split<'a, T>(level: &Level<'a, T>) -> SquareArgs<'a> {
     let [low, rest] = [level.coarse, level.bands].map(|place| [place.buffer.arg(), place.pitch.into()]);
     let LevelSize { half_side, low_w, low_h, .. } = level.size;
     [low[0], low[1], rest[0], rest[1], half_side.into(), low_w.into(), low_h.into()]

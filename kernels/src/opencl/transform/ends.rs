@@ -37,7 +37,7 @@ pub(crate) struct First {
 
 /// Progress of a channel through the rows of its picture.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct RowProgress {
     /// Rows of the plane.
     rows: usize,
     /// Rows of groups of the finest level.
@@ -87,7 +87,7 @@ impl First {
         &self,
         pipeline: &ChannelPipeline,
         rows: usize,
-        progress: &mut Progress,
+        progress: &mut RowProgress,
         after: &[Event],
         recorder: &mut Recorder,
     ) -> Result<()> {

@@ -56,7 +56,7 @@ fn pitch(width: usize) -> usize {
 }
 
 /// Values in each buffer of a transform.
-struct Lengths {
+struct BufferLengths {
     plane: usize,
     bands: usize,
     /// The low bands between levels take turns in two buffers.
@@ -64,7 +64,7 @@ struct Lengths {
     scratch: usize,
 }
 
-impl Lengths {
+impl BufferLengths {
     fn new<T>(pyramid: &Pyramid, schemes: &Schemes<T>) -> Self {
         let sizes = LevelSize::all(pyramid);
         let low =
@@ -82,7 +82,7 @@ impl<T: OclPrm> ChannelTransform<T> {
     /// Adds what [`Self::new`] allocates.
     pub(crate) fn memory(pyramid: &Pyramid, schemes: &Schemes<T>, memory: &mut Memory) {
         LevelSize::all(pyramid).iter().for_each(|size| schemes.of(size).memory(size, memory));
-        let Lengths { plane, bands, lows, scratch } = Lengths::new(pyramid, schemes);
+        let BufferLengths { plane, bands, lows, scratch } = BufferLengths::new(pyramid, schemes);
         memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
     }
 
@@ -100,7 +100,7 @@ impl<T: OclPrm> ChannelTransform<T> {
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
     pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let sizes = LevelSize::all(pyramid);
-        let lengths = Lengths::new(pyramid, schemes);
+        let lengths = BufferLengths::new(pyramid, schemes);
         let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
         let (plane, bands) = (queue.buffer(lengths.plane)?, queue.buffer(lengths.bands)?);
         queue.clear(&bands)?;

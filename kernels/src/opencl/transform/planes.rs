@@ -18,13 +18,13 @@ use crate::{BackendInfo, OpenError, PictureRef, Transform, TransformError, Trans
 pub(crate) struct OpenClPlanes<T: Tabled> {
     params: TransformParams,
     pyramids: Vec<Pyramid>,
-    channels: Vec<Channel<T>>,
+    channels: Vec<ChannelPlanes<T>>,
     /// Forward and inverse.
     backend: BackendInfo,
 }
 
 /// A channel's queue and memory.
-struct Channel<T: Tabled> {
+struct ChannelPlanes<T: Tabled> {
     queue: Queue,
     transform: ChannelTransform<T>,
     staging: Pinned<T>,
@@ -45,7 +45,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
         }
         memory.check(&device)?;
-        let channels = plans.iter().map(|(pyramid, queue, schemes)| Channel::new(queue, pyramid, schemes));
+        let channels = plans.iter().map(|(pyramid, queue, schemes)| ChannelPlanes::new(queue, pyramid, schemes));
         Ok(Self {
             params: params.clone(),
             channels: channels.collect::<Result<_, _>>()?,
@@ -56,7 +56,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 
     fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
-            let Channel { queue, transform, staging } = channel;
+            let ChannelPlanes { queue, transform, staging } = channel;
             queue.clear(&transform.bands)?;
             let (samples, pitch) = transform.samples();
             upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
@@ -75,7 +75,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 
     fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
-            let Channel { queue, transform, staging } = channel;
+            let ChannelPlanes { queue, transform, staging } = channel;
             upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
             transform.run_inverse(queue, &mut Vec::new())?;
             let (samples, _) = transform.samples();
@@ -100,7 +100,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     }
 }
 
-impl<T: Sample + Tabled> Channel<T> {
+impl<T: Sample + Tabled> ChannelPlanes<T> {
     fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let transform = ChannelTransform::new(queue, pyramid, schemes)?;
         let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;

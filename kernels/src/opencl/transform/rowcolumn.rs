@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::address::{self, Direction, IN, Line, OUT, Programs, Square, Table, Tabled};
+use super::address::{self, Direction, IN, Line, OUT, Programs, SquareArgs, Table, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{kernel, named};
@@ -25,8 +25,8 @@ pub(crate) struct RowColumn<T> {
 
 /// One launch: the squares between which it goes, and the lines.
 struct LinePass<'a> {
-    from: Square<'a>,
-    to: Square<'a>,
+    from: SquareArgs<'a>,
+    to: SquareArgs<'a>,
     line: Line,
     lines: usize,
 }

@@ -178,16 +178,7 @@ pub(crate) fn to_bytes(bytes: &Buffer<u8>, width: usize) -> Samples<'_> {
 
 /// Returns the most bytes that `channel` ever uploads for pictures of `size`.
 pub(crate) fn capacity(size: FrameSize, chroma: Chroma, channel: Channel) -> usize {
-    let formats = [
-        PixelFormat::Rgb8,
-        PixelFormat::YCbCr8,
-        PixelFormat::Yuyv,
-        PixelFormat::Nv12,
-        PixelFormat::I420,
-        PixelFormat::I444,
-        PixelFormat::Grey8,
-    ];
-    let uploads = formats.map(|format| {
+    let uploads = PixelFormat::ALL.map(|format| {
         let source = source(format, size, chroma, channel);
         if source.owner == channel.index() { source.bytes.len() } else { 0 }
     });

@@ -7,7 +7,7 @@ use picture::frame::{FrameSize, PixelFormat};
 use picture::params::StreamParams;
 
 use super::channel::ChannelPipeline;
-use super::ends::{First, Progress};
+use super::ends::{First, RowProgress};
 use super::source::{self, Source};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_to_pinned;
@@ -16,20 +16,9 @@ use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::{DeviceError, PictureRef};
 
-/// All formats, of which the longest decides how much memory a picture takes.
-const FORMATS: [PixelFormat; 7] = [
-    PixelFormat::Rgb8,
-    PixelFormat::YCbCr8,
-    PixelFormat::Yuyv,
-    PixelFormat::Nv12,
-    PixelFormat::I420,
-    PixelFormat::I444,
-    PixelFormat::Grey8,
-];
-
 /// Place of a picture's bytes.
 #[derive(Clone, Copy)]
-pub(crate) enum Origin<'a> {
+pub(crate) enum PicturePlace<'a> {
     /// In [`Uploads::staging`] already.
     Staged(PixelFormat),
     /// Anywhere; they are copied to the pinned memory first.
@@ -117,7 +106,7 @@ impl Uploads {
     pub(crate) fn forward(
         &mut self,
         pipelines: &[ChannelPipeline],
-        origin: Origin<'_>,
+        origin: PicturePlace<'_>,
         overlap: bool,
         recorder: &mut Recorder,
         mut then: impl FnMut(usize, &mut Recorder) -> Result<()>,
@@ -136,20 +125,20 @@ impl Uploads {
         picture: PictureRef<'_>,
         recorder: &mut Recorder,
     ) -> Result<()> {
-        self.bring(pipelines, Origin::Host(picture), recorder, |_, _, _| Ok(()))
+        self.bring(pipelines, PicturePlace::Host(picture), recorder, |_, _, _| Ok(()))
     }
 
     /// Uploads a picture, runs what comes first for every channel and queues what comes `then`; notes the commands.
     fn bring(
         &mut self,
         pipelines: &[ChannelPipeline],
-        origin: Origin<'_>,
+        origin: PicturePlace<'_>,
         recorder: &mut Recorder,
         mut then: impl FnMut(usize, &First, &mut Recorder) -> Result<()>,
     ) -> Result<()> {
         let format = match origin {
-            Origin::Staged(format) => format,
-            Origin::Host(picture) => {
+            PicturePlace::Staged(format) => format,
+            PicturePlace::Host(picture) => {
                 // All at once: threads take as long to wake up as to copy.
                 let over_bus = !self.stripe_queue.device().shares_host_memory;
                 copy_to_pinned(picture.data(), &mut self.staging.values_mut()[..picture.data().len()], over_bus);
@@ -159,7 +148,7 @@ impl Uploads {
         self.prepare(pipelines, format)?;
         let mut uploaded: Vec<Vec<Event>> = vec![Vec::new(); pipelines.len()];
         for (index, pipeline) in pipelines.iter().enumerate() {
-            let mut progress = Progress::default();
+            let mut progress = RowProgress::default();
             for stripe in 0..self.stripes {
                 let Some((_, Start { source, first })) = &self.channels[index].start else { continue };
                 let rows = stripe_rows(self.params.size.height(), stripe, self.stripes);
@@ -231,7 +220,7 @@ impl Drop for Uploads {
 
 /// Returns the most bytes of a picture of any format.
 fn picture_bytes(size: FrameSize) -> usize {
-    FORMATS.into_iter().map(|format| format.bytes(size)).max().unwrap_or(0)
+    PixelFormat::ALL.into_iter().map(|format| format.bytes(size)).max().unwrap_or(0)
 }
 
 /// Returns the picture's rows in stripe `index` of `stripes`; all but the last one end at an even row.

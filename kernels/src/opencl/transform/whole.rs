@@ -6,7 +6,7 @@ use picture::pyramid::BlockLayout;
 
 use super::ChannelTransform;
 use super::channel::ChannelPipeline;
-use super::upload::{Origin, Uploads};
+use super::upload::{PicturePlace, Uploads};
 use crate::opencl::device::Result;
 use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Pinned;
@@ -72,7 +72,7 @@ impl OpenClTransform {
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
         self.clear_bands()?;
-        self.uploads.forward(&self.pipelines, Origin::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
+        self.uploads.forward(&self.pipelines, PicturePlace::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
         let squares = self.download_squares()?;
         self.timeline = self.recorder.timeline()?;
         Ok(squares)

@@ -18,14 +18,14 @@ pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y
 /// The pictures of a file, one after another.
 pub(crate) enum Reader {
     Still(still::Still),
-    Y4m(y4m::Reader),
+    Y4m(y4m::Y4mInput),
 }
 
 impl Reader {
     /// Opens the picture or clip at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         match Kind::of(path, &PICTURES)? {
-            Kind::Y4m => Ok(Self::Y4m(y4m::Reader::open(path)?)),
+            Kind::Y4m => Ok(Self::Y4m(y4m::Y4mInput::open(path)?)),
             _ => still::read(path).map(Self::Still),
         }
     }
@@ -89,14 +89,14 @@ impl Reader {
 /// Writes decoded pictures, all of the same [`PictureInfo`] in a planar format.
 pub(crate) enum Writer {
     Still { path: PathBuf, kind: Kind, info: PictureInfo, written: bool },
-    Y4m(y4m::Writer),
+    Y4m(y4m::Y4mOutput),
 }
 
 impl Writer {
     /// Creates the file at `path` for pictures of `info`.
     pub(crate) fn create(path: &Path, info: PictureInfo) -> Result<Self> {
         match Kind::of(path, &PICTURES)? {
-            Kind::Y4m => Ok(Self::Y4m(y4m::Writer::create(path, info)?)),
+            Kind::Y4m => Ok(Self::Y4m(y4m::Y4mOutput::create(path, info)?)),
             kind => {
                 still::check(path, kind, &info)?;
                 Ok(Self::Still { path: path.to_owned(), kind, info, written: false })

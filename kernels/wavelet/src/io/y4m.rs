@@ -14,13 +14,13 @@ use super::{Output, PictureInfo};
 use crate::progress;
 
 /// A Y4M file being read.
-pub(crate) struct Reader {
+pub(crate) struct Y4mInput {
     path: PathBuf,
     reader: Y4mReader<BufReader<ProgressBarIter<File>>>,
     info: PictureInfo,
 }
 
-impl Reader {
+impl Y4mInput {
     /// Opens the clip at `path` and reads its header.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let name = || path.display().to_string();
@@ -54,12 +54,12 @@ impl Reader {
 }
 
 /// A Y4M file being written.
-pub(crate) struct Writer {
+pub(crate) struct Y4mOutput {
     path: PathBuf,
     writer: Y4mWriter<Output>,
 }
 
-impl Writer {
+impl Y4mOutput {
     /// Creates a clip at `path`; `info.format` is planar or grey, an error for any other.
     pub(crate) fn create(path: &Path, info: PictureInfo) -> Result<Self> {
         let chroma = match info.format {

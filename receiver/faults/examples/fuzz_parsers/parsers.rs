@@ -10,8 +10,7 @@ use common::linktest::{Answerer, Tester, Turning};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
 use common::reach::{
-    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe as CallProbe, Route, Steering,
-    Ticket, usable,
+    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe, Route, Steering, Ticket, usable,
 };
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
@@ -19,7 +18,7 @@ use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ControlMessage, ControlReader, Role, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader};
-use common::wire::probe::Probe;
+use common::wire::probe::TestDatagram;
 use common::wire::states::StatesReport;
 use kernels::bank::FilterBank;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
@@ -160,8 +159,8 @@ impl Replay<Whole, ()> for Nothing {
 }
 
 fn probe(input: &[u8]) {
-    if let Ok(probe) = Probe::from_bytes(input) {
-        assert_eq!(Probe::from_bytes(&probe.to_bytes(input.len())), Ok(probe));
+    if let Ok(probe) = TestDatagram::from_bytes(input) {
+        assert_eq!(TestDatagram::from_bytes(&probe.to_bytes(input.len())), Ok(probe));
     }
     let (mut answerer, mut tester) = (Answerer::default(), Tester::new(1200, Timestamp::default()));
     let mut turning = Turning::new(Timestamp::default());
@@ -414,26 +413,26 @@ fn introduction(input: &[u8]) {
 
 /// Parses one probe of a call's other end, and lets a call live through several that come on two ways.
 fn call_probe(input: &[u8]) {
-    if let Some(probe) = CallProbe::decode(input) {
+    if let Some(probe) = Probe::decode(input) {
         let bytes = probe.encode(0);
         assert!(bytes.len() <= input.len().min(PROBE_BYTES_MAX));
-        assert_eq!(CallProbe::decode(&bytes), Some(probe));
+        assert_eq!(Probe::decode(&bytes), Some(probe));
     }
     let ways = [9, 10].map(|last| Route::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
     let mut now = Timestamp::default();
     let mut steering = Steering::new(ways[0], Kind::Relayed, now);
     for (kind, bytes) in records(input) {
         let from = ways[usize::from(kind) / 4 % 2];
-        match (kind % 4, CallProbe::decode(bytes)) {
+        match (kind % 4, Probe::decode(bytes)) {
             (TIME, _) => now = now + Duration::from_millis(bytes.len() as u64),
-            (_, Some(CallProbe::Question { number, candidates })) => {
+            (_, Some(Probe::Question { number, candidates })) => {
                 assert!(candidates.len() <= ADDRESSES_MAX);
                 assert!(candidates.iter().all(|candidate| usable(candidate.address)));
                 if steering.on_question(from, number, now) {
                     steering.set_told(&candidates, now);
                 }
             }
-            (_, Some(CallProbe::Answer(number))) => {
+            (_, Some(Probe::Answer(number))) => {
                 steering.on_answer(from, number, now);
             }
             (_, None) => {}

@@ -5,15 +5,13 @@ use std::time::Duration;
 use anyhow::Context;
 use common::latency::OneWay;
 use common::protection::Protection;
-use common::reach::{
-    Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe as CallProbe, Purpose, Ticket,
-};
+use common::reach::{Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe, Purpose, Ticket};
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, encode};
 use common::wire::feedback::FeedbackHeader;
-use common::wire::probe::{Arrived, OtherWay, Probe};
+use common::wire::probe::{Arrived, OtherWay, TestDatagram};
 use common::wire::states::{Fate, StatesReport};
 use picture::coded::StepIndex;
 use picture::container::ContainerWriter;
@@ -141,13 +139,13 @@ pub(crate) fn write() -> anyhow::Result<()> {
     let usable = Bitrate::from_bps(1);
     let found = OtherWay { usable, at_least: true, loaded_p50_us: 1, loaded_p95_us: 1, lost_ppm: 1 };
     let probes = [
-        Probe::Ping { number: 1, sent: now },
-        Probe::Pong { number: 1, sent: now, received: now },
-        Probe::Load { train: 1, sent: now },
-        Probe::Ask { train: 1 },
-        Probe::Tell { train: 1, arrived: Arrived::default() },
-        Probe::Turn,
-        Probe::Found(found),
+        TestDatagram::Ping { number: 1, sent: now },
+        TestDatagram::Pong { number: 1, sent: now, received: now },
+        TestDatagram::Load { train: 1, sent: now },
+        TestDatagram::Ask { train: 1 },
+        TestDatagram::Tell { train: 1, arrived: Arrived::default() },
+        TestDatagram::Turn,
+        TestDatagram::Found(found),
     ];
     let mut talk = Vec::new();
     for (number, probe) in probes.iter().enumerate() {
@@ -180,7 +178,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
         let (proof, expires, candidates) = ([7; PROOF_BYTES], 2_000_000_000, candidates.clone());
         put("ticket", name, Ticket { purpose, key, proof, expires, candidates }.to_string().as_bytes())?;
     }
-    let questions = [CallProbe::Question { number: 1, candidates: candidates.clone() }, CallProbe::Answer(1)];
+    let questions = [Probe::Question { number: 1, candidates: candidates.clone() }, Probe::Answer(1)];
     let mut life = Vec::new();
     for (name, probe) in ["question", "answer"].into_iter().zip(questions) {
         put("call-probe", name, &probe.encode(0))?;

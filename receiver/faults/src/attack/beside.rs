@@ -125,35 +125,35 @@ fn initials(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
 }
 
 fn stranger(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
-    call(ground, stop, &ground.stranger, Protocol::Call, Act::Wait)
+    call(ground, stop, &ground.stranger, Protocol::Call, CallerAct::Wait)
 }
 
 fn weak_key(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
-    call(ground, stop, &forged_key::key()?, Protocol::Call, Act::Wait)
+    call(ground, stop, &forged_key::key()?, Protocol::Call, CallerAct::Wait)
 }
 
 fn other_protocol(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
-    call(ground, stop, &ground.second, Protocol::BothWays, Act::Wait)
+    call(ground, stop, &ground.second, Protocol::BothWays, CallerAct::Wait)
 }
 
 fn link_tests(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
-    call(ground, stop, &ground.second, Protocol::LinkTest, Act::Probe)
+    call(ground, stop, &ground.second, Protocol::LinkTest, CallerAct::Probe)
 }
 
 fn caller(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     let mut hello = Vec::new();
     encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: ground.dials }, ground.dials, &mut hello);
-    call(ground, stop, &ground.second, Protocol::Call, Act::Say(Arc::new(vec![hello])))
+    call(ground, stop, &ground.second, Protocol::Call, CallerAct::Say(Arc::new(vec![hello])))
 }
 
 fn abuser(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     let abuses = hostile::abuses(ground.dials)?.into_iter().map(|(_, bytes)| bytes).collect();
-    call(ground, stop, &ground.second, Protocol::Call, Act::Say(Arc::new(abuses)))
+    call(ground, stop, &ground.second, Protocol::Call, CallerAct::Say(Arc::new(abuses)))
 }
 
 /// Act of a caller once it is connected. It waits for the connection's end in any case.
 #[derive(Clone, Debug)]
-enum Act {
+enum CallerAct {
     Wait,
     /// Opens the control stream and says one of these, each in its turn.
     Say(Arc<Vec<Vec<u8>>>),
@@ -162,7 +162,13 @@ enum Act {
 }
 
 /// Calls from several addresses, without a pause.
-fn call(ground: &Ground, stop: &Arc<AtomicBool>, key: &Arc<CertifiedKey>, protocol: Protocol, act: Act) -> Result<u64> {
+fn call(
+    ground: &Ground,
+    stop: &Arc<AtomicBool>,
+    key: &Arc<CertifiedKey>,
+    protocol: Protocol,
+    act: CallerAct,
+) -> Result<u64> {
     let (config, target) = (ground.config(key, protocol)?, ground.target);
     let calls = |number: u8| {
         let (config, act, stop) = (config.clone(), act.clone(), Arc::clone(stop));
@@ -185,16 +191,16 @@ fn call(ground: &Ground, stop: &Arc<AtomicBool>, key: &Arc<CertifiedKey>, protoc
     all(CALLERS, calls)
 }
 
-async fn one_call(endpoint: &quinn::Endpoint, target: SocketAddr, act: &Act, number: u64) -> Result<()> {
+async fn one_call(endpoint: &quinn::Endpoint, target: SocketAddr, act: &CallerAct, number: u64) -> Result<()> {
     let connection = endpoint.connect(target, "duet")?.await?;
     let _stream = match act {
-        Act::Wait => None,
-        Act::Say(list) => {
+        CallerAct::Wait => None,
+        CallerAct::Say(list) => {
             let (mut send, receive) = connection.open_bi().await?;
             send.write_all(&list[number as usize % list.len()]).await?;
             Some((send, receive))
         }
-        Act::Probe => {
+        CallerAct::Probe => {
             for _ in 0..100 {
                 connection.send_datagram(vec![0; 1_000].into())?;
             }
@@ -217,7 +223,7 @@ fn hanging(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
                 // Every eighth says nothing after the handshake; its time runs out.
                 let _ = if number.is_multiple_of(8) {
                     let endpoint = hostile::endpoint(address(number), config.clone())?;
-                    tokio::time::timeout(HANG, one_call(&endpoint, target, &Act::Wait, hung)).await
+                    tokio::time::timeout(HANG, one_call(&endpoint, target, &CallerAct::Wait, hung)).await
                 } else {
                     tokio::time::timeout(HANG, half_a_handshake(address(number), config.clone(), target)).await
                 };

@@ -8,7 +8,7 @@ use common::wire::control::{ByeReason, ControlMessage, Role};
 
 use super::caller::{call, listen};
 use super::{Outcome, Testbed, Victim};
-use crate::hostile::Line;
+use crate::hostile::HostileLine;
 
 /// Time for which a dialler is watched that is sent away each time.
 const WATCHED: Duration = Duration::from_secs(3);
@@ -23,7 +23,7 @@ fn goodbyes() -> [ByeReason; 3] {
 }
 
 /// Says Hello, hears the other's and says goodbye.
-async fn part(line: &mut Line, own: Role, reason: ByeReason) -> Result<()> {
+async fn part(line: &mut HostileLine, own: Role, reason: ByeReason) -> Result<()> {
     line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
     line.hear().await?;
     line.say(&ControlMessage::Bye { reason }).await?;
@@ -43,12 +43,12 @@ fn to_a_listener(
     let key = ["receiver", "sender"][usize::from(own == Role::Sender)];
     call(testbed, key, name, async |endpoint| {
         for reason in goodbyes() {
-            let line = tokio::time::timeout(PATIENCE, Line::open(endpoint, address, own)).await;
+            let line = tokio::time::timeout(PATIENCE, HostileLine::open(endpoint, address, own)).await;
             let mut line = line.context("no answer")?.context("after another goodbye")?;
             part(&mut line, own, reason).await?;
             victim.look();
         }
-        let mut line = Line::open(endpoint, address, own).await.context("after all goodbyes")?;
+        let mut line = HostileLine::open(endpoint, address, own).await.context("after all goodbyes")?;
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
         line.hear().await.context("after all goodbyes")?;
         Ok(())
@@ -77,8 +77,9 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let held = listen(testbed, "receiver", "sender", async |endpoint, address| {
         let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
         let mut reasons = goodbyes().into_iter().cycle();
-        let first =
-            tokio::time::timeout(PATIENCE, Line::accept(endpoint, Role::Receiver)).await.context("no call")??;
+        let first = tokio::time::timeout(PATIENCE, HostileLine::accept(endpoint, Role::Receiver))
+            .await
+            .context("no call")??;
         let mut line = Some(first);
         sender.begin();
         let watched = async {
@@ -87,7 +88,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
                     calls += 1;
                     let _ = part(line, Role::Receiver, reason).await;
                 }
-                line = Line::accept(endpoint, Role::Receiver).await.ok();
+                line = HostileLine::accept(endpoint, Role::Receiver).await.ok();
             }
         };
         let _: Result<(), _> = tokio::time::timeout(WATCHED, watched).await;

@@ -8,7 +8,7 @@ use picture::params::{CodecParams, StreamParams};
 use super::caller::call;
 use super::giants::offer;
 use super::{Outcome, Testbed};
-use crate::hostile::Line;
+use crate::hostile::HostileLine;
 use crate::machine::device;
 
 /// Devices with too little memory: those that say so, and those that have no room left when they are asked.
@@ -37,7 +37,7 @@ pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
         testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
         let refused = call(testbed, "sender", "receiver", async |endpoint| {
-            let mut line = Line::open(endpoint, address, Role::Sender).await?;
+            let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
             offer(&mut line, params(1_920, 1_080)?, &mut receiver).await
         })?;
         let told =
@@ -82,7 +82,7 @@ pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_for_pictures(&mut receiver, 3)?;
     drop(sender);
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
-        let mut line = Line::open(endpoint, address, Role::Sender).await?;
+        let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
         offer(&mut line, params(640, 360)?, &mut receiver).await
     })?;
     outcome.expect(refused.is_none(), format!("another stream is refused: {refused:?}"));

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::caller::call;
 use super::{Outcome, Testbed, Victim};
 use crate::flood::{self, Flooding};
-use crate::hostile::{self, Line};
+use crate::hostile::{self, HostileLine};
 use crate::scenario::fault::Flood;
 
 /// Datagrams a second: handshakes begun, and 1 Gbit/s of junk.
@@ -63,7 +63,7 @@ fn idle<F>(
     let answered = call(testbed, "sender", "receiver", async |endpoint| {
         let hello = async {
             loop {
-                let Ok(mut line) = Line::open(endpoint, address, Role::Sender).await else { continue };
+                let Ok(mut line) = HostileLine::open(endpoint, address, Role::Sender).await else { continue };
                 line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
                 return line.hear().await;
             }
@@ -92,7 +92,7 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_until_bound(address, &mut sender)?;
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
-        let mut line = Line::open(endpoint, address, Role::Receiver).await?;
+        let mut line = HostileLine::open(endpoint, address, Role::Receiver).await?;
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
@@ -112,7 +112,7 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
 }
 
 /// Asks for the time while a flood lasts; returns the number of answers, and the time of the slowest.
-async fn ask(line: &mut Line, victim: &mut Victim) -> Result<(u32, Duration)> {
+async fn ask(line: &mut HostileLine, victim: &mut Victim) -> Result<(u32, Duration)> {
     let (began, mut slowest) = (Instant::now(), Duration::ZERO);
     for id in 0.. {
         if began.elapsed() >= IN_CALL {

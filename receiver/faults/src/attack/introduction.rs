@@ -76,7 +76,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     victim.begin();
     let began = Instant::now();
     let junk = flood::start(Flood::Junk, target, JUNK, SPAN)?;
-    let strangers = Strangers::start(target, parsed.key)?;
+    let strangers = Guests::start(target, parsed.key)?;
     victim.watch(BEFORE);
     let in_time = victim.daemon.ended()?.is_none();
     let joined = Instant::now();
@@ -107,13 +107,13 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 }
 
 /// Strangers at work.
-struct Strangers {
+struct Guests {
     over: Arc<AtomicBool>,
     calls: Arc<AtomicU64>,
     thread: JoinHandle<Result<()>>,
 }
 
-impl Strangers {
+impl Guests {
     fn start(target: SocketAddr, host: PublicKey) -> Result<Self> {
         let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (theirs, counted) = (Arc::clone(&over), Arc::clone(&calls));

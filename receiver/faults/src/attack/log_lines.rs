@@ -8,7 +8,7 @@ use common::wire::control::{ControlMessage, Role};
 
 use super::caller::call;
 use super::{Outcome, Testbed};
-use crate::hostile::Line;
+use crate::hostile::HostileLine;
 
 const STRANGERS: usize = 1_000;
 const FORGED: &str = "2026-01-01T00:00:00Z  INFO somebody else says this";
@@ -35,7 +35,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
         // After so many strangers from this address, the listener may want a pause.
         let deadline = Instant::now() + PATIENCE;
         let mut line = loop {
-            match Line::open(endpoint, address, Role::Sender).await {
+            match HostileLine::open(endpoint, address, Role::Sender).await {
                 Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
                 opened => break opened?,
             }

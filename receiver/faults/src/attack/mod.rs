@@ -117,7 +117,7 @@ pub fn run(names: &[String], programs: &Path, folder: &Path) -> Result<()> {
         if !outcome.faults.is_empty() {
             failed.push(attack.name);
         }
-        println!("{}", Row(attack, &outcome));
+        println!("{}", AttackRow(attack, &outcome));
     }
     println!("\nFiles of each attack: {}", folder.display());
     if !failed.is_empty() {
@@ -129,9 +129,9 @@ pub fn run(names: &[String], programs: &Path, folder: &Path) -> Result<()> {
 const HEAD: &str = "| attack | what is done | growth, MB | processor, s | log lines | exit | gap, ms | held |\n\
                     |---|---|---|---|---|---|---|---|";
 
-struct Row<'a>(&'a Attack, &'a Outcome);
+struct AttackRow<'a>(&'a Attack, &'a Outcome);
 
-impl fmt::Display for Row<'_> {
+impl fmt::Display for AttackRow<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(attack, outcome) = self;
         let figure = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();

@@ -9,7 +9,7 @@ use common::wire::control::{ControlMessage, Role, encode};
 
 use super::caller::call;
 use super::{Outcome, Testbed};
-use crate::hostile::Line;
+use crate::hostile::HostileLine;
 
 /// Time for which pings are sent to a sender that takes them.
 const SPAN: Duration = Duration::from_secs(8);
@@ -26,7 +26,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
         encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, Role::Receiver, &mut pings);
     }
     let verdict = call(testbed, "receiver", "sender", async |endpoint| {
-        let mut line = Line::open(endpoint, address, Role::Receiver).await?;
+        let mut line = HostileLine::open(endpoint, address, Role::Receiver).await?;
         line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
         let end = Instant::now() + SPAN;
         while Instant::now() < end && line.connection.close_reason().is_none() {

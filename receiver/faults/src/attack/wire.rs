@@ -35,10 +35,10 @@ pub(super) struct Wire {
 
 struct Shared {
     over: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<WireState>,
 }
 
-struct State {
+struct WireState {
     deed: Deed,
     client: Option<SocketAddr>,
     /// Handshakes begun, by the ids of their first packets.
@@ -52,7 +52,7 @@ impl Wire {
     pub(super) fn to(listener: SocketAddr, deed: Deed) -> Result<Self> {
         let (front, back) = (socket()?, socket()?);
         let address = front.local_addr()?;
-        let state = Mutex::new(State { deed, client: None, begun: HashSet::new(), retries: 0 });
+        let state = Mutex::new(WireState { deed, client: None, begun: HashSet::new(), retries: 0 });
         let shared = Arc::new(Shared { over: AtomicBool::new(false), state });
         let (there, here) = (Arc::clone(&shared), Arc::clone(&shared));
         let (front_there, back_there) = (front.try_clone()?, back.try_clone()?);
@@ -84,7 +84,7 @@ impl Drop for Wire {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WireState> {
         lock(&self.state)
     }
 

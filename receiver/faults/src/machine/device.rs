@@ -16,7 +16,7 @@ const DRIVERS: &str = "/etc/OpenCL/vendors";
 
 /// Behaviour of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum DeviceAct {
     /// Works as it should.
     Work,
     /// The next call of this function fails.
@@ -58,19 +58,19 @@ pub(crate) fn build_layer(folder: &Path) -> Result<PathBuf> {
 
 /// Lets `command` run with the layer in the file `layer`, which the file `control` commands.
 pub(crate) fn use_layer(command: &mut Command, layer: &Path, control: &Path) -> Result<()> {
-    tell(control, Act::Work)?;
+    tell(control, DeviceAct::Work)?;
     command.env("OPENCL_LAYERS", layer).env("DUET_LAYER", control);
     Ok(())
 }
 
 /// Tells the layer what the device does from now on.
-pub(crate) fn tell(control: &Path, act: Act) -> Result<()> {
+pub(crate) fn tell(control: &Path, act: DeviceAct) -> Result<()> {
     let mut bytes = [0; CONTROL_BYTES];
     let (first, name) = match act {
-        Act::Work => (0, ""),
-        Act::FailOnce(name) => (b'o', name),
-        Act::Fail => (b'l', ""),
-        Act::Hang => (b'h', ""),
+        DeviceAct::Work => (0, ""),
+        DeviceAct::FailOnce(name) => (b'o', name),
+        DeviceAct::Fail => (b'l', ""),
+        DeviceAct::Hang => (b'h', ""),
     };
     bytes[0] = first;
     bytes[1..=name.len()].copy_from_slice(name.as_bytes());

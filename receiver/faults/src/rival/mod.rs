@@ -6,7 +6,7 @@
 //! ```
 
 mod browser;
-mod clip;
+pub(crate) mod clip;
 mod lines;
 mod page;
 mod strip;
@@ -22,7 +22,7 @@ use picture::frame::FrameRate;
 use shell::exit::Failure;
 
 use self::browser::Browser;
-pub(crate) use self::clip::Clip;
+use self::clip::Clip;
 use self::lines::Line;
 use crate::daemons::Stream;
 use crate::quality::Original;
@@ -48,7 +48,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) clip: Option<&'a str>,
     /// Back end of both daemons.
     pub(crate) backend: &'a str,
-    /// What the sender is told of prediction; none: nothing.
+    /// The sender's prediction; none: as it is without the flag.
     pub(crate) prediction: Option<&'a str>,
     /// The folder that holds both programs.
     pub(crate) programs: PathBuf,
@@ -110,7 +110,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
                 }
                 figures
             });
-            println!("{}", Row { line, cap, figures });
+            println!("{}", RivalRow { line, cap, figures });
         }
     }
     println!();
@@ -196,13 +196,13 @@ machine late, ms: Duet | WebRTC |
 |---|---:|---|---|---|---|---:|---:|---:|---:|---|---|---:|---:|";
 
 /// A line of it.
-struct Row<'a> {
+struct RivalRow<'a> {
     line: &'a Line,
     cap: u32,
     figures: [Option<Figures>; 2],
 }
 
-impl fmt::Display for Row<'_> {
+impl fmt::Display for RivalRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: f64, places: usize| {
             if value.is_nan() { "-".to_owned() } else { format!("{value:.places$}") }
@@ -242,7 +242,7 @@ mod tests {
 
     fn row(run: &Measured) -> String {
         let line = &lines::all(1, SECOND, SECOND, &[])[0];
-        Row { line, cap: 2, figures: [Some(Figures::of(run, SECOND, 2 * SECOND).unwrap()), None] }.to_string()
+        RivalRow { line, cap: 2, figures: [Some(Figures::of(run, SECOND, 2 * SECOND).unwrap()), None] }.to_string()
     }
 
     #[test]

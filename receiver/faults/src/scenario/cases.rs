@@ -310,8 +310,9 @@ fn home_lines(length: Duration, seed: u64, recordings: &[String], case: Make<'_>
         },
     ];
     let queues = [("a mobile line, 200 ms of queue", ms(200)), ("a mobile line, 1 s of queue", ms(1_000))];
-    let mobile = recordings.iter().take(2).map(|text| Box::new(|queue| lines::recorded(text, FAR, queue)) as Line<'_>);
-    let mut mobile: Vec<Line<'_>> = mobile.collect();
+    let mobile =
+        recordings.iter().take(2).map(|text| Box::new(|queue| lines::recorded(text, FAR, queue)) as CaseLine<'_>);
+    let mut mobile: Vec<CaseLine<'_>> = mobile.collect();
     if mobile.is_empty() {
         mobile.push(Box::new(|queue| lines::mobile(seed, end, FAR, queue)));
     }
@@ -326,4 +327,4 @@ fn home_lines(length: Duration, seed: u64, recordings: &[String], case: Make<'_>
     homes
 }
 
-type Line<'a> = Box<dyn Fn(Duration) -> Scenario + 'a>;
+type CaseLine<'a> = Box<dyn Fn(Duration) -> Scenario + 'a>;

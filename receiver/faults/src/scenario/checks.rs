@@ -1,6 +1,6 @@
 //! Pass criteria of the picture. Times are milliseconds.
 
-use crate::machine::device::Act;
+use crate::machine::device::DeviceAct;
 use crate::scenario::fault::Fault;
 use crate::scenario::measured::{Measured, percentile};
 
@@ -98,7 +98,7 @@ pub(crate) fn device_check(run: &Measured) -> Vec<String> {
     let gap = gaps.fold(0.0, f64::max);
     let mut verdict = in_order(run).at_most("gap", gap, 1_000.0).at_most("panics", run.panics as f64, 0.0);
     verdict.0.extend(run.backends.iter().filter(|(_, is_right)| !is_right).map(|(who, _)| who.clone()));
-    let fails = |fault: &Fault| matches!(fault, Fault::Device { act: Act::Fail | Act::FailOnce(_), .. });
+    let fails = |fault: &Fault| matches!(fault, Fault::Device { act: DeviceAct::Fail | DeviceAct::FailOnce(_), .. });
     if run.backends.is_empty() && run.spans.iter().any(|(_, fault)| fails(fault)) {
         verdict.0.push("no call has failed".to_owned());
     }

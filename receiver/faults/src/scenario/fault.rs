@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     /// The OpenCL device of the sender (0) or the receiver (1) does this from now on.
     Device {
         end: usize,
-        act: device::Act,
+        act: device::DeviceAct,
     },
     /// All OpenCL drivers are taken away.
     RemoveDrivers,

@@ -11,7 +11,7 @@ use crate::bulk::Bulk;
 use crate::daemons::{Daemon, Setup, Stream};
 use crate::flood::{self, Flooding};
 use crate::hostile::{self, Hostile};
-use crate::machine::device::{self, Act as DeviceAct};
+use crate::machine::device::{self, DeviceAct};
 use crate::machine::stalls::Watch;
 use crate::machine::starve::Starved;
 use crate::relay::{Passed, Relay};

@@ -33,7 +33,7 @@ const DRIFT_MAX_MS: f64 = 1.0;
 
 /// An event of the run.
 #[derive(Clone, Copy)]
-enum Event {
+enum SoakEvent {
     /// A fault of a daemon or the relay.
     Fault(Fault),
     /// A fault of the line, both ways.
@@ -43,27 +43,27 @@ enum Event {
 /// The line when nothing happens.
 const USUAL: NetConditions = NetConditions { loss: 0.01, ..FAR };
 
-fn events() -> [Event; 12] {
+fn events() -> [SoakEvent; 12] {
     [
-        Event::Fault(Fault::KillSender),
-        Event::Fault(Fault::KillReceiver),
-        Event::Fault(Fault::PauseReceiver(SPAN)),
-        Event::Fault(Fault::Rebind),
-        Event::Fault(Fault::Flood { kind: Flood::Junk, per_second: 10_000, span: SPAN }),
-        Event::Fault(Fault::Flood { kind: Flood::Initials, per_second: 10_000, span: SPAN }),
-        Event::Line(USUAL.blackout()),
-        Event::Line(NetConditions { loss: 0.05, ..FAR }),
-        Event::Line(NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR }),
-        Event::Line(NetConditions {
+        SoakEvent::Fault(Fault::KillSender),
+        SoakEvent::Fault(Fault::KillReceiver),
+        SoakEvent::Fault(Fault::PauseReceiver(SPAN)),
+        SoakEvent::Fault(Fault::Rebind),
+        SoakEvent::Fault(Fault::Flood { kind: Flood::Junk, per_second: 10_000, span: SPAN }),
+        SoakEvent::Fault(Fault::Flood { kind: Flood::Initials, per_second: 10_000, span: SPAN }),
+        SoakEvent::Line(USUAL.blackout()),
+        SoakEvent::Line(NetConditions { loss: 0.05, ..FAR }),
+        SoakEvent::Line(NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR }),
+        SoakEvent::Line(NetConditions {
             reorder: 0.01,
             reorder_by: 5,
             reorder_delay: Duration::from_millis(20),
             duplicate: 0.01,
             ..USUAL
         }),
-        Event::Line(USUAL.limited(Bitrate::from_bps(5_000_000), Duration::from_millis(500))),
+        SoakEvent::Line(USUAL.limited(Bitrate::from_bps(5_000_000), Duration::from_millis(500))),
         // 1280 bytes of IPv4.
-        Event::Line(NetConditions { datagram_max: 1_252, ..USUAL }),
+        SoakEvent::Line(NetConditions { datagram_max: 1_252, ..USUAL }),
     ]
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         faults.push((
             at,
             match waiting.swap_remove(random.below(waiting.len() as u64) as usize) {
-                Event::Fault(fault) => fault,
-                Event::Line(conditions) => {
+                SoakEvent::Fault(fault) => fault,
+                SoakEvent::Line(conditions) => {
                     line.extend([(at, conditions), (at + SPAN, USUAL)]);
                     Fault::Line(SPAN)
                 }
@@ -115,7 +115,7 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
 }
 
 fn check(run: &Measured) -> Vec<String> {
-    let figures = Figures::of(run);
+    let figures = CalmFigures::of(run);
     let mut faults = Vec::new();
     let mut at_most = |what: &str, figure: f64, limit: f64| {
         if figure.is_nan() || figure > limit {
@@ -139,7 +139,7 @@ fn check(run: &Measured) -> Vec<String> {
 
 /// Returns a sentence with the figures.
 pub(crate) fn note(run: &Measured) -> String {
-    let Figures { looks, slope: [s, r], threads, files, drift } = Figures::of(run);
+    let CalmFigures { looks, slope: [s, r], threads, files, drift } = CalmFigures::of(run);
     format!(
         "{} faults, {looks} looks, memory {s:.2}/{r:.2} MB/h, threads +{}/{}, files +{}/{}, clocks {drift:.2} ms",
         run.faults.len(),
@@ -164,7 +164,7 @@ fn unexplained(run: &Measured) -> Vec<(f64, f64)> {
 }
 
 /// Figures of calm times.
-struct Figures {
+struct CalmFigures {
     looks: usize,
     /// Memory, megabytes an hour.
     slope: [f64; 2],
@@ -175,7 +175,7 @@ struct Figures {
     drift: f64,
 }
 
-impl Figures {
+impl CalmFigures {
     fn of(run: &Measured) -> Self {
         let is_calm = |look: &&Look| {
             run.spans.iter().all(|&(at, fault)| {

@@ -1,4 +1,4 @@
-//! What a window shows: the picture at the window's size, bars around it, the own picture and texts on it.
+//! Contents of a window: the picture at the window's size, bars around it, the own picture and texts on it.
 
 use std::ops::Range;
 

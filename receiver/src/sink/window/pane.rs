@@ -1,4 +1,4 @@
-//! What a window needs of the library that opens it.
+//! The seam between a window and the library that opens it.
 
 use super::composition::Composition;
 use crate::sink::SinkError;
@@ -38,7 +38,7 @@ impl Key {
     }
 }
 
-/// What has happened to a pane since it was last looked at.
+/// Events of a pane since it was last looked at.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// Keys that went down, in their order.

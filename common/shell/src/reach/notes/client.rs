@@ -12,7 +12,7 @@ use serde_json::json;
 use super::seal::PairSeal;
 use crate::exit::Failure;
 use crate::quoted::Quoted;
-use crate::reach::socket::{Lost, NoSocket};
+use crate::reach::socket::{NoSocket, SocketLost};
 
 /// Name of these programs' calls at a mailbox server, so that they meet nobody else there.
 const APP: &str = "duet/call";
@@ -39,8 +39,8 @@ pub(super) enum NotesError {
     Unsealed(String),
 }
 
-impl From<Lost> for NotesError {
-    fn from(_: Lost) -> Self {
+impl From<SocketLost> for NotesError {
+    fn from(_: SocketLost) -> Self {
         Self::Lost
     }
 }
@@ -68,13 +68,13 @@ struct Welcome {
 }
 
 /// One side of a mailbox.
-pub(super) struct Client {
+pub(super) struct NotesClient {
     seal: PairSeal,
     /// Notes that were read, newest first.
     read: VecDeque<String>,
 }
 
-impl Client {
+impl NotesClient {
     pub(super) fn new(seal: PairSeal) -> Self {
         Self { seal, read: VecDeque::with_capacity(READ_MAX) }
     }
@@ -125,17 +125,17 @@ mod tests {
     use super::*;
     use crate::identity::Identity;
 
-    fn clients() -> [Client; 2] {
+    fn clients() -> [NotesClient; 2] {
         let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
-        [(&a, &b), (&b, &a)].map(|(own, other)| Client::new(PairSeal::new(own, &other.public_key()).unwrap()))
+        [(&a, &b), (&b, &a)].map(|(own, other)| NotesClient::new(PairSeal::new(own, &other.public_key()).unwrap()))
     }
 
     fn candidates(last: u8) -> Vec<Candidate> {
         vec![Candidate::new(Kind::Seen, ([203, 0, 113, last], 20_000).into()).unwrap()]
     }
 
-    /// What the server makes of a message to it.
-    fn passed_on(message: &str, from: &Client) -> String {
+    /// The server's answer to a message.
+    fn passed_on(message: &str, from: &NotesClient) -> String {
         let mut message: Value = serde_json::from_str(message).unwrap();
         message["type"] = "message".into();
         message["side"] = from.seal.own_name().into();

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep};
 
-use self::client::{Client, NotesError};
+use self::client::{NotesClient, NotesError};
 pub(crate) use self::seal::PairSeal;
 use super::socket::Socket;
 use crate::limited;
@@ -45,7 +45,7 @@ impl Notes {
     pub(crate) fn start(server: String, seal: PairSeal) -> Self {
         let (own, told) = watch::channel(Vec::new());
         let (tell, news) = mpsc::channel(1);
-        let at_work = AtWork { server, client: Client::new(seal), own: told, tell };
+        let at_work = AtWork { server, client: NotesClient::new(seal), own: told, tell };
         Self { own, news, task: tokio::spawn(at_work.go_on()) }
     }
 
@@ -75,7 +75,7 @@ impl Drop for Notes {
 
 struct AtWork {
     server: String,
-    client: Client,
+    client: NotesClient,
     own: watch::Receiver<Vec<Candidate>>,
     tell: mpsc::Sender<Vec<Candidate>>,
 }

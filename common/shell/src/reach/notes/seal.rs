@@ -18,7 +18,7 @@ use crate::reach::proof::random;
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
 
-/// What a machine needs for the notes of itself and one other.
+/// Name and keys for the notes of a machine and one other.
 pub(crate) struct PairSeal {
     mailbox: String,
     own_name: String,

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::mailbox::{Client, Event, PairError};
 use crate::exit::Failure;
 use crate::reach::proof::random;
-use crate::reach::socket::{Lost, NoSocket, Socket};
+use crate::reach::socket::{NoSocket, Socket, SocketLost};
 
 /// Pause between two tries to reach a server.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -179,8 +179,8 @@ enum Talk {
     Stop(Stop),
 }
 
-impl From<Lost> for Talk {
-    fn from(_: Lost) -> Self {
+impl From<SocketLost> for Talk {
+    fn from(_: SocketLost) -> Self {
         Self::Lost
     }
 }

@@ -18,6 +18,7 @@ pub struct Words([&'static str; WORDS]);
 
 /// Texts that are not the four words of anybody.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WordsError {
     /// Another number of them.
     #[error("there are {0} words, and it takes the four that `pair` shows on the other machine")]

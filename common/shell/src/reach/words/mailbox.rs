@@ -27,6 +27,7 @@ const LINES_MAX: u32 = 16;
 
 /// Reasons for which two machines do not meet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PairError {
     /// The server is not there.
     #[error("the mailbox server {server} cannot be reached: {reason}; `invite` and `join` need none")]

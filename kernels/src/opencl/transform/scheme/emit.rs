@@ -107,10 +107,10 @@ impl Margin {
 
 /// Contents of each slot of local memory: a component and its version, and whether the last step read it.
 #[derive(Default)]
-struct Slots(Vec<Slot>);
+struct Slots(Vec<LocalSlot>);
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct LocalSlot {
     component: Component,
     version: usize,
     read_before: bool,
@@ -130,8 +130,8 @@ impl Slots {
             if there || !read_by(code, component, version) {
                 continue;
             }
-            let needed = |slot: &Slot| rest.iter().any(|code| read_by(code, slot.component, slot.version));
-            let new = Slot { component, version, read_before: false };
+            let needed = |slot: &LocalSlot| rest.iter().any(|code| read_by(code, slot.component, slot.version));
+            let new = LocalSlot { component, version, read_before: false };
             let free = self.0.iter().position(|slot| !slot.read_before && !needed(slot));
             let slot = match free {
                 Some(slot) => {
@@ -153,7 +153,7 @@ impl Slots {
 
     /// Returns the place of the cell's component.
     fn of(&self, cell: &Cell) -> usize {
-        let holds = |slot: &Slot| slot.component == cell.component && slot.version == cell.version;
+        let holds = |slot: &LocalSlot| slot.component == cell.component && slot.version == cell.version;
         self.0.iter().position(holds).unwrap_or(0)
     }
 }
@@ -162,9 +162,9 @@ impl Slots {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use super::super::lift::Direction;
     use super::super::step::linear;
     use super::*;
+    use crate::opencl::transform::address::Direction;
     use crate::wavelet::{Scheme, Wavelet};
 
     /// Operations in the text of a function, per quadruple.

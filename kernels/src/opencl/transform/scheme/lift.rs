@@ -1,14 +1,8 @@
 //! Lifting steps along one axis, as the reference takes them: nonlinear where they round.
 
 use super::matrix::Component;
+use crate::opencl::transform::address::Direction;
 use crate::wavelet::Lifting;
-
-/// Direction of a transform.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    Forward,
-    Inverse,
-}
 
 /// Along rows or along columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,6 @@ mod step;
 use picture::params::Boundary;
 
 use self::emit::{Function, Margin};
-use self::lift::Direction;
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
 use crate::OpenError;
@@ -23,6 +22,7 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{NamedArg, Program, kernel};
+use crate::opencl::transform::address::Direction;
 use crate::wavelet::{Element, Scheme, Wavelet};
 
 /// Texts of the kernels, before the generated functions.

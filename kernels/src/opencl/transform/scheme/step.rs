@@ -3,8 +3,9 @@
 use picture::params::Boundary;
 
 use super::laurent::Laurent;
-use super::lift::{Axis, Direction, Lift};
+use super::lift::{Axis, Lift};
 use super::matrix::{self, Matrix};
+use crate::opencl::transform::address::Direction;
 use crate::wavelet::{Lifting, Scheme};
 
 /// A step that every quadruple takes at once. Before a step that reads other quadruples there is a barrier.

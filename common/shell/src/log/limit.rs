@@ -37,10 +37,10 @@ macro_rules! limited {
 
 /// Limit on the rate of messages of one kind.
 #[derive(Debug)]
-pub struct Limit(Mutex<State>);
+pub struct Limit(Mutex<LimitState>);
 
 #[derive(Clone, Copy, Debug)]
-struct State {
+struct LimitState {
     free: u32,
     pause: Duration,
     /// The last message, written or not.
@@ -50,7 +50,7 @@ struct State {
     left_out: u64,
 }
 
-const FRESH: State = State { free: AT_ONCE, pause: PAUSE_MIN, seen: None, written: None, left_out: 0 };
+const FRESH: LimitState = LimitState { free: AT_ONCE, pause: PAUSE_MIN, seen: None, written: None, left_out: 0 };
 
 impl Limit {
     /// Creates a limit of which nothing has been used.
@@ -63,7 +63,7 @@ impl Limit {
     pub fn take(&self, now: Timestamp) -> Option<Rest> {
         let mut state = lock(&self.0);
         if state.seen.replace(now).is_some_and(|seen| now.since(seen) >= QUIET) {
-            *state = State { free: AT_ONCE, pause: PAUSE_MIN, ..*state };
+            *state = LimitState { free: AT_ONCE, pause: PAUSE_MIN, ..*state };
         }
         let since = state.written.map_or(Duration::ZERO, |written| now.since(written));
         if state.free > 0 {

@@ -25,17 +25,17 @@ const RETRY: Duration = Duration::from_millis(10);
 /// The queue of one file. At its end it waits for its reader, but not for long.
 #[derive(Debug)]
 pub struct Outlet {
-    shared: Arc<Shared>,
+    shared: Arc<SharedOutlet>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedOutlet {
+    state: Mutex<Waiting>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Waiting {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     /// True if the thread is writing a line.
@@ -52,7 +52,7 @@ impl Outlet {
     ///
     /// Errors: the system starts no further thread.
     pub fn start(name: &str, out: impl Write + Send + 'static, note: Option<fn(u64) -> String>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedOutlet::default());
         let emptied = Arc::clone(&shared);
         thread::Builder::new().name(name.to_owned()).spawn(move || emptied.empty(out, note))?;
         Ok(Self { shared })
@@ -112,8 +112,8 @@ impl Drop for Outlet {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedOutlet {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         lock(&self.state)
     }
 

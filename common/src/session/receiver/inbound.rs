@@ -4,30 +4,18 @@ use std::time::Duration;
 
 use picture::params::StreamParams;
 
-use super::arrival::ExpectedArrival;
-use super::backlog::Backlog;
-use super::jitter::Jitter;
-use super::overtaking::Overtaking;
-use super::pacer::BURST_INTERVAL;
-use super::reason::{Reason, Reasons};
-// A circle of two: the session owns this part of itself, whose options and counters are the session's own.
-use super::receiver::{ReceiverCounters, ReceiverOptions};
-use super::reception::Reception;
+use super::events::{ArrivedFrame, ReceiverCounters, ReceiverOptions};
 use crate::reassemble::{AssembledFrame, DatagramOutcome, Reassembler};
+use crate::session::arrival::ExpectedArrival;
+use crate::session::backlog::Backlog;
+use crate::session::jitter::Jitter;
+use crate::session::overtaking::Overtaking;
+use crate::session::pacer::BURST_INTERVAL;
+use crate::session::reason::{Reason, Reasons};
+use crate::session::reception::Reception;
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::SourceState;
 use crate::wire::media::MediaHeader;
-
-/// A frame to decode and show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrivedFrame {
-    /// Its blocks that arrived; later frames have higher numbers.
-    pub assembled: AssembledFrame,
-    /// Time of its release to the decoder.
-    pub released: Timestamp,
-    /// Total duration of stalls of this program until then.
-    pub stalled: Duration,
-}
 
 #[derive(Debug)]
 pub(super) struct Inbound {
