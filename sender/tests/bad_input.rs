@@ -25,7 +25,7 @@ impl Home {
         // Nobody outside is asked for an address, and no router.
         home.write(".config/duet/sender.toml", b"[reach]\nstun = []\nopen_port = false\n");
         let made = home.run(&["identity"]);
-        assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 45), "{made:?}");
+        assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 58), "{made:?}");
         home
     }
 
@@ -108,7 +108,12 @@ fn flags() {
     home.check(&["--peer", PEER, "--source", "pattern"], 2, "there is nobody to call: give --to HOST");
     home.check(&["--listen", "home:4820"], 2, "IP:PORT");
     home.check(&["--backend", "cuda"], 2, "`opencl`");
-    home.check(&["--peer", "secret"], 2, "44 characters");
+    home.check(&["--peer", "secret"], 2, "begins with `duet-key-`");
+    home.check(
+        &["--peer", "duet-key-11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo_ogaz"],
+        2,
+        "copy the whole line again",
+    );
     home.check(&["--source", "pattern"], 2, "--peer KEY");
     home.check(&with_peer("pattern:size=16385x1", &[]), 2, "16384");
     home.check(&with_peer("webcam", &[]), 2, "mjpeg:PATH");
@@ -229,6 +234,14 @@ fn network_and_identity() {
     let address = taken.local_addr().unwrap().to_string();
     home.check(&with_peer("pattern:size=64x64", &["--listen", &address]), 4, "in use");
     home.check(&with_peer("pattern", &["--identity", "/nowhere/key.pem"]), 4, "sender identity");
+    // A folder in which nobody can make a key, also not root.
+    for command in [&["identity"][..], &["invite", "clara"]] {
+        home.check(
+            &[command, &["--identity", "/proc/duet/key.pem"]].concat(),
+            4,
+            "/proc/duet/key.pem cannot be written",
+        );
+    }
     let key = home.path(".local/state/duet/identity.pem");
     let mut text = std::fs::read(&key).unwrap();
     let middle = text.len() / 2;
