@@ -10,7 +10,8 @@ use common::units::FrameId;
 use kernels::{Coefficients, Converter, Original, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
-use receiver::sink::{Sink, Window};
+use receiver::latency_limit::LatencyLimit;
+use receiver::sink::{Sink, Window, WindowParts};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 
@@ -119,7 +120,8 @@ fn main() -> anyhow::Result<()> {
     })?;
 
     for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
-        let mut window = match Window::open(backend, true, true, None) {
+        let parts = WindowParts { backend, status_line: true, own: None, latency_limit: LatencyLimit::new(None) };
+        let mut window = match Window::open(true, parts) {
             Ok(window) => window,
             Err(error) => {
                 println!("{name:8} {error}");
