@@ -17,6 +17,7 @@ pub mod link;
 pub mod linktest;
 pub mod lock;
 pub mod log;
+mod machine;
 pub mod metrics;
 pub mod outlet;
 mod quic;
