@@ -36,7 +36,7 @@ deb: ## make a Debian package in target/deb
 	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
 
 .PHONY: deb-check
-deb-check: ## install the package in a fresh Debian, call, kill, remove and purge; prints the transcript (root, mmdebstrap; minutes)
+deb-check: ## two homes in containers under systemd, from the package to a call as README.md tells, and services; a transcript (root, mmdebstrap, systemd-nspawn; minutes)
 	@$(MAKE) --no-print-directory deb
 	config/package/check $(TARGET)/deb/duet_*.deb
 
