@@ -168,6 +168,30 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
 }
 
 #[test]
+fn doctor_has_a_line_for_all_that_sending_and_a_call_need() {
+    let home = Home::new();
+    let arguments = with_peer("pattern:size=64x64", &["--listen", "127.0.0.1:0"]);
+    let output = home.run(&[&["doctor", "--json"], arguments.as_slice()].concat());
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of =
+        |name: &str| lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("no {name}: {lines:?}"));
+    for name in ["identity", "peers", "address", "socket buffers", "real-time priority", "clock", "mtu", "router"] {
+        of(name);
+    }
+    for name in ["backend", "tuning", "source", "display", "speed"] {
+        of(name);
+    }
+    assert!(
+        lines.iter().all(|line| ["ok", "warn", "fail"].iter().any(|status| line["status"] == *status)),
+        "{lines:?}"
+    );
+    // Sending alone needs no display.
+    let display = of("display");
+    assert!(display["status"] == "warn" && display["advice"].is_string(), "{display}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn files() {
     let home = Home::new();
     for layout in ["y4m", "mjpeg"] {
