@@ -36,7 +36,7 @@ deb: ## make a Debian package in target/deb
 	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
 
 .PHONY: deb-check
-deb-check: ## install the package in a fresh Debian, call, kill, remove and purge; prints the transcript (root, mmdebstrap; minutes)
+deb-check: ## two homes in containers under systemd, from the package to a call as README.md tells, and services; a transcript (root, mmdebstrap, systemd-nspawn; minutes)
 	@$(MAKE) --no-print-directory deb
 	config/package/check $(TARGET)/deb/duet_*.deb
 
@@ -196,6 +196,13 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
 	@$(MAKE) --no-print-directory faults FAULTS="soak --seconds $(or $(SECONDS),7200) --seed $(or $(SEED),1)" \
 		PRIORITY="$(REAL_TIME)"
+
+.PHONY: rehearsal
+rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and other sizes, one a minute: does memory grow (CYCLE_MS=60000 FPS=30 SEED=1)
+	@.ci/setup faults
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
+	$(TARGET)/release/faults rehearsal --seconds $$(awk 'BEGIN { print int(3600 * $(or $(HOURS),8)) }') --cycle $(or $(CYCLE_MS),60000) \
+		--fps $(or $(FPS),30) --seed $(or $(SEED),1)
 
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)

@@ -100,16 +100,25 @@ fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
 }
 
 #[test]
-fn a_second_welcome_breaks_the_protocol() {
+fn a_welcome_breaks_the_protocol_while_another_is_answered_and_where_there_are_too_many() {
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
     receiver.on_connected(t(0));
     let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
-    receiver.on_control(hello, t(0)).unwrap();
+    receiver.on_control(hello.clone(), t(0)).unwrap();
     let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
     receiver.on_control(welcome.clone(), t(0)).unwrap();
     assert!(receiver.on_control(welcome.clone(), t(0)).unwrap_err().to_string().contains("second Welcome"));
     let start = receiver.poll_event();
     assert!(matches!(start, Some(ReceiverEvent::Start(_))) && receiver.poll_event().is_none());
+
+    receiver.on_connected(t(1_000));
+    receiver.on_control(hello, t(1_000)).unwrap();
+    let begun = (0..100).take_while(|_| {
+        let is_taken = receiver.on_control(welcome.clone(), t(1_000)).is_ok();
+        receiver.ready();
+        is_taken
+    });
+    assert_eq!(begun.count(), 8);
 }
 
 #[test]

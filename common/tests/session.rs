@@ -214,6 +214,48 @@ fn a_stream_survives_its_connection() {
 }
 
 #[test]
+fn a_stream_begins_anew_on_its_connection() {
+    // What is overtaken comes after the next stream has begun, and counts its datagrams from another 0.
+    let overtaken = NetConditions { reorder: 0.2, reorder_delay: ms(60), ..NetConditions::perfect(ms(5)) };
+    let mut world = World::new(overtaken, ReceiverOptions::default());
+    world.stream(30);
+    for round in 2..5 {
+        let now = world.sender_now();
+        assert!(world.sender.restart(params(), now));
+        assert!(
+            !world.sender.is_streaming() && !world.sender.restart(params(), now),
+            "the receiver is about to be ready"
+        );
+        let shown = world.trace.len();
+        world.stream(30);
+        assert_eq!(world.starts, round);
+        assert!(world.trace.len() >= shown + 25, "{}", world.trace.len() - shown);
+    }
+    world.finish();
+    assert!(world.sender_finished && world.receiver_finished);
+    assert!(world.longest_gap <= 3 * INTERVAL, "{:?}", world.longest_gap);
+    let (sender, receiver) = (world.sender.stats(), world.receiver.stats());
+    assert!(receiver.datagrams_late > 0 && receiver.datagrams_malformed == 0, "{receiver:?}");
+    // A few were under way.
+    assert!(sender.datagrams_lost < 100 && sender.loss() < 0.1, "{sender:?}");
+}
+
+#[test]
+fn a_stream_that_begins_anew_as_often_as_it_may_is_borne() {
+    let mut world = World::new(NetConditions::perfect(ms(5)), ReceiverOptions::default());
+    let mut begun = 0;
+    for _ in 0..600 {
+        let now = world.sender_now();
+        begun += usize::from(world.sender.restart(params(), now));
+        world.stream(1);
+    }
+    // 20 s, one in 2.1 of which and the four at once.
+    assert!((13..=14).contains(&begun) && world.starts == 1 + begun, "{begun}, {}", world.starts);
+    world.finish();
+    assert!(world.sender_finished && world.receiver_finished);
+}
+
+#[test]
 fn the_last_frame_may_be_lost_whole() {
     let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
     world.stream(5);

@@ -65,7 +65,7 @@ pub mod wavelet;
 pub use ::picture;
 pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
 pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
-pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler};
+pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler, Shrinker};
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,
 };

@@ -1,6 +1,6 @@
-//! Cost of showing pictures in a window: `present [PICTURES]`, 720p60 in full screen, with each back end of the window
-//! in turn, and before that its stages that need no window. It fails if a picture is not on the X server's screen when
-//! it counts as shown: then something is queued.
+//! Cost of showing pictures in a window: `present [PICTURES]`, 720p60 in full screen, with each back end of the window in turn, and
+//! before that its stages that need no window. It fails if a picture is not on the X server's screen when it counts as shown: then
+//! something is queued. On a screen without other programs: `Xvfb :7 -screen 0 2560x1440x24 -noreset`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use common::units::FrameId;
 use kernels::{Coefficients, Converter, Original, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
-use receiver::sink::{Sink, Window};
+use receiver::latency_limit::LatencyLimit;
+use receiver::sink::{Sink, Window, WindowParts};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 
@@ -119,7 +120,8 @@ fn main() -> anyhow::Result<()> {
     })?;
 
     for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
-        let mut window = match Window::open(backend, true, true, None) {
+        let parts = WindowParts { backend, status_line: true, own: None, latency_limit: LatencyLimit::new(None) };
+        let mut window = match Window::open(true, parts) {
             Ok(window) => window,
             Err(error) => {
                 println!("{name:8} {error}");

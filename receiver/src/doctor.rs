@@ -8,7 +8,8 @@ use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
 use shell::{devices, speed};
 
-use crate::sink::{self, SinkSpec};
+use crate::latency_limit::LatencyLimit;
+use crate::sink::{self, SinkSpec, WindowParts};
 
 /// Rate of the stream whose decoding is measured.
 const RATE: Bitrate = Bitrate::from_bps(20_000_000);
@@ -22,9 +23,14 @@ pub fn print_devices(as_json: bool) {
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.
 pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
-    checks.push(Check::of("sink", sinks_open(config.window, sinks)));
+    checks.push(display(config, sinks));
     checks.extend(speed(config));
     doctor::print(&checks, as_json)
+}
+
+/// Checks that pictures can be shown where they shall go.
+pub fn display(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Check {
+    Check::of("display", sinks_open(config.window, sinks))
 }
 
 /// Measures whether this machine decodes the pictures of a usual call, of which the sender decides, as fast as they come.
@@ -57,11 +63,13 @@ pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure>
 
 /// Opens the window, and no file: opening one would empty it.
 fn sinks_open(backend: WindowBackend, sinks: &[SinkSpec]) -> Result<String, Failure> {
+    let (own, latency_limit) = (None, LatencyLimit::new(None));
+    let window = WindowParts { backend, status_line: false, own, latency_limit };
     for spec in sinks {
         match spec.file() {
             Some(path) => doctor::writable(path)?,
-            None => drop(sink::open(spec, backend, false, true, None).map_err(Failure::device)?),
+            None => drop(sink::open(spec, &window, true).map_err(Failure::device)?),
         }
     }
-    Ok(format!("{} in use", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))
+    Ok(format!("{} can be opened", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))
 }

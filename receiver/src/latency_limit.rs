@@ -10,6 +10,9 @@ use shell::control::Setting;
 /// Stands for the usual limit.
 const USUAL: u64 = u64::MAX;
 
+/// Limits that a key steps through, milliseconds.
+const STEPS_MS: [u64; 4] = [10, 20, 40, 80];
+
 /// How long missing parts of a frame are waited for; clones share it.
 #[derive(Clone, Debug)]
 pub struct LatencyLimit(Arc<AtomicU64>);
@@ -24,6 +27,14 @@ impl LatencyLimit {
     pub fn get(&self) -> Option<Duration> {
         let ms = self.0.load(Ordering::Relaxed);
         (ms != USUAL).then(|| Duration::from_millis(ms))
+    }
+
+    /// Sets the next longer of a few limits, or after the longest the usual one; returns it as [`Self::get`] does.
+    pub fn step(&self) -> Option<Duration> {
+        let now = self.0.load(Ordering::Relaxed);
+        let next = if now == USUAL { STEPS_MS.first() } else { STEPS_MS.iter().find(|&&ms| ms > now) };
+        self.0.store(next.copied().unwrap_or(USUAL), Ordering::Relaxed);
+        self.get()
     }
 
     /// Returns the setting that changes it.
@@ -45,6 +56,15 @@ impl LatencyLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_steps_through_all_limits_and_back_to_the_usual_one() {
+        let latency_limit = LatencyLimit::new(None);
+        let steps = [(); 6].map(|()| latency_limit.step().map(|limit| limit.as_millis()));
+        assert_eq!(steps, [Some(10), Some(20), Some(40), Some(80), None, Some(10)]);
+        let between = LatencyLimit::new(Some(Duration::from_millis(25)));
+        assert_eq!(between.step(), Some(Duration::from_millis(40)));
+    }
 
     #[test]
     fn the_limit_takes_what_the_configuration_takes() {

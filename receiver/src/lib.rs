@@ -53,7 +53,7 @@ use crate::link::ReceiverLink;
 use crate::own::OwnSide;
 use crate::picture_log::PictureLog;
 use crate::present::{Presenter, SeenHook, Sinks};
-use crate::sink::{SinkError, SinkSpec};
+use crate::sink::{SinkError, SinkSpec, WindowParts};
 
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
                        or as public_key in a [[peer]] section";
@@ -125,7 +125,13 @@ pub fn run_over(
     let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
-    let opened = Sinks::open(sinks, |spec| sink::open(spec, config.window, config.status_line, records, own.as_ref()));
+    let window = WindowParts {
+        backend: config.window,
+        status_line: config.status_line,
+        own,
+        latency_limit: latency_limit.clone(),
+    };
+    let opened = Sinks::open(sinks, |spec| sink::open(spec, &window, records));
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
         SinkError::File { .. } => Failure::usage(error),

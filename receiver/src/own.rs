@@ -14,6 +14,10 @@ use shell::lock::lock;
 const WIDTH_MAX: usize = 320;
 /// The least rate that can be asked for, bits a second.
 const RATE_LEAST: u64 = 500_000;
+/// Least width of pictures that can be asked for, pixels.
+const WIDTH_LEAST: usize = 64;
+/// Parts of the source's width and height that a key steps through.
+const SIZES: [(usize, usize); 3] = [(3, 4), (1, 2), (1, 3)];
 /// One step of the rate, up or down.
 const STEP: f64 = 1.25;
 
@@ -37,7 +41,15 @@ struct SharedOwn {
     rate_bps: AtomicU64,
     most_bps: u64,
     effects: Mutex<Switched>,
+    size: Mutex<Sizes>,
     said: Mutex<Option<String>>,
+}
+
+/// The size of the source's pictures, once it is known, and the most that was asked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    of_source: Option<FrameSize>,
+    most: Option<FrameSize>,
 }
 
 /// Effects that may be switched off for a while.
@@ -52,8 +64,51 @@ impl OwnSide {
     pub fn new(rate: Bitrate, most: Bitrate, effects: Effects) -> Self {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
         let effects = Mutex::new(Switched { effects, is_on: true });
-        let (is_watched, picture, said) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
-        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, said }))
+        let (is_watched, picture) = (AtomicBool::new(false), Mutex::default());
+        let (size, said) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, size, said }))
+    }
+
+    /// Sets the size of the pictures that the source gives.
+    pub fn set_source_size(&self, size: FrameSize) {
+        lock(&self.0.size).of_source = Some(size);
+    }
+
+    /// Asks for pictures that fit into `most`, none: as large as the source's. Returns the size that they will have; none, and
+    /// nothing is changed, if it is larger than the source's or too small to be seen.
+    pub fn set_size(&self, most: Option<FrameSize>) -> Option<FrameSize> {
+        let mut sizes = lock(&self.0.size);
+        let of_source = sizes.of_source?;
+        let fits = most.is_none_or(|most| {
+            let smaller = most.width() <= of_source.width() || most.height() <= of_source.height();
+            smaller && most.width() >= WIDTH_LEAST
+        });
+        let size = fits.then(|| most.map_or(Some(of_source), |most| within(of_source, most))).flatten()?;
+        sizes.most = most;
+        Some(size)
+    }
+
+    /// Asks for the next smaller of a few sizes, or after the smallest for the source's own; returns it.
+    pub fn step_size(&self) -> Option<FrameSize> {
+        let (source, now) = (self.source_size()?, self.size());
+        let width = now.map_or(source.width(), FrameSize::width);
+        let smaller = SIZES.iter().map(|(part, of)| [source.width(), source.height()].map(|side| side * part / of));
+        let next = smaller.filter(|[next, _]| *next < width).find_map(|[width, height]| {
+            let most = FrameSize::new(u32::try_from(width).ok()?, u32::try_from(height).ok()?).ok()?;
+            self.set_size(Some(most))
+        });
+        next.or_else(|| self.set_size(None))
+    }
+
+    /// Returns the size that pictures shall have; none: the source's.
+    pub fn size(&self) -> Option<FrameSize> {
+        let sizes = *lock(&self.0.size);
+        within(sizes.of_source?, sizes.most?)
+    }
+
+    /// Returns the size of the source's pictures, once it is known.
+    pub fn source_size(&self) -> Option<FrameSize> {
+        lock(&self.0.size).of_source
     }
 
     /// Returns the effects that pictures have now.
@@ -143,6 +198,19 @@ impl OwnSide {
     fn picture(&self) -> std::sync::MutexGuard<'_, Option<OwnPicture>> {
         lock(&self.0.picture)
     }
+}
+
+/// Returns the largest size of the shape of `of_source` that fits into `most`, with even sides where those of the source are.
+fn within(of_source: FrameSize, most: FrameSize) -> Option<FrameSize> {
+    let (width, height) = (of_source.width(), of_source.height());
+    let is_wide = width * most.height() >= height * most.width();
+    let fitted = match is_wide {
+        true => (most.width(), height * most.width() / width),
+        false => (width * most.height() / height, most.height()),
+    };
+    let even = |side: usize, of: usize| if of.is_multiple_of(2) { side & !1 } else { side };
+    let side = |side: usize, of: usize| u32::try_from(even(side, of).max(2)).ok();
+    FrameSize::new(side(fitted.0, width)?, side(fitted.1, height)?).ok()
 }
 
 /// The picture at a fraction of its size, of a few samples for each pixel; none if it is too short.
@@ -272,5 +340,27 @@ mod tests {
             own.step_rate(false);
         }
         assert_eq!(own.rate().as_bps(), RATE_LEAST);
+    }
+
+    #[test]
+    fn a_size_that_is_asked_for_keeps_the_pictures_shape_and_is_no_larger_than_the_sources() {
+        let rate = Bitrate::from_bps(1_000_000);
+        let own = OwnSide::new(rate, rate, Effects::default());
+        let size = |width, height| FrameSize::new(width, height).unwrap();
+        assert_eq!((own.set_size(None), own.size()), (None, None), "no source yet");
+        own.set_source_size(size(1280, 720));
+        assert_eq!(own.size(), None, "the source's own");
+        for (asked, made) in [((640, 360), (640, 360)), ((640, 480), (640, 360)), ((999, 333), (592, 332))] {
+            let made = Some(size(made.0, made.1));
+            assert_eq!((own.set_size(Some(size(asked.0, asked.1))), own.size()), (made, made));
+        }
+        for wrong in [(1281, 721), (63, 36)] {
+            assert_eq!(own.set_size(Some(size(wrong.0, wrong.1))), None);
+        }
+        assert_eq!(own.size(), Some(size(592, 332)), "as it was");
+        assert_eq!((own.set_size(None), own.size()), (Some(size(1280, 720)), None));
+        let steps = [(); 5].map(|()| own.step_size().unwrap());
+        let steps = steps.map(|size| (size.width(), size.height()));
+        assert_eq!(steps, [(960, 540), (640, 360), (426, 238), (1280, 720), (960, 540)]);
     }
 }

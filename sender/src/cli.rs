@@ -108,9 +108,13 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     }
     let source = SourceSpec::parse(file.video.source.as_deref().unwrap_or("camera"))?;
     let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
+    // It looks at what a call would need.
+    let examines = matches!(&cli.command, Some(Task::Common(Command::Doctor { .. })));
     let receiving = match &cli.also_receive {
         Some(path) => Some(both::of_other_file(path, sinks, &cli.common, &config)?),
-        None if config.shared.share_port || cli.latency_test => Some(both::of_one_file(&file, sinks, path)?),
+        None if config.shared.share_port || cli.latency_test || examines => {
+            Some(both::of_one_file(&file, sinks, path)?)
+        }
         None => None,
     };
     Ok(Resolved { config, source, receiving })

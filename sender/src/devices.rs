@@ -3,6 +3,7 @@
 use common::config::{Prediction, SenderConfig};
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
+use receiver::cli::Resolved as Receiving;
 use serde_json::json;
 use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
@@ -52,13 +53,31 @@ pub fn print_devices(config: &SenderConfig, as_json: bool) {
     devices::print(&found);
 }
 
-/// Checks what sending needs, prints each outcome and what to do about it; a failed check decides the exit code.
-pub fn examine(config: &SenderConfig, spec: &SourceSpec, as_json: bool) -> Result<(), Failure> {
+/// Checks what sending needs, and a call, whose pictures go where `receiving` says; prints each outcome and what to do about it. A
+/// failed check decides the exit code.
+pub fn examine(
+    config: &SenderConfig,
+    spec: &SourceSpec,
+    receiving: Option<&Receiving>,
+    as_json: bool,
+) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
     checks.push(match spec {
         SourceSpec::File { .. } => Check::of("source", file(config, spec)),
         _ => camera(spec),
     });
+    if let Some(receiving) = receiving {
+        let check = receiver::doctor::display(&receiving.config, &receiving.sinks);
+        checks.push(match check.status {
+            // Sending alone needs none.
+            Status::Fail if !config.shared.share_port => {
+                let advice =
+                    "`sender call` shows the other side: start it on the desktop; sending alone needs no display";
+                Check::new(check.name, Status::Warn, check.detail, Some(advice.to_owned()))
+            }
+            _ => check,
+        });
+    }
     checks.push(speed(config, spec)?);
     doctor::print(&checks, as_json)
 }

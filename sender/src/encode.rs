@@ -13,7 +13,7 @@ use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
 use picture::coded::PredictedFrame;
 use picture::frame::{FrameSize, PixelFormat};
-use picture::params::StreamParams;
+use picture::params::{CodecParams, StreamParams};
 use receiver::own::OwnSide;
 use shell::apart::{Lost, Patience, Runner};
 use shell::clock;
@@ -26,6 +26,7 @@ use shell::slot::{Put, Slot, Taken};
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::{Predicting, Told};
+use crate::shrink::Shrinking;
 use crate::source::{SourceFrame, SourceInfo};
 use crate::stall::Stall;
 use crate::thin::Thinning;
@@ -35,6 +36,8 @@ use crate::thin::Thinning;
 pub(crate) struct Encoded {
     /// Number from an encoder that predicts; none from another.
     pub(crate) id: Option<FrameId>,
+    /// The stream that it is of.
+    pub(crate) params: StreamParams,
     pub(crate) frame: PredictedFrame,
     pub(crate) times: FrameTimes,
     /// Time from the capture until this thread has taken it up.
@@ -59,11 +62,13 @@ pub(crate) struct Encode {
     pub(crate) coder: StreamEncoder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
-    /// The last frame of an encoder that predicts.
+    /// The last frame: its number, or at least that.
     pub(crate) last: Option<FrameId>,
     /// Format of which a picture has been coded.
     pub(crate) known: PixelFormat,
     pub(crate) params: StreamParams,
+    /// The configured code, before anything chose to predict.
+    pub(crate) codec: CodecParams,
     pub(crate) info: SourceInfo,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
@@ -78,6 +83,20 @@ pub(crate) struct Encode {
     pub(crate) own: OwnSide,
     /// Changes of pictures before they are coded.
     pub(crate) effects: LiveEffects,
+    /// Makes the source's pictures as small as they are asked for.
+    pub(crate) shrinking: Option<Shrinking>,
+    /// Opens an encoder of other parameters that goes on behind a frame.
+    pub(crate) reopen: Reopen,
+}
+
+/// See [`Encode::reopen`].
+pub(crate) type Reopen = Box<dyn FnMut(StreamParams, Option<FrameId>) -> Result<Coding, Failure> + Send>;
+
+/// An encoder, what it computes with, and the stream that it codes.
+pub(crate) struct Coding {
+    pub(crate) coder: StreamEncoder,
+    pub(crate) backend: BackendInfo,
+    pub(crate) params: StreamParams,
 }
 
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
@@ -164,10 +183,18 @@ impl Encode {
                 let _ = self.used.send(picture.data);
                 continue;
             }
+            self.follow_size()?;
             let began = clock::now();
             let capture = picture.capture;
-            let (picture, effects) = self.effects.apply(picture, &self.used)?;
-            self.own.on_picture(picture.format, self.info.size, self.info.colour, &picture.data);
+            let picture = match &mut self.shrinking {
+                Some(shrinking) => shrinking.apply(picture, &self.used)?,
+                None => picture,
+            };
+            let waited = clock::now().since(capture);
+            // Where memory belongs that no effect has made.
+            let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
+            let (picture, effects) = self.effects.apply(picture, &used)?;
+            self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
             // The picture that a driver keeps is lost with it.
             let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
             let times = FrameTimes { capture, coded: clock::now() };
@@ -175,15 +202,15 @@ impl Encode {
             if self.info.is_live && thinning.on_took(times.coded.since(began), times.coded) {
                 self.tell_rate(thinning.one_in());
             }
-            let waited = began.since(capture);
             if effects.is_some() {
                 self.effects.give_back(data);
             } else {
                 // Without a capture thread there is nobody to use the memory again.
-                let _ = self.used.send(data);
+                let _ = used.send(data);
             }
             let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
-            let encoded = Encoded { id, frame, times, waited, effects, stages, backend };
+            let params = self.params;
+            let encoded = Encoded { id, params, frame, times, waited, effects, stages, backend };
             count += 1;
             if self.info.is_live {
                 self.coded.replace(encoded);
@@ -232,6 +259,33 @@ impl Encode {
         }
     }
 
+    /// Changes the size of what is coded if another one is asked for, with an encoder and effects that know nothing of the pictures
+    /// before.
+    fn follow_size(&mut self) -> Result<(), Failure> {
+        let size = self.own.size().unwrap_or(self.info.size);
+        if size == self.params.size {
+            return Ok(());
+        }
+        self.pulse.excuse(clock::now() + Patience::OPEN.longest());
+        let params = StreamParams { size, codec: self.codec, ..self.params };
+        let Coding { coder, backend, params } = match (self.reopen)(params, self.last) {
+            Ok(coding) => coding,
+            Err(failure) => {
+                tracing::warn!("pictures stay {}: {failure}", self.params.size);
+                self.own.set_size(Some(self.params.size));
+                return Ok(());
+            }
+        };
+        tracing::info!("pictures of {size} from now on");
+        self.coder = coder;
+        self.set_backend(backend);
+        self.params = params;
+        self.known = PixelFormat::I420;
+        self.effects = LiveEffects::new(self.own.clone(), size, params.chroma);
+        self.shrinking = (size != self.info.size).then(|| Shrinking::new(self.info.size, size, params.chroma));
+        Ok(())
+    }
+
     /// Returns the patience with a picture of this format.
     fn patience(&mut self, format: PixelFormat) -> Patience {
         let is_known = std::mem::replace(&mut self.known, format) == format;
@@ -251,12 +305,12 @@ impl Encode {
         let (target, patience) = (Target::Bytes(self.gate.budget_bytes()), self.patience(picture.format));
         match &mut self.coder {
             StreamEncoder::Alone(encoder) => {
-                let coded = encoder.run(patience, alone(picture, self.info.size, target));
+                let coded = encoder.run(patience, alone(picture, self.params.size, target));
                 self.on_alone(coded)
             }
             StreamEncoder::Predicting(predicting) => {
                 let told = self.gate.take_told();
-                let coded = predicting.run(patience, predict(picture, self.info.size, target, told));
+                let coded = predicting.run(patience, predict(picture, self.params.size, target, told));
                 self.on_predicted(coded)
             }
         }
@@ -266,6 +320,7 @@ impl Encode {
         match coded {
             Ok(ran) => {
                 let Ran { coded, backend, .. } = ran.map_err(|error| failure(&error))?;
+                self.last = Some(self.last.map_or(FrameId(0), FrameId::next));
                 self.set_backend(backend);
                 Ok(Some(coded))
             }
@@ -382,7 +437,7 @@ mod tests {
     use kernels::{Backend, BackendChoice};
     use picture::effects::Effects;
     use picture::frame::{Chroma, ColourSpace, FrameRate};
-    use picture::params::{CodecParams, Profile};
+    use picture::params::Profile;
 
     use super::*;
     use crate::source::pattern::Pattern;
@@ -416,6 +471,9 @@ mod tests {
             pulse: Pulse::default(),
             effects: LiveEffects::new(own.clone(), size, params.chroma),
             own,
+            codec: CodecParams::default(),
+            shrinking: None,
+            reopen: Box::new(|_, _| Err(Failure::usage("one size"))),
         };
         let pattern = Pattern::new(size, frame_rate);
         let code = |encode: &mut Encode, number| {

@@ -18,6 +18,7 @@ mod pace;
 pub mod predict;
 mod recorder;
 mod run;
+mod shrink;
 pub mod source;
 mod stall;
 mod thin;

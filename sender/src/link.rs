@@ -119,6 +119,15 @@ impl SenderLink {
             }
             return false;
         };
+        if encoded.params != *session.params() {
+            // The frame is lost: the receiver has no decoder for it yet. What is coded until then is not wanted.
+            if session.restart(encoded.params, now) {
+                self.parts.gate.set_open(false);
+                self.parts.recording.iter_mut().for_each(|recording| recording.on_params(encoded.params));
+                self.follow_target();
+            }
+            return false;
+        }
         for (stage, time) in [
             (Stage::Capture, encoded.waited),
             (Stage::Upload, encoded.stages.upload),
@@ -161,7 +170,7 @@ impl SenderLink {
                 limited!(
                     info,
                     "streaming {} at {} for a start",
-                    self.parts.info.size,
+                    self.parts.session.params().size,
                     self.parts.session.rate_target()
                 );
                 self.follow_target();
@@ -223,7 +232,7 @@ impl SenderLink {
             + self.parts.coded.dropped()
             + gate.unwanted.load(Ordering::Relaxed)
             + damaged;
-        let pixels = counters.frames_sent.max(1) as f64 * self.parts.info.size.pixels() as f64;
+        let pixels = counters.frames_sent.max(1) as f64 * self.parts.session.params().size.pixels() as f64;
         SenderReport {
             standing: self.standing(),
             frames_captured: gate.captured.load(Ordering::Relaxed),

@@ -57,10 +57,10 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             Ok(())
         }
         Command::Doctor { json } => {
-            if let Some(receiving) = receiving {
+            if let Some(receiving) = receiving.as_ref().filter(|_| config.shared.share_port) {
                 receiver::doctor::files(&receiving.config, &receiving.sinks)?;
             }
-            devices::examine(&config, &source, json)
+            devices::examine(&config, &source, receiving.as_ref(), json)
         }
         Command::Set { settings } => shell::control::set("sender", &config.shared, &settings),
         Command::Check => {

@@ -71,7 +71,12 @@ impl Predicting {
     /// Opens the encoder of the processor for this reason. It goes on behind the frame `last`, and knows nothing of it.
     pub fn instead(params: &StreamParams, reason: String, last: Option<FrameId>) -> Result<Self, OpenError> {
         let opened = Self::with(params, open_predicted_encoder(params, SETTINGS, BackendChoice::Cpu, None)?);
-        Ok(Self { instead: Some(reason), references: opened.references.after(last), ..opened })
+        Ok(Self { instead: Some(reason), ..opened.after(last) })
+    }
+
+    /// Makes it go on behind the frame `last`, of which it knows nothing.
+    pub fn after(self, last: Option<FrameId>) -> Self {
+        Self { references: self.references.after(last), ..self }
     }
 
     fn with(params: &StreamParams, encoder: PredictedEncoder) -> Self {

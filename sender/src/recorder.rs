@@ -25,6 +25,11 @@ impl Recorder {
         self.stream = Arc::new(Recorded { serial: self.stream.serial + 1, ..(*self.stream).clone() });
     }
 
+    /// Notes that frames are of other parameters from now on.
+    pub(crate) fn on_params(&mut self, params: StreamParams) {
+        self.stream = Arc::new(Recorded { serial: self.stream.serial + 1, params, start: self.next });
+    }
+
     /// Keeps a copy of a frame that leaves.
     pub(crate) fn on_frame(&mut self, frame: &CodedFrame, capture: Timestamp, now: Timestamp) {
         let kept = KeptFrame { id: self.next, reference: 0, frame: ReceivedFrame::from(frame), capture };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use common::config::{LinkMode, Prediction, SenderConfig};
+use common::config::{LinkMode, Prediction, SenderConfig, parse_size};
 use common::prediction::states_of;
 use common::session::SenderSession;
+use common::units::FrameId;
 use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
 use picture::effects::Effect;
 use picture::frame::PixelFormat;
@@ -27,7 +28,7 @@ use shell::tls::Protocol;
 
 use crate::capture::Capture;
 use crate::effects::LiveEffects;
-use crate::encode::{self, Encode, Encoded, StreamEncoder};
+use crate::encode::{self, Coding, Encode, Encoded, StreamEncoder};
 use crate::gate::Gate;
 use crate::link::{Parts, SenderLink};
 use crate::predict::{Predicting, is_plausible};
@@ -131,8 +132,8 @@ impl Sending {
             colour: info.colour,
             codec: config.codec,
         };
-        let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
-        let Coding { coder, backend, params } = coding(config, params, frame_bytes)?;
+        own.set_source_size(info.size);
+        let Coding { coder, backend, params } = coding(config, params, None)?;
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
@@ -145,6 +146,7 @@ impl Sending {
             last: None,
             known: WARM_UP,
             params,
+            codec: config.codec,
             info,
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
@@ -155,6 +157,11 @@ impl Sending {
             pulse: pulse.clone(),
             own: own.clone(),
             effects: LiveEffects::new(own.clone(), params.size, params.chroma),
+            shrinking: None,
+            reopen: Box::new({
+                let config = config.clone();
+                move |params, last| coding(&config, params, last)
+            }),
         };
         let encode = spawn("encode", move || encode.run())?;
         let rate = LiveRate::new(session.rate_target());
@@ -173,7 +180,7 @@ impl Sending {
             recording: recording.map(|recording| Recorder::new(recording, params)),
         });
         // Room for what the rate may be raised to.
-        let frame_bytes = config.rate_most.bytes_per_frame(params.frame_rate).max(frame_bytes);
+        let frame_bytes = config.rate_most.max(config.rate).bytes_per_frame(params.frame_rate);
         Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
     }
 
@@ -187,8 +194,22 @@ impl Sending {
 /// The settings of what is sent.
 pub(crate) fn settings(own: &OwnSide) -> Vec<Setting> {
     let effects = Effect::ALL.map(|effect| effect_setting(own, effect));
-    std::iter::once(rate_setting(own)).chain(effects).collect()
+    [rate_setting(own), size_setting(own)].into_iter().chain(effects).collect()
 }
+
+/// The setting that changes the size of what is sent.
+fn size_setting(own: &OwnSide) -> Setting {
+    let source = own.source_size().map(|size| size.to_string()).unwrap_or_default();
+    let own = own.clone();
+    let set = move |value: &str| {
+        let most = if value == FULL { None } else { Some(parse_size(value).ok()?) };
+        Some(format!("sending {}", own.set_size(most)?))
+    };
+    Setting { key: "size", takes: format!("a size up to {source}, such as 640x360, or {FULL}"), set: Box::new(set) }
+}
+
+/// Asks for pictures as large as the source's.
+const FULL: &str = "full";
 
 /// The setting that changes an effect.
 fn effect_setting(own: &OwnSide, effect: Effect) -> Setting {
@@ -224,15 +245,9 @@ impl Threads {
     }
 }
 
-/// An encoder, what it computes with, and the stream that it codes.
-struct Coding {
-    coder: StreamEncoder,
-    backend: BackendInfo,
-    params: StreamParams,
-}
-
-/// Opens the encoder of a stream of pictures of `params`, with prediction or without.
-fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Result<Coding, Failure> {
+/// Opens the encoder of a stream of pictures of `params`, with prediction or without; it goes on behind the frame `last`.
+fn coding(config: &SenderConfig, params: StreamParams, last: Option<FrameId>) -> Result<Coding, Failure> {
+    let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
     let profile = Profile::Predicted(states_of(params.frame_rate));
     let predicted = StreamParams { codec: CodecParams { profile, ..params.codec }, ..params };
     let of = |(coder, backend), params| Coding { coder, backend, params };
@@ -241,7 +256,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
         Prediction::Auto if config.record.is_some() => of(alone(config, &params, frame_bytes)?, params),
         Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
         Prediction::On => {
-            let encoder = predicting(config, &predicted, frame_bytes)?.in_real_time();
+            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).in_real_time();
             of(coder_of(encoder)?, predicted)
         }
         Prediction::Auto if !is_plausible(&params, processors()) => {
@@ -249,7 +264,7 @@ fn coding(config: &SenderConfig, params: StreamParams, frame_bytes: usize) -> Re
             of(alone(config, &params, frame_bytes)?, params)
         }
         Prediction::Auto => {
-            let encoder = predicting(config, &predicted, frame_bytes)?.only_where_worth_it().in_real_time();
+            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).only_where_worth_it().in_real_time();
             of(coder_of(encoder)?, predicted)
         }
     })

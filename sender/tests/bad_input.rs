@@ -25,7 +25,7 @@ impl Home {
         // Nobody outside is asked for an address, and no router.
         home.write(".config/duet/sender.toml", b"[reach]\nstun = []\nopen_port = false\n");
         let made = home.run(&["identity"]);
-        assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 45), "{made:?}");
+        assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 58), "{made:?}");
         home
     }
 
@@ -108,7 +108,12 @@ fn flags() {
     home.check(&["--peer", PEER, "--source", "pattern"], 2, "there is nobody to call: give --to HOST");
     home.check(&["--listen", "home:4820"], 2, "IP:PORT");
     home.check(&["--backend", "cuda"], 2, "`opencl`");
-    home.check(&["--peer", "secret"], 2, "44 characters");
+    home.check(&["--peer", "secret"], 2, "begins with `duet-key-`");
+    home.check(
+        &["--peer", "duet-key-11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo_ogaz"],
+        2,
+        "copy the whole line again",
+    );
     home.check(&["--source", "pattern"], 2, "--peer KEY");
     home.check(&with_peer("pattern:size=16385x1", &[]), 2, "16384");
     home.check(&with_peer("webcam", &[]), 2, "mjpeg:PATH");
@@ -160,6 +165,30 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
     };
     doctor(&["--listen", &address], "in use");
     doctor(&["--to", "nowhere.invalid"], "the address of nowhere.invalid:4820 cannot be found");
+}
+
+#[test]
+fn doctor_has_a_line_for_all_that_sending_and_a_call_need() {
+    let home = Home::new();
+    let arguments = with_peer("pattern:size=64x64", &["--listen", "127.0.0.1:0"]);
+    let output = home.run(&[&["doctor", "--json"], arguments.as_slice()].concat());
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of =
+        |name: &str| lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("no {name}: {lines:?}"));
+    for name in ["identity", "peers", "address", "socket buffers", "real-time priority", "clock", "mtu", "router"] {
+        of(name);
+    }
+    for name in ["backend", "tuning", "source", "display", "speed"] {
+        of(name);
+    }
+    assert!(
+        lines.iter().all(|line| ["ok", "warn", "fail"].iter().any(|status| line["status"] == *status)),
+        "{lines:?}"
+    );
+    // Sending alone needs no display.
+    let display = of("display");
+    assert!(display["status"] == "warn" && display["advice"].is_string(), "{display}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
@@ -229,6 +258,14 @@ fn network_and_identity() {
     let address = taken.local_addr().unwrap().to_string();
     home.check(&with_peer("pattern:size=64x64", &["--listen", &address]), 4, "in use");
     home.check(&with_peer("pattern", &["--identity", "/nowhere/key.pem"]), 4, "sender identity");
+    // A folder in which nobody can make a key, also not root.
+    for command in [&["identity"][..], &["invite", "clara"]] {
+        home.check(
+            &[command, &["--identity", "/proc/duet/key.pem"]].concat(),
+            4,
+            "/proc/duet/key.pem cannot be written",
+        );
+    }
     let key = home.path(".local/state/duet/identity.pem");
     let mut text = std::fs::read(&key).unwrap();
     let middle = text.len() / 2;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use common::config::raw;
-use common::config::{ConfigError, SharedConfig};
+use common::config::{ConfigError, SharedConfig, is_same_key};
 
 use crate::exit::Failure;
 use crate::identity::Identity;
@@ -23,7 +23,7 @@ pub struct CommonFlags {
     /// Wait for the other side at this address
     #[arg(long, global = true, value_name = "IP:PORT")]
     pub listen: Option<String>,
-    /// The machine that may connect: its public key (44 characters, from `identity` there), or the name of one that was
+    /// The machine that may connect: its public key (duet-key-..., from `identity` there), or the name of one that was
     /// introduced, which is then called wherever it is; may be repeated
     #[arg(long, global = true, value_name = "KEY|NAME")]
     pub peer: Vec<String>,
@@ -172,7 +172,9 @@ impl CommonFlags {
         if self.config.is_none() {
             // What was learned last counts.
             let mut known = crate::reach::known_peers(identity)?;
-            peers.retain(|peer| known.iter().all(|other| other.public_key != peer.public_key));
+            let is_known =
+                |key: &str| known.iter().filter_map(|peer| peer.public_key.as_deref()).any(|k| is_same_key(k, key));
+            peers.retain(|peer| !peer.public_key.as_deref().is_some_and(is_known));
             known.append(peers);
             *peers = known;
         }
@@ -197,7 +199,9 @@ pub fn call(
     network: &mut raw::Network,
     peers: &mut Vec<raw::Peer>,
 ) -> Result<(), Failure> {
-    let is_named = |peer: &raw::Peer, name: &str| [&peer.name, &peer.public_key].contains(&&Some(name.to_owned()));
+    let is_named = |peer: &raw::Peer, name: &str| {
+        peer.name.as_deref() == Some(name) || peer.public_key.as_deref().is_some_and(|key| is_same_key(key, name))
+    };
     let names = || peers.iter().filter_map(|peer| peer.name.as_deref()).collect::<Vec<_>>().join(", ");
     let peer = match (name, peers.as_slice()) {
         (_, []) => return Err(Failure::usage(NOBODY_KNOWN)),

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::NOBODY;
-use crate::{cli, outlet, quic, reach, record};
+use crate::{cli, machine, outlet, quic, reach, record};
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -62,8 +62,8 @@ impl Check {
     }
 }
 
-/// Examines what both daemons need: identity, peers, an address, socket buffers, files, the router, a back end and its
-/// settings.
+/// Examines what both daemons need: identity, peers, an address, socket buffers, files, the computer, the router, a back end
+/// and its settings.
 pub fn shared(config: &SharedConfig) -> Vec<Check> {
     let mut checks = vec![identity(config), peers(config), address(config), buffers(config.socket_buffer_bytes)];
     if let Some(path) = &config.stats_file {
@@ -73,6 +73,7 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
         let bound = TcpListener::bind(metrics).map(|_| format!("{metrics} is free"));
         checks.push(Check::of("metrics", bound.map_err(|error| Failure::network(format!("{metrics}: {error}")))));
     }
+    checks.extend(machine::checks());
     checks.extend(outside(config));
     checks.extend([backend(config), tuning(config)]);
     checks
@@ -181,8 +182,8 @@ fn identity(config: &SharedConfig) -> Check {
 fn peers(config: &SharedConfig) -> Check {
     let names: Vec<_> = config.peers.iter().map(|peer| peer.name.as_str()).collect();
     if names.is_empty() {
-        let advice =
-            "run `identity` on the other machine and give what it prints as --peer KEY or in a [[peer]] section";
+        let advice = "`sender invite NAME` gets to know another machine; or give what `identity` prints there as --peer KEY or in a \
+                      [[peer]] section";
         return Check::new("peers", Status::Fail, "no machine may connect", Some(advice.to_owned()));
     }
     Check::of("peers", not_itself(config).map(|()| names.join(", ")))
@@ -271,7 +272,7 @@ pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
         return Err(Failure { kind, message });
     }
     Err(match failed.name {
-        "identity" | "socket buffers" => Failure::network(message),
+        "identity" | "socket buffers" | "mtu" => Failure::network(message),
         "peers" => Failure::usage(message),
         _ => Failure::device(message),
     })

@@ -17,6 +17,7 @@ pub mod link;
 pub mod linktest;
 pub mod lock;
 pub mod log;
+mod machine;
 mod quic;
 pub mod reach;
 pub mod record;

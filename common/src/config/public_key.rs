@@ -4,10 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 
-/// An Ed25519 public key; its text is the 44 base64 characters of its 32 bytes, as in WireGuard.
+/// What the text of a key begins with.
+const PREFIX: &str = "duet-key-";
+
+/// An Ed25519 public key; its text is `duet-key-` and 48 characters: the base64 (RFC 4648, section 5) of its 32 bytes and of
+/// their CRC-32, so that a mistyped one is told at once. The base64 of the 32 bytes alone, 44 characters, is read as well.
 ///
 /// It is a point that a private key can have: verifiers accept signatures that anybody can make for points of small
 /// order, of which 32 zero bytes are one.
@@ -30,6 +34,11 @@ impl PublicKey {
         Some(CompressedEdwardsY(self.0).decompress()?.to_montgomery().mul_clamped(secret).0)
     }
 
+    /// Returns what tells the key from others at a glance: the first of the characters that are its own.
+    pub(super) fn start(&self) -> String {
+        URL_SAFE_NO_PAD.encode(&self.0[..6])
+    }
+
     /// Returns the key's bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -40,15 +49,18 @@ impl PublicKey {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPublicKey {
-    /// The text is not the base64 of 32 bytes.
+    /// The text is no key's.
     #[error(
-        "`{0}` is not a public key: it takes the 44 characters that `sender identity` or `receiver identity` prints \
-         on the other machine"
+        "`{0}` is not a public key: it takes the line that begins with `duet-key-`, as `sender identity` or `receiver \
+         identity` prints it on the other machine"
     )]
     Text(String),
+    /// A character was lost or changed.
+    #[error("`{0}` is not whole: a character of the key is wrong or missing; copy the whole line again")]
+    Damaged(String),
     /// No machine's key.
     #[error(
-        "`{0}` is no machine's key: no private key belongs to it, and anybody could sign for it; put the 44 characters \
+        "`{0}` is no machine's key: no private key belongs to it, and anybody could sign for it; put the line \
          here that `sender identity` or `receiver identity` prints on the other machine"
     )]
     Unsafe(String),
@@ -58,16 +70,46 @@ impl FromStr for PublicKey {
     type Err = InvalidPublicKey;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-        let bytes = bytes.ok_or_else(|| InvalidPublicKey::Text(text.to_owned()))?;
+        let bytes = match text.trim().strip_prefix(PREFIX) {
+            Some(coded) => {
+                let whole = || {
+                    let bytes = <[u8; 36]>::try_from(URL_SAFE_NO_PAD.decode(coded).ok()?).ok()?;
+                    let (key, sum) = bytes.split_first_chunk::<32>()?;
+                    (sum == checksum(key)).then_some(*key)
+                };
+                whole().ok_or_else(|| InvalidPublicKey::Damaged(text.to_owned()))?
+            }
+            None => {
+                let bytes = STANDARD.decode(text.trim()).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+                bytes.ok_or_else(|| InvalidPublicKey::Text(text.to_owned()))?
+            }
+        };
         Self::from_bytes(bytes).ok_or_else(|| InvalidPublicKey::Unsafe(text.to_owned()))
     }
 }
 
+fn checksum(key: &[u8; 32]) -> [u8; 4] {
+    crc32fast::hash(key).to_be_bytes()
+}
+
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&STANDARD.encode(self.0))
+        let bytes = [&self.0[..], &checksum(&self.0)].concat();
+        write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
+}
+
+/// Returns true if both texts are of one key, in whatever form, or the same.
+pub fn is_same_key(one: &str, other: &str) -> bool {
+    match (one.parse::<PublicKey>(), other.parse::<PublicKey>()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one.trim() == other.trim(),
+    }
+}
+
+/// Returns true if the text is meant as a key, right or wrong.
+pub fn looks_like_key(text: &str) -> bool {
+    text.trim().starts_with(PREFIX) || text.parse::<PublicKey>().is_ok()
 }
 
 impl fmt::Debug for PublicKey {
@@ -108,9 +150,37 @@ mod tests {
     fn a_key_survives_its_text() {
         let key = PublicKey::from_bytes(SOUND).unwrap();
         let text = key.to_string();
-        assert_eq!(text.len(), 44);
+        assert_eq!(text, "duet-key-11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo_ogay");
         assert_eq!(text.parse(), Ok(key));
         assert_eq!(format!(" {text}\n").parse(), Ok(key));
+    }
+
+    #[test]
+    fn a_key_without_checksum_as_printed_before_is_read() {
+        let (key, old) = (PublicKey::from_bytes(SOUND).unwrap(), STANDARD.encode(SOUND));
+        assert_eq!(old.parse(), Ok(key));
+        assert!(is_same_key(&old, &format!("{key} ")) && looks_like_key(&old));
+        let other = PublicKey::from_bytes(ED25519_BASEPOINT_POINT.compress().0).unwrap().to_string();
+        assert!(!is_same_key(&old, &other) && is_same_key("ana", "ana") && !looks_like_key("ana"));
+    }
+
+    #[test]
+    fn no_mistyped_key_is_taken_for_one() {
+        let text = PublicKey::from_bytes(SOUND).unwrap().to_string();
+        let alphabet = ('a'..='z').chain('A'..='Z').chain('0'..='9').chain(['-', '_', '=', ' ']);
+        let coded = PREFIX.len()..text.len();
+        let changed = coded.clone().flat_map(|at| {
+            let text = &text;
+            alphabet.clone().map(move |other| format!("{}{other}{}", &text[..at], &text[at + 1..]))
+        });
+        let swapped = coded.clone().skip(1).map(|at| {
+            let pair: String = text[at - 1..=at].chars().rev().collect();
+            format!("{}{pair}{}", &text[..at - 1], &text[at + 1..])
+        });
+        let lost = coded.map(|at| format!("{}{}", &text[..at], &text[at + 1..]));
+        for wrong in changed.chain(swapped).chain(lost).filter(|wrong| *wrong != text) {
+            assert_eq!(wrong.parse::<PublicKey>(), Err(InvalidPublicKey::Damaged(wrong)));
+        }
     }
 
     #[test]

@@ -192,7 +192,7 @@ pub struct Identity {
 pub struct Peer {
     /// Name used in messages. Default: the start of the key.
     pub name: Option<String>,
-    /// The 44 characters that `identity` prints on that machine. Required.
+    /// The line that `identity` prints on that machine. Required.
     pub public_key: Option<String>,
     /// Its `HOST[:PORT]`, dialled in `dial` mode unless `[network] address` is set.
     pub address: Option<String>,

@@ -361,7 +361,7 @@ fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
 fn peer(raw: &raw::Peer) -> Result<Peer, ConfigError> {
     let text = raw.public_key.as_deref().unwrap_or_default();
     let key: PublicKey = checked("peer.public_key", text.parse())?;
-    Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.to_string().chars().take(8).collect()), key })
+    Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.start()), key })
 }
 
 fn codec(raw: &raw::Codec) -> Result<CodecParams, ConfigError> {

@@ -8,6 +8,8 @@
 //! both: Hello   sender: Welcome   receiver: Ready   sender: media datagrams ..   either: Bye
 //!                                                receiver: feedback datagrams ..
 //! ```
+//!
+//! In a stream the sender may say Welcome again, to pictures of another size: no media until the next Ready.
 
 mod arrival;
 mod backlog;

@@ -15,6 +15,7 @@ use self::inbound::Inbound;
 use super::outbox::Outbox;
 use super::reason::{Reason, Reasons};
 use super::{ProtocolViolation, check_hello, hello};
+use crate::allowance::Allowance;
 use crate::clock::ClockOffset;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
@@ -29,6 +30,11 @@ const PING_INTERVAL: Duration = Duration::from_millis(500);
 const RATE_MAX: f64 = 120.0;
 /// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
+
+/// Streams that may begin on one connection, whose size somebody changes.
+fn welcomes_allowed(now: Timestamp) -> Allowance {
+    Allowance::new(8, Duration::from_secs(2), now)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReceiverPhase {
@@ -54,6 +60,8 @@ pub struct ReceiverSession {
     next_ping_id: u32,
     pings: VecDeque<(u32, Timestamp)>,
     clock: ClockOffset,
+    /// Streams that may begin on this connection: each costs a decoder.
+    welcomes: Allowance,
     control: Outbox,
     /// The newest report of states, until it leaves.
     states: Option<Vec<u8>>,
@@ -73,6 +81,7 @@ impl ReceiverSession {
             next_ping_id: 0,
             pings: VecDeque::new(),
             clock: ClockOffset::default(),
+            welcomes: welcomes_allowed(Timestamp::default()),
             control: Outbox::default(),
             states: None,
             events: VecDeque::new(),
@@ -92,6 +101,7 @@ impl ReceiverSession {
     /// Takes a new connection. Ends an earlier one.
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);
+        self.welcomes = welcomes_allowed(now);
         self.control.push(hello(Role::Receiver));
         self.phase = ReceiverPhase::Greeting;
     }
@@ -133,7 +143,15 @@ impl ReceiverSession {
                     "{stream} are more than size_max in [display] takes, {most}: raise it, or have smaller ones sent"
                 )));
             }
-            (ReceiverPhase::AwaitingWelcome, ControlMessage::Welcome { params, start_frame }) => {
+            (
+                ReceiverPhase::AwaitingWelcome | ReceiverPhase::Streaming,
+                ControlMessage::Welcome { params, start_frame },
+            ) => {
+                if !self.welcomes.take(now) {
+                    return self.violation("more than 8 streams at once or one in two seconds".to_owned());
+                }
+                self.drop_stream();
+                self.states = None;
                 self.inbound = Some(Inbound::new(&params, start_frame, &self.options, now));
                 self.phase = ReceiverPhase::Preparing;
                 self.events.push_back(ReceiverEvent::Start(params));

@@ -37,6 +37,11 @@ fn pings_allowed(now: Timestamp) -> Allowance {
     Allowance::new(64, Duration::from_millis(50), now)
 }
 
+/// Streams that may begin anew on one connection: fewer than a receiver bears, which may learn of several at once.
+fn restarts_allowed(now: Timestamp) -> Allowance {
+    Allowance::new(4, Duration::from_millis(2_100), now)
+}
+
 /// Number of a frame's last datagrams that are marked as such: the receiver learns of its end though one is lost.
 const MARKED_LAST: usize = 2;
 
@@ -81,6 +86,7 @@ pub struct SenderSession {
     coarse_blocks: usize,
     /// Slices of vectors, of a frame with a reference.
     slices: usize,
+    protection: Protection,
     protector: Protector,
     loss: LossEstimate,
     budget: Budget,
@@ -107,6 +113,7 @@ pub struct SenderSession {
     loss_meter: LossMeter,
     control: Outbox,
     pings: Allowance,
+    restarts: Allowance,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
     reasons: Reasons,
@@ -131,21 +138,27 @@ struct CurrentFrame {
     is_cut: bool,
 }
 
+/// Returns the budget of the frames of a stream.
+fn budget(params: &StreamParams, layout: &BlockLayout, rate: Bitrate) -> Budget {
+    let reference = usize::from(params.codec.profile.states() > 0);
+    let smallest = reference + FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
+    Budget::new(rate, params.frame_rate.interval(), smallest)
+}
+
 impl SenderSession {
     /// Creates a session without a connection, for a stream whose datagrams with all that is around them take at most
     /// `rate_max`, and no more than the network's capacity.
     pub fn new(params: StreamParams, rate_max: Bitrate, protection: Protection) -> Self {
         let layout = BlockLayout::new(&params);
-        let reference = usize::from(params.codec.profile.states() > 0);
-        let smallest = reference + FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
         Self {
             params,
             coarse_blocks: layout.coarse_blocks(),
             slices: VectorLayout::new(params.size).slices(),
+            protection,
             protector: Protector::new(protection, &layout),
             loss: LossEstimate::default(),
             // What is coded before a stream begins is its first frame.
-            budget: Budget::new(RateControl::start(rate_max), params.frame_rate.interval(), smallest),
+            budget: budget(&params, &layout, RateControl::start(rate_max)),
             max_datagram: 0,
             phase: SenderPhase::Disconnected,
             finishing: Finishing::No,
@@ -164,6 +177,7 @@ impl SenderSession {
             loss_meter: LossMeter::default(),
             control: Outbox::default(),
             pings: pings_allowed(Timestamp::default()),
+            restarts: restarts_allowed(Timestamp::default()),
             events: VecDeque::new(),
             counters: SenderCounters::default(),
             reasons: Reasons::default(),
@@ -178,12 +192,57 @@ impl SenderSession {
             self.set_max_datagram(max_datagram);
             self.phase = SenderPhase::Greeting;
             self.pings = pings_allowed(now);
+            self.restarts = restarts_allowed(now);
             self.control.push(hello(Role::Sender));
         }
     }
 
     /// Ends the connection; the session waits for the next.
     pub fn on_disconnected(&mut self, _now: Timestamp) {
+        self.drop_stream();
+        self.budget.set_rate(RateControl::start(self.rate_max));
+        self.counters.rtt = None;
+        self.control.clear();
+        self.phase = SenderPhase::Disconnected;
+        if self.finishing != Finishing::No {
+            self.confirm_finish();
+        }
+    }
+
+    /// Goes on with pictures of other parameters, over the same connection: no frame is wanted until the receiver has another
+    /// decoder, which [`SenderEvent::Streaming`] tells. False, and nothing is changed: a receiver is about to be ready for the
+    /// parameters of before, or the video ends, or this has been done too often of late.
+    pub fn restart(&mut self, params: StreamParams, now: Timestamp) -> bool {
+        let cannot = self.phase == SenderPhase::Preparing || self.finishing != Finishing::No;
+        if cannot || (self.phase == SenderPhase::Streaming && !self.restarts.take(now)) {
+            return false;
+        }
+        let layout = BlockLayout::new(&params);
+        self.params = params;
+        self.coarse_blocks = layout.coarse_blocks();
+        self.slices = VectorLayout::new(params.size).slices();
+        self.protector = Protector::new(self.protection, &layout);
+        self.budget = budget(&params, &layout, self.rate_target());
+        self.budget.set_max_datagram(self.max_datagram);
+        if self.phase == SenderPhase::Streaming {
+            self.drop_stream();
+            self.welcome();
+        }
+        true
+    }
+
+    /// Returns the parameters of the stream.
+    pub fn params(&self) -> &StreamParams {
+        &self.params
+    }
+
+    fn welcome(&mut self) {
+        self.control.push(ControlMessage::Welcome { params: self.params, start_frame: self.next_frame });
+        self.phase = SenderPhase::Preparing;
+    }
+
+    /// Forgets what has left of the stream so far.
+    fn drop_stream(&mut self) {
         self.drop_unsent();
         self.current = None;
         self.next_sequence = SequenceNumber(0);
@@ -191,14 +250,7 @@ impl SenderSession {
         self.rate = None;
         self.watch = None;
         (self.stalled, self.stalled_told) = (Duration::ZERO, Duration::ZERO);
-        self.budget.set_rate(RateControl::start(self.rate_max));
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
-        self.counters.rtt = None;
-        self.control.clear();
-        self.phase = SenderPhase::Disconnected;
-        if self.finishing != Finishing::No {
-            self.confirm_finish();
-        }
     }
 
     /// Takes a message of the peer.
@@ -208,9 +260,7 @@ impl SenderSession {
             (_, ControlMessage::Bye { reason }) => self.on_bye(reason),
             (SenderPhase::Greeting, ControlMessage::Hello { version, role }) => {
                 check_hello(version, role, Role::Receiver).or_else(|text| self.violation(text))?;
-                let welcome = ControlMessage::Welcome { params: self.params, start_frame: self.next_frame };
-                self.control.push(welcome);
-                self.phase = SenderPhase::Preparing;
+                self.welcome();
             }
             (SenderPhase::Preparing, ControlMessage::Ready) => {
                 self.phase = SenderPhase::Streaming;

@@ -280,7 +280,7 @@ impl World {
         self.media.conditions(self.now).delay
     }
 
-    fn sender_now(&self) -> Timestamp {
+    pub(crate) fn sender_now(&self) -> Timestamp {
         self.now + Duration::from_micros(SENDER_AHEAD_US as u64)
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod motion;
 pub(crate) mod pcwt;
 mod quad;
 mod scale;
+mod shrink;
 mod simd;
 mod transform;
 mod vector;
@@ -20,6 +21,7 @@ pub(crate) use quad::decoder::CpuDecoder;
 pub(crate) use quad::encoder::CpuEncoder;
 pub(crate) use quad::integers::IntegerCoder;
 pub use scale::{Original, Scaler};
+pub use shrink::Shrinker;
 pub(crate) use transform::whole::{integer_transform, open_transform};
 
 /// Returns the processor as a device.

@@ -25,7 +25,7 @@ use crate::quality::Original;
 use crate::scenario::case::CLEAN;
 use crate::scenario::table::Row;
 use crate::scenario::{cases, run as scenario, soak, table};
-use crate::{attack, bulk, quality, rival, siege};
+use crate::{attack, bulk, quality, rehearsal, rival, siege};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";
@@ -39,7 +39,7 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks`
-    /// and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rival` and names of
+    /// and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rehearsal`: a call of hours. `rival` and names of
     /// lines: Duet and WebRTC over these
     scenario: Vec<String>,
     /// Length of each scenario
@@ -63,7 +63,7 @@ struct Arguments {
     /// A clip to send in place of the source: y4m:PATH (4:2:0) or mjpeg:PATH
     #[arg(long, conflicts_with = "source")]
     clip: Option<String>,
-    /// Pictures a second of the clip (always 30 for `rival`)
+    /// Pictures a second of the clip (always 30 for `rival`) or of the rehearsal
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=240))]
     fps: u32,
     /// The sender's prediction: on, off or auto. With several, such as off,on, each scenario runs with each, and
@@ -73,7 +73,7 @@ struct Arguments {
     /// Compares pictures shown with the source's, which takes some of the processor
     #[arg(long)]
     quality: bool,
-    /// Milliseconds between two faults of a scenario that repeats one
+    /// Milliseconds between two faults of a scenario that repeats one, or two events of the rehearsal
     #[arg(long, value_parser = clap::value_parser!(u64).range(100..))]
     cycle: Option<u64>,
     /// A folder of recordings of mobile lines in mahimahi's format (*.up), of which the first two are T24 then
@@ -133,6 +133,16 @@ fn run(arguments: &Arguments) -> Result<()> {
     let length = Duration::from_secs(arguments.seconds);
     if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "siege") {
         return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
+    }
+    if arguments.scenario.first().is_some_and(|first| first == "rehearsal") {
+        return rehearsal::run(&rehearsal::Wanted {
+            programs: &programs,
+            folder: &folder(arguments),
+            length,
+            cycle: Duration::from_millis(arguments.cycle.unwrap_or(60_000)),
+            fps: arguments.fps,
+            seed: arguments.seed,
+        });
     }
     let recordings = recordings(arguments.traces.as_deref())?;
     if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "rival") {

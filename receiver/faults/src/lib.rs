@@ -4,6 +4,7 @@
 //! cli ─▶ scenario: one or all of them, with daemons, relay, floods, a hostile peer, and what is done to the machine
 //!    ├─▶ attack: what an attacker does to one daemon, and what it costs
 //!    ├─▶ siege: all kinds of hostile peers in turn beside a running call
+//!    ├─▶ rehearsal: a call of hours, through outages, restarts, stalled cameras and other sizes
 //!    └─▶ rival: Duet and a browser's WebRTC over the same lines
 //! ```
 
@@ -17,6 +18,7 @@ mod machine;
 pub mod mailbox;
 mod pictures;
 mod quality;
+mod rehearsal;
 pub mod relay;
 mod rival;
 mod scenario;

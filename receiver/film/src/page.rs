@@ -5,7 +5,8 @@ use common::units::FrameId;
 use kernels::Picture;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
-use receiver::sink::{Sink, Window, Wish};
+use receiver::latency_limit::LatencyLimit;
+use receiver::sink::{Sink, Window, WindowParts, Wish};
 use sender::source::FrameSource;
 use sender::source::strip::Strip;
 use shell::exit::Failure;
@@ -27,7 +28,13 @@ pub fn show() -> Result<(), Failure> {
         colour: strip.info().colour,
         codec: CodecParams::default(),
     };
-    let mut window = Window::open(WindowBackend::default(), false, false, None).map_err(Failure::device)?;
+    let parts = WindowParts {
+        backend: WindowBackend::default(),
+        status_line: false,
+        own: None,
+        latency_limit: LatencyLimit::new(None),
+    };
+    let mut window = Window::open(false, parts).map_err(Failure::device)?;
     window.start(&params).map_err(Failure::device)?;
     let mut picture = Picture::new(PixelFormat::I420, size);
     let (mut used, mut number) = (Vec::new(), 0);

@@ -29,7 +29,7 @@ use crate::report::Status;
 
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
-pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
+pub use self::spec::{HELP, SinkSpec, UnknownSink, WindowParts, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;
 pub use self::window::Window;

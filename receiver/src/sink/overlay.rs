@@ -11,20 +11,22 @@ use crate::report::Status;
 /// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// The keys, as `H` lists them.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "H    this list",
     "I    the line at the bottom",
     "D    figures: where the time goes",
     "F    full screen",
     "T    on top of other windows",
     "M    mirror the picture",
+    "L    wait longer for missing parts",
     "S    save the picture as a PNG file",
     "Esc  end; press it twice",
 ];
 /// The keys of a call in both directions.
-const CALL_KEYS: [&str; 3] = [
+const CALL_KEYS: [&str; 4] = [
     "V    what the other side sees of you",
     "E    effects on your picture, off and on",
+    "Z    send smaller pictures",
     "Up, Down   send at a higher or lower rate at most",
 ];
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use common::config::WindowBackend;
 
 use super::{Headless, Recorder, Sink, SinkError, VirtualCamera, Window};
+use crate::latency_limit::LatencyLimit;
 use crate::own::OwnSide;
 
 /// The text of `--help` about sinks.
@@ -80,17 +81,23 @@ impl FromStr for SinkSpec {
     }
 }
 
-/// Opens a sink. `backend`: what opens a window. `status_line`: whether a window shows its line from the start. `records`: whether all sinks are files.
-/// `own`: what a window shows of the other direction.
-pub fn open(
-    spec: &SinkSpec,
-    backend: WindowBackend,
-    status_line: bool,
-    records: bool,
-    own: Option<&OwnSide>,
-) -> Result<Box<dyn Sink>, SinkError> {
+/// What a window is opened with, and what its keys change.
+#[derive(Clone, Debug)]
+pub struct WindowParts {
+    /// The library that opens it.
+    pub backend: WindowBackend,
+    /// True if it has a line about the stream from the start.
+    pub status_line: bool,
+    /// The other direction of a call.
+    pub own: Option<OwnSide>,
+    /// How long missing parts of a frame are waited for.
+    pub latency_limit: LatencyLimit,
+}
+
+/// Opens a sink. `records`: whether all sinks are files.
+pub fn open(spec: &SinkSpec, window: &WindowParts, records: bool) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match spec {
-        SinkSpec::Window { fullscreen } => Box::new(Window::open(backend, *fullscreen, status_line, own.cloned())?),
+        SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, window.clone())?),
         SinkSpec::Headless => Box::new(Headless),
         SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
         SinkSpec::V4l2(path) => Box::new(VirtualCamera::open(path)?),

@@ -22,8 +22,8 @@ use self::with_winit::WinitPane;
 use super::awake::Awake;
 use super::keys::{Escape, Pointer};
 use super::self_view::SelfView;
-use super::{Sink, SinkError, Wish, snapshot};
-use crate::own::OwnSide;
+use super::{Sink, SinkError, WindowParts, Wish, snapshot};
+use crate::latency_limit::LatencyLimit;
 use crate::report::Status;
 
 const TITLE: &str = "Duet";
@@ -46,18 +46,15 @@ pub struct Window {
     escape: Escape,
     pointer: Pointer,
     awake: Awake,
+    latency_limit: LatencyLimit,
     ends: bool,
     saved: (Sender<String>, Receiver<String>),
 }
 
 impl Window {
-    /// Opens the window with `backend`. `status_line`: whether it has a line about the stream from the start.
-    pub fn open(
-        backend: WindowBackend,
-        fullscreen: bool,
-        status_line: bool,
-        own: Option<OwnSide>,
-    ) -> Result<Self, SinkError> {
+    /// Opens the window.
+    pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
+        let WindowParts { backend, status_line, own, latency_limit } = parts;
         let pane: Box<dyn Pane> = match backend {
             WindowBackend::Minifb => Box::new(MinifbPane::open(fullscreen)?),
             WindowBackend::Winit => Box::new(WinitPane::open()?),
@@ -74,6 +71,7 @@ impl Window {
             escape: Escape::default(),
             pointer: Pointer::default(),
             awake: Awake::default(),
+            latency_limit,
             ends: false,
             saved: channel(),
         };
@@ -123,6 +121,12 @@ impl Window {
                         overlay.say(effects_said(own.side.switch_effects()), now);
                     }
                 }
+                Key::Size => {
+                    if let Some(size) = own.as_ref().and_then(|own| own.side.step_size()) {
+                        overlay.say(format!("Sending pictures of {size}"), now);
+                    }
+                }
+                Key::Wait => overlay.say(waits_said(self.latency_limit.step()), now),
                 Key::Faster | Key::Slower => {
                     if let Some(own) = &own {
                         let rate = own.side.step_rate(key == Key::Faster).as_bps() as f64 / 1e6;
@@ -208,6 +212,14 @@ fn above_said(is_above: Option<bool>) -> &'static str {
         Some(true) => "Above other windows",
         Some(false) => "No longer above other windows",
         None => "Wayland leaves it to the desktop which window is above others",
+    }
+}
+
+/// Returns the sentence about the wait for missing parts; none: the usual one.
+fn waits_said(limit: Option<Duration>) -> String {
+    match limit {
+        Some(limit) => format!("Missing parts are waited for {} ms at most", limit.as_millis()),
+        None => "Missing parts are waited for as usual".to_owned(),
     }
 }
 

@@ -49,7 +49,8 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     for (wish, words) in [
         ("rate=9M", "rate takes 500.0 kbit/s to 8.0 Mbit/s, such as 8M, not \"9M\""),
         ("rate=fast", "not \"fast\""),
-        ("size=640x360", "\"size\" cannot be set during the call, only rate (500.0 kbit/s to 8.0 Mbit/s, such as 8M)"),
+        ("sound=on", "\"sound\" cannot be set during the call, only rate (500.0 kbit/s to 8.0 Mbit/s, such as 8M)"),
+        ("size=640x360", "size takes a size up to 320x180, such as 640x360, or full, not \"640x360\""),
         ("faster", "is no KEY=VALUE"),
     ] {
         let refused = set(&mut sender(), &pair, "sender.pem", wish);
@@ -70,6 +71,49 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     let nobody = set(&mut sender(), &pair, "sender.pem", "rate=1M");
     assert_eq!(nobody.status.code(), Some(2));
     assert!(said(&nobody).contains("no sender of this user runs here"), "{}", said(&nobody));
+}
+
+#[test]
+fn the_size_is_set_during_the_call_which_goes_on() {
+    for prediction in ["off", "on"] {
+        let pair = Pair::new();
+        let mut receiving = pair.receiver();
+        let receiving = Daemon::start("receiver", receiving.args(["--sink", "headless", "--backend", "cpu"]));
+        let kept = pair.folder.join("kept");
+        fs::create_dir(&kept).unwrap();
+        let mut sending = pair.sender();
+        sending.env_remove("XDG_RUNTIME_DIR").args(["--prediction", prediction]);
+        if prediction == "off" {
+            sending.arg("--record").arg(&kept);
+        }
+        sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+        let sending = Daemon::start("sender", &mut sending);
+        receiving.says(&["decoder ready: 320x180 at 30"]);
+        let shown = || {
+            let text = fs::read_to_string(pair.folder.join("receiver.jsonl")).ok()?;
+            let line: Value = serde_json::from_str(text.rsplit_once('\n')?.0.lines().last()?).unwrap();
+            line["frames_shown"].as_u64()
+        };
+        for (wish, size) in [("size=200x200", "200x112"), ("size=64x36", "64x36"), ("size=full", "320x180")] {
+            let before = until("statistics", shown);
+            until("pictures", || shown().filter(|&now| now > before + 10));
+            let done = set(&mut sender(), &pair, "sender.pem", wish);
+            assert!(done.status.success() && done.stdout == format!("sending {size}\n").as_bytes(), "{done:?}");
+            sending.says(&[&format!("pictures of {size} from now on")]);
+        }
+        let before = until("statistics", shown);
+        until("pictures", || shown().filter(|&now| now > before + 10));
+        for daemon in [sending, receiving] {
+            daemon.terminate();
+            let ended = daemon.wait();
+            ended.check(0, &[]);
+            assert!(!ended.stderr.contains("broke the protocol"), "{}", ended.stderr);
+        }
+        let last = pair.folder.stats("receiver.jsonl").pop().unwrap();
+        assert_eq!(last["path_changes"], 0, "{last}");
+        let files = fs::read_dir(&kept).unwrap().count();
+        assert_eq!(files, if prediction == "off" { 4 } else { 0 }, "a recording for each size");
+    }
 }
 
 /// Returns the sharpness of the lines of luma of the last whole picture in a Y4M file of 320x180 in 4:2:0: the mean difference

@@ -227,7 +227,10 @@ impl Endpoint {
                 Some(_) => QuicError::RefusedByPeer { own: self.own },
                 None => QuicError::Closed(close.to_string()),
             },
-            ConnectionError::ApplicationClosed(close) if close.error_code == BUSY => QuicError::InAnotherCall,
+            ConnectionError::ApplicationClosed(close) if close.error_code == BUSY => {
+                let names: Vec<_> = self.peers.iter().map(|peer| peer.name.as_str()).collect();
+                QuicError::InAnotherCall(names.join(" or "))
+            }
             ConnectionError::ApplicationClosed(close) => {
                 QuicError::Closed(String::from_utf8_lossy(&close.reason).into_owned())
             }

@@ -45,8 +45,9 @@ pub(crate) enum QuicError {
         "the handshake was refused (TLS alert {0}) before anything proved that it was the other machine that refused it"
     )]
     RefusedByAnybody(u8),
-    #[error("the other machine is in a call with another one")]
-    InAnotherCall,
+    /// The machine that was dialled, as it is called here.
+    #[error("{0} is in a call with another machine")]
+    InAnotherCall(String),
     #[error("the secure handshake failed: {0}")]
     Handshake(String),
     #[error("no answer")]
@@ -80,7 +81,7 @@ impl QuicError {
             | Self::SignatureInvalid
             | Self::NoCommonProtocol
             | Self::RefusedByAnybody(_)
-            | Self::InAnotherCall
+            | Self::InAnotherCall(_)
             | Self::Handshake(_)
             | Self::TimedOut
             | Self::Closed(_)

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use common::config::{LinkMode, Peer, PublicKey, SharedConfig, raw};
+use common::config::{LinkMode, Peer, PublicKey, SharedConfig, is_same_key, looks_like_key, raw};
 use common::reach::{ADDRESSES_MAX, Candidate};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
@@ -65,7 +65,8 @@ impl PeersFile {
             ))
         })?;
         let key = peer.key.to_string();
-        let known = tables.iter().position(|table| text(table, "public_key").is_some_and(|text| text.trim() == key));
+        let known =
+            tables.iter().position(|table| text(table, "public_key").is_some_and(|text| is_same_key(text, &key)));
         let is_free = |name: &String| !tables.iter().any(|table| text(table, "name") == Some(name));
         let mut names = std::iter::once(wanted.to_owned()).chain((2..).map(|number| format!("{wanted}{number}")));
         let free = names.find(is_free).unwrap_or_default();
@@ -92,7 +93,7 @@ impl PeersFile {
         let mut document = self.read()?;
         let (key, address) = (key.to_string(), address.to_string());
         let tables = document.get_mut("peer").and_then(Item::as_array_of_tables_mut);
-        let is_peer = |table: &&mut Table| text(table, "public_key").is_some_and(|text| text.trim() == key);
+        let is_peer = |table: &&mut Table| text(table, "public_key").is_some_and(|text| is_same_key(text, &key));
         let table = tables.and_then(|tables| tables.iter_mut().find(is_peer));
         let Some(known) = table.and_then(|table| table.get_mut("addresses")?.as_array_mut()) else { return Ok(false) };
         if known.iter().any(|known| known.as_str() == Some(address.as_str())) {
@@ -200,11 +201,7 @@ pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
     let Some(name) = wanted else { return Ok("friend") };
     let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
     // A name that is a key would stand for another machine than it names.
-    if name.is_empty()
-        || name.chars().count() > NAME_MAX
-        || !name.chars().all(fits)
-        || name.parse::<PublicKey>().is_ok()
-    {
+    if name.is_empty() || name.chars().count() > NAME_MAX || !name.chars().all(fits) || looks_like_key(name) {
         return Err(Failure::usage(format!(
             "`{}` is no name for a peer: use up to {NAME_MAX} letters, digits, `-`, `_` and `.`",
             crate::quoted::Quoted(name)
@@ -221,6 +218,7 @@ mod tests {
 
     use super::*;
 
+    /// As printed by programs of before.
     const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
     fn file(name: &str) -> PeersFile {
@@ -248,7 +246,7 @@ mod tests {
         let other = NewPeer { key, ..peer("203.0.113.6:1") };
         assert_eq!(file.remember("clara", &other).unwrap(), "clara2", "no key takes another's name");
         assert_eq!(name(None).unwrap(), "friend");
-        for wrong in ["", "a b", "a\nb", KEY, &"x".repeat(33)] {
+        for wrong in ["", "a b", "a\nb", KEY, "duet-key-mistyped", &"x".repeat(33)] {
             assert!(name(Some(wrong)).is_err(), "{wrong}");
         }
     }

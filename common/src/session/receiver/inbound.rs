@@ -25,6 +25,8 @@ pub(super) struct Inbound {
     overtaken_max: Duration,
     overtaking: Overtaking,
     reassembler: Reassembler,
+    /// The stream's first frame: datagrams of one before count their numbers from elsewhere.
+    start: FrameId,
     arrival: ExpectedArrival,
     jitter: Jitter,
     reception: Reception,
@@ -74,6 +76,7 @@ impl Inbound {
             overtaking: Overtaking::new(now),
             last_released: reassembler.last_released(),
             reassembler,
+            start: start_frame,
             arrival: ExpectedArrival::default(),
             jitter: Jitter::default(),
             reception: Reception::new(now),
@@ -95,6 +98,9 @@ impl Inbound {
             Ok(parsed) => parsed,
             Err(reason) => return DatagramOutcome::Malformed(reason),
         };
+        if self.start.is_newer_than(header.frame) {
+            return DatagramOutcome::Late;
+        }
         let outcome = self.reassembler.on_media(&header, payload, now);
         if matches!(outcome, DatagramOutcome::Malformed(_) | DatagramOutcome::TooFarAhead) {
             return outcome;

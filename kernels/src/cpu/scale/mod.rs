@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 pub use self::original::Original;
 use self::original::RowMade;
-use self::rows::{HALF, ONE, blend, double, gather, narrow, widen};
+pub(super) use self::rows::ONE;
+use self::rows::{HALF, blend, double, gather, narrow, widen};
 
 /// Rows that a thread makes at a time.
 const BAND: usize = 45;
@@ -49,9 +50,9 @@ struct Neighbours {
 
 /// The items that fall on one, with their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Covered {
-    first: usize,
-    weights: Vec<u32>,
+pub(super) struct Covered {
+    pub(super) first: usize,
+    pub(super) weights: Vec<u32>,
 }
 
 /// Memory that one thread works with.
@@ -183,7 +184,7 @@ fn neighbours(at: usize, from: usize, to: usize) -> (usize, u32) {
 }
 
 /// Returns the items of `from` that fall on `at` of `to`, with their weights, which add up to [`ONE`].
-fn covered(at: usize, from: usize, to: usize) -> Covered {
+pub(super) fn covered(at: usize, from: usize, to: usize) -> Covered {
     let (begin, end) = (at * from, (at + 1) * from);
     let (first, last) = (begin / to, (end - 1) / to);
     // The share of everything up to the end of `one`, so that nothing is lost by rounding.

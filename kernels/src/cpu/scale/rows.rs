@@ -9,7 +9,7 @@ use crate::cpu::simd::Simd;
 use crate::cpu::simd::multiversion;
 
 /// Weights are parts of this.
-pub(super) const ONE: u32 = 256;
+pub(in crate::cpu) const ONE: u32 = 256;
 /// The weights where the size doubles.
 const QUARTER: u32 = ONE / 4;
 const THREE_QUARTERS: u32 = ONE - QUARTER;

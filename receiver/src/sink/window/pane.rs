@@ -15,6 +15,8 @@ pub(super) enum Key {
     Save,
     Own,
     Effects,
+    Size,
+    Wait,
     Faster,
     Slower,
     Escape,
@@ -33,6 +35,8 @@ impl Key {
             's' => Self::Save,
             'v' => Self::Own,
             'e' => Self::Effects,
+            'z' => Self::Size,
+            'l' => Self::Wait,
             _ => return None,
         })
     }

@@ -201,6 +201,8 @@ fn key(key: minifb::Key) -> Option<Key> {
         minifb::Key::S => 's',
         minifb::Key::V => 'v',
         minifb::Key::E => 'e',
+        minifb::Key::Z => 'z',
+        minifb::Key::L => 'l',
         _ => return None,
     };
     Key::of_letter(letter)

@@ -260,7 +260,8 @@ impl Pane for WinitPane {
 
     fn hold_saver(&self, on: bool) {
         // A Wayland compositor's (zwp_idle_inhibit_manager_v1) takes winit's own connection and surface, for which winit 0.30 has no
-        // function, and which only `unsafe` gets out of it. The desktop's is asked on D-Bus.
+        // function, and which only `unsafe` gets out of it; a second connection could hold it for a surface of its own only, while
+        // that is seen. The desktop's is asked on D-Bus; what compositors without one need is in config/trouble.md.
         if let Some(x11) = &self.x11 {
             x11.display.hold_saver(on);
         }
@@ -337,6 +338,8 @@ fn letter_at(place: PhysicalKey) -> Option<char> {
         KeyCode::KeyS => 's',
         KeyCode::KeyV => 'v',
         KeyCode::KeyE => 'e',
+        KeyCode::KeyZ => 'z',
+        KeyCode::KeyL => 'l',
         _ => return None,
     })
 }
