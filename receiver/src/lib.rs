@@ -98,6 +98,7 @@ fn options(
         peers: shared.peers.clone(),
         socket_buffer_bytes: shared.socket_buffer_bytes,
         gso: shared.gso,
+        dscp: shared.dscp,
         controller: Controller::default(),
         rate,
         frame_bytes,

@@ -187,6 +187,7 @@ impl Sending {
             peers: shared.peers.clone(),
             socket_buffer_bytes: shared.socket_buffer_bytes,
             gso: shared.gso,
+            dscp: shared.dscp,
             controller: config.controller,
             rate: self.rate.clone(),
             frame_bytes: self.frame_bytes,

@@ -145,6 +145,8 @@ pub struct LinkOptions {
     pub socket_buffer_bytes: usize,
     /// True if several datagrams may go out in one system call.
     pub gso: bool,
+    /// Class of the packets (DSCP).
+    pub dscp: Option<u8>,
     /// The limit of the bytes in flight.
     pub controller: Controller,
     /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
