@@ -72,7 +72,8 @@ seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check th
 reach: ## two homes behind routers of all kinds meet and call each other; tables (root; REACH="pairs opens", REPEATS=2 JOBS=1 SEED=1 LATE=10)
 	@.ci/setup reach
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins --example stun
-	REPEATS=$(REPEATS) JOBS=$(JOBS) SEED=$(SEED) LATE=$(LATE) receiver/faults/reach $(TARGET)/release $(REACH)
+	MAILBOX=$$(.ci/mailbox) REPEATS=$(REPEATS) JOBS=$(JOBS) SEED=$(SEED) LATE=$(LATE) \
+		receiver/faults/reach $(TARGET)/release $(REACH)
 
 .PHONY: reach-seeds
 reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000); calls change their ways

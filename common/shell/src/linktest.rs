@@ -143,6 +143,7 @@ pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure>
         peers: config.peers.clone(),
         socket_buffer_bytes: config.socket_buffer_bytes,
         gso: config.gso,
+        dscp: config.dscp,
         controller: Controller::default(),
         rate: LiveRate::new(WINDOW_RATE),
         frame_bytes: WINDOW_FRAME_BYTES,

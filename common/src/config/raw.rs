@@ -151,6 +151,8 @@ pub struct Network {
     /// Generic segmentation offload: several datagrams per system call. Turn it off where a network card or
     /// container loses bursts. Default true.
     pub gso: Option<bool>,
+    /// Class of the packets (DSCP), 0 to 63, by which routers may send them before others. Default: none.
+    pub dscp: Option<u64>,
 }
 
 /// `[reach]`: how this machine finds out where others can reach it.

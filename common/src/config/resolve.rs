@@ -124,6 +124,8 @@ fn shared(
     if !(1 << 16..=1 << 26).contains(&bytes) {
         return Err(value("network.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
     }
+    let dscp = network.dscp.map(|class| u8::try_from(class).ok().filter(|class| *class < 64).ok_or(class));
+    let dscp = dscp.transpose().map_err(|class| value("network.dscp", format!("{class}: it takes 0 to 63")))?;
     Ok(SharedConfig {
         backend: choice(
             "compute.backend",
@@ -140,6 +142,7 @@ fn shared(
         mode: link_mode(network, reach, peers, dials_by_default)?,
         socket_buffer_bytes: bytes as usize,
         gso: network.gso.unwrap_or(true),
+        dscp,
         share_port: network.share_port.unwrap_or(false),
         stun: stun(reach)?,
         open_port: open_port(reach),

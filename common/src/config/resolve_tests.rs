@@ -32,7 +32,7 @@ fn every_key_is_read() {
          [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
          boundary = \"periodic\"\nweights = \"visual\"\nprediction = \"off\"\nrate = \"50M\"\n\
          [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
-         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\nshare_port = true\n\
+         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\ndscp = 34\nshare_port = true\n\
          [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
          [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n[record]\npath = \"/r\"\n\
          [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n"
@@ -57,6 +57,7 @@ fn every_key_is_read() {
     assert_eq!(config.effects.to_string(), "detail 1.25, noise 3, still_noise 2.5, even_light 0.5");
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
+    assert_eq!((config.shared.dscp, sender("").unwrap().shared.dscp), (Some(34), None));
     let text = "[display]\nsink = \"headless\"\nbackend = \"winit\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
     let config = receiver(text).unwrap();
     assert_eq!(config.window, WindowBackend::Winit);
@@ -109,6 +110,9 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`auto`, `off`");
     check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");
+    for class in ["64", "256", "4294967296"] {
+        check_refused(sender(&format!("[network]\ndscp = {class}")), "network.dscp", "0 to 63");
+    }
     check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "`duet-key-`");
     let zeros = format!("[[peer]]\npublic_key = \"{}=\"", "A".repeat(43));
     check_refused(sender(&zeros), "peer.public_key", "anybody could sign");

@@ -115,6 +115,8 @@ pub struct SharedConfig {
     pub socket_buffer_bytes: usize,
     /// True if several datagrams may go out in one system call.
     pub gso: bool,
+    /// Class of the packets (DSCP).
+    pub dscp: Option<u8>,
     /// True if this machine sends and receives over one connection.
     pub share_port: bool,
     /// STUN servers, `HOST:PORT`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::support::{Daemon, Ended, Pair, sender, until};
+use crate::support::{Daemon, Ended, Pair, receiver, sender, until};
 use common::config::PublicKey;
 use quinn::ConnectionError;
 use ring::signature::{Ed25519KeyPair, KeyPair};
@@ -216,6 +216,34 @@ fn a_stranger_at_a_sender_that_listens() {
     let last = pair.folder.stats("sender.jsonl").pop().unwrap();
     for count in ["frames_sent", "bytes_sent"] {
         assert_eq!(last[count], 0, "{count}: {last}");
+    }
+}
+
+#[test]
+fn a_machine_that_is_taken_out_of_the_file_is_a_stranger_and_the_others_stay() {
+    let pair = Pair::new();
+    let (_, other) = pair.folder.identity("other.pem");
+    let config = pair.folder.join("receiver.toml");
+    for (listed, are_let_in) in [(vec![&pair.sender_key, &other], [true, true]), (vec![&other], [false, true])] {
+        let peers: String = listed.iter().map(|key| format!("[[peer]]\npublic_key = \"{key}\"\n")).collect();
+        std::fs::write(&config, peers).unwrap();
+        let mut command = receiver();
+        command.arg("--config").arg(&config).arg("--identity").arg(pair.folder.join("receiver.pem"));
+        command.args(["--listen", &pair.address, "--sink", "headless", "--backend", "cpu"]);
+        let mut receiving = Daemon::start("receiver", &mut command);
+        until("the receiver listens", || pair.is_listening().then_some(()));
+        for (file, is_let_in) in ["sender.pem", "other.pem"].into_iter().zip(are_let_in) {
+            let mut command = sender();
+            command.args(["--to", &pair.address, "--peer", &pair.receiver_key, "--backend", "cpu"]).args(SOURCE);
+            let ended = Daemon::start("sender", command.arg("--identity").arg(pair.folder.join(file))).wait();
+            match is_let_in {
+                true => ended.check(0, &[]),
+                false => ended.check(4, &["refused this machine's key"]),
+            }
+        }
+        assert!(receiving.is_running());
+        receiving.terminate();
+        receiving.wait().check(0, &[]);
     }
 }
 

@@ -19,6 +19,7 @@ fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
         peers: allowed.iter().map(peer).collect(),
         socket_buffer_bytes: 1 << 16,
         gso: true,
+        dscp: None,
         controller: Controller::default(),
         rate: LiveRate::new(Bitrate::from_bps(1_000_000)),
         frame_bytes: 10_000,

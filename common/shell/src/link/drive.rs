@@ -65,6 +65,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         peers: options.peers,
         socket_buffer_bytes: options.socket_buffer_bytes,
         gso: options.gso,
+        dscp: options.dscp,
         controller: options.controller,
         rate: options.rate,
         frame_bytes: options.frame_bytes,

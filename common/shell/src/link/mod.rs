@@ -146,6 +146,8 @@ pub struct LinkOptions {
     pub socket_buffer_bytes: usize,
     /// True if several datagrams may go out in one system call.
     pub gso: bool,
+    /// Class of the packets (DSCP).
+    pub dscp: Option<u8>,
     /// The limit of the bytes in flight.
     pub controller: Controller,
     /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
@@ -167,6 +169,7 @@ impl LinkOptions {
             peers: shared.peers.clone(),
             socket_buffer_bytes: shared.socket_buffer_bytes,
             gso: shared.gso,
+            dscp: shared.dscp,
             controller: Controller::default(),
             rate,
             frame_bytes,

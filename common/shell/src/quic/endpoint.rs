@@ -18,6 +18,7 @@ use rustls::sign::CertifiedKey;
 
 use super::beside::{self, Beside, Sending};
 use super::congestion::{Demand, INITIAL_RTT};
+use super::dscp::Classed;
 use super::error::QuicError;
 use super::socket;
 use crate::link::LiveRate;
@@ -55,6 +56,7 @@ pub(crate) struct EndpointOptions {
     pub(crate) peers: Vec<Peer>,
     pub(crate) socket_buffer_bytes: usize,
     pub(crate) gso: bool,
+    pub(crate) dscp: Option<u8>,
     pub(crate) controller: Controller,
     pub(crate) rate: LiveRate,
     pub(crate) frame_bytes: usize,
@@ -128,7 +130,13 @@ impl Endpoint {
         // Else some packets look like those that the socket tells apart.
         endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
-        let (socket, beside) = beside::split(runtime.wrap_udp_socket(socket).map_err(failed)?, !listens);
+        let same = socket.try_clone().map_err(failed)?;
+        let socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
+        let socket = match options.dscp {
+            Some(dscp) => Arc::new(Classed::new(socket, same, dscp)),
+            None => socket,
+        };
+        let (socket, beside) = beside::split(socket, !listens);
         let mut inner =
             quinn::Endpoint::new_with_abstract_socket(endpoint_config, server, socket, runtime).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)

@@ -6,6 +6,7 @@
 mod beside;
 mod congestion;
 mod connection;
+mod dscp;
 mod endpoint;
 mod error;
 mod incoming;

@@ -24,6 +24,7 @@ fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
         peers: allowed.iter().map(peer).collect(),
         socket_buffer_bytes: 1 << 16,
         gso: true,
+        dscp: None,
         controller: Controller::Duet,
         rate: LiveRate::new(common::units::Bitrate::from_bps(20_000_000)),
         frame_bytes: 80_000,

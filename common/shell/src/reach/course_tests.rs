@@ -29,6 +29,7 @@ fn options(own: &Identity, peer: &Identity) -> EndpointOptions {
         peers: vec![Peer { name: "other".to_owned(), key: peer.public_key() }],
         socket_buffer_bytes: 1 << 16,
         gso: true,
+        dscp: None,
         controller: Controller::Duet,
         rate: LiveRate::new(Bitrate::from_bps(20_000_000)),
         frame_bytes: 80_000,

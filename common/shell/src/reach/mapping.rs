@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU16;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use common::reach::{Candidate, Kind, Opened};
@@ -16,7 +16,8 @@ use crab_nat::{
 use igd_next::aio::Gateway;
 use igd_next::aio::tokio::{Tokio, search_gateway};
 use igd_next::{AddPortError, PortMappingProtocol, SearchOptions};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use super::proof::random;
 use crate::clock;
@@ -34,8 +35,18 @@ const QUESTION: TimeoutConfig =
     TimeoutConfig { initial_timeout: Duration::from_millis(250), max_retries: 2, max_retry_timeout: None };
 /// Longest time for asking for a port.
 const ASKING: Duration = Duration::from_secs(20);
-/// Time for the ports to be closed at the end.
-const LEAVING: Duration = Duration::from_millis(300);
+/// Longest time, at the end, for a router to answer what it was asked last, and to close the port. Those of homes may need a
+/// second for either, and a program that does not wait for them leaves the port open.
+const LAST_ANSWER: Duration = longest(Duration::from_secs(2));
+const CLOSING: Duration = longest(Duration::from_secs(1));
+/// Time for a router that has not answered yet to hear that the port is not wanted any more.
+const UNHEARD: TimeoutConfig =
+    TimeoutConfig { initial_timeout: Duration::from_millis(250), max_retries: 0, max_retry_timeout: None };
+
+/// As it is, but in this crate's own tests, where only a hang takes too long, on however busy a machine.
+const fn longest(normal: Duration) -> Duration {
+    if cfg!(test) { Duration::from_secs(60) } else { normal }
+}
 
 /// Answer of a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +70,7 @@ pub(super) struct Mapping {
 #[derive(Debug)]
 struct Asked {
     answer: watch::Receiver<Answer>,
-    stop: Sender<()>,
+    stop: Option<oneshot::Sender<()>>,
     ended: Receiver<()>,
 }
 
@@ -76,8 +87,8 @@ impl Asked {
 impl Mapping {
     /// Asks for the UDP port of this number from now on.
     pub(super) fn start(port: u16) -> Self {
-        let upnp = ask("upnp", Upnp { port, search, held: None });
-        let pcp = ask("pcp", Pcp { port, router: default_router, question: QUESTION, nonce: None, held: None });
+        let upnp = ask("upnp", Upnp { port, search, router: None, held: None });
+        let pcp = ask("pcp", Pcp::new(port, default_router, QUESTION));
         Self { asked: [upnp, pcp].into_iter().flatten().collect() }
     }
 
@@ -122,57 +133,75 @@ async fn changed(answer: &mut watch::Receiver<Answer>) {
     }
 }
 
-impl Mapping {
-    /// Ends the asking, and waits for that long at most until each opened port is closed: also one that has been asked for and
-    /// of which the router has not said yet that it is open, or has said what cannot be.
-    fn stop(&self, limit: Duration) {
-        for asked in &self.asked {
-            let _ = asked.stop.send(());
+impl Drop for Mapping {
+    /// Ends the asking, and waits until each opened port is closed: also one that has been asked for and of which the router
+    /// has not said yet that it is open, or has said what cannot be.
+    fn drop(&mut self) {
+        for stop in self.asked.iter_mut().filter_map(|asked| asked.stop.take()) {
+            let _ = stop.send(());
         }
-        let end = clock::now() + limit;
+        let end = clock::now() + LAST_ANSWER + CLOSING;
         for asked in &self.asked {
             let _ = asked.ended.recv_timeout(clock::until(end));
         }
     }
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        self.stop(LEAVING);
-    }
-}
-
 /// A way of asking a router. Every call ends in time.
 trait Opener {
+    /// Finds the router. Nothing is open yet, so this may be given up at any moment.
+    fn find(&mut self) -> impl Future<Output = Result<(), String>>;
     /// Opens the port or keeps it open; returns the address outside, and how long the router keeps it. An error is a
     /// sentence.
-    fn open(&mut self) -> Result<(Opened, Duration), String>;
+    fn open(&mut self) -> impl Future<Output = Result<(Opened, Duration), String>>;
+    /// Longest time for which [`Opener::open`] goes on at the end. After that the port can be closed though it has not ended.
+    const LAST_ANSWER: Duration;
     /// Closes it.
-    fn close(&mut self);
+    fn close(&mut self) -> impl Future<Output = ()>;
 }
 
 /// Asks on a thread; none: the system has no thread.
 fn ask(name: &str, opener: impl Opener + Send + 'static) -> Option<Asked> {
     let (tell, answer) = watch::channel(Answer::Awaited);
-    let (stop, stopped) = channel();
+    let (stop, stopped) = oneshot::channel();
     let (end, ended) = channel();
     let run = move || {
-        keep(opener, &tell, &stopped);
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(keep(opener, tell, stopped)),
+            Err(error) => tracing::debug!("no router is asked: {error}"),
+        }
         let _ = end.send(());
     };
     std::thread::Builder::new().name(name.to_owned()).spawn(run).ok()?;
-    Some(Asked { answer, stop, ended })
+    Some(Asked { answer, stop: Some(stop), ended })
 }
 
-fn keep(mut opener: impl Opener, tell: &watch::Sender<Answer>, stopped: &Receiver<()>) {
+async fn keep<O: Opener>(mut opener: O, tell: watch::Sender<Answer>, mut stopped: oneshot::Receiver<()>) {
     loop {
-        let (answer, pause) = judge(opener.open());
+        let found = tokio::select! {
+            biased;
+            _ = &mut stopped => return opener.close().await,
+            found = opener.find() => found,
+        };
+        let outcome = match found {
+            Ok(()) => {
+                let mut opening = std::pin::pin!(opener.open());
+                tokio::select! {
+                    outcome = &mut opening => Some(outcome),
+                    // What the router has not answered yet it may still open.
+                    _ = &mut stopped => timeout(O::LAST_ANSWER, opening).await.ok().and(None),
+                }
+            }
+            Err(error) => Some(Err(error)),
+        };
+        let Some(outcome) = outcome else { return opener.close().await };
+        let (answer, pause) = judge(outcome);
         let is_new = tell.send_if_modified(|last| std::mem::replace(last, answer) != answer);
         if let (true, Answer::Open(Opened { at, by })) = (is_new, answer) {
             tracing::info!("the router has opened {at} to this machine ({by})");
         }
-        if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-            return opener.close();
+        if timeout(pause, &mut stopped).await.is_ok() {
+            return opener.close().await;
         }
     }
 }
@@ -225,54 +254,66 @@ fn search() -> SearchOptions {
 }
 
 const UDP: PortMappingProtocol = PortMappingProtocol::UDP;
+const IP_UDP: InternetProtocol = InternetProtocol::Udp;
 /// Name of the port on the router's page.
 const NAME: &str = "Duet";
 
 struct Upnp<S> {
     port: u16,
     search: S,
-    /// The router, and the port outside.
-    held: Option<(Gateway<Tokio>, u16)>,
+    router: Option<Gateway<Tokio>>,
+    /// The port outside.
+    held: Option<u16>,
 }
 
 impl<S: Fn() -> SearchOptions> Upnp<S> {
     async fn try_open(&mut self) -> Result<(Opened, Duration), String> {
-        let (gateway, outside) = match self.held.take() {
-            Some(held) => held,
-            None => (search_gateway((self.search)()).await.map_err(said)?, self.port),
-        };
-        let inside = SocketAddr::new(own_address(gateway.addr)?, self.port);
+        let router = self.router.as_ref().ok_or("no router speaks UPnP")?;
+        let outside = self.held.unwrap_or(self.port);
+        let inside = SocketAddr::new(own_address(router.addr)?, self.port);
         let seconds = LEASE.as_secs() as u32;
-        let outside = match gateway.add_port(UDP, outside, inside, seconds, NAME).await {
+        let outside = match router.add_port(UDP, outside, inside, seconds, NAME).await {
             Ok(()) => outside,
             // Some open ports for ever only; this one is closed at the end.
             Err(AddPortError::OnlyPermanentLeasesSupported) => {
-                gateway.add_port(UDP, outside, inside, 0, NAME).await.map_err(said)?;
+                router.add_port(UDP, outside, inside, 0, NAME).await.map_err(said)?;
                 outside
             }
             // It is another machine's of this house.
-            Err(AddPortError::PortInUse) => gateway.add_any_port(UDP, inside, seconds, NAME).await.map_err(said)?,
+            Err(AddPortError::PortInUse) => router.add_any_port(UDP, inside, seconds, NAME).await.map_err(said)?,
             Err(error) => return Err(said(error)),
         };
-        let (gateway, outside) = self.held.insert((gateway, outside));
-        let ip = gateway.get_external_ip().await.map_err(said)?;
-        Ok((Opened { at: SocketAddr::new(ip.to_canonical(), *outside), by: "UPnP" }, LEASE))
+        self.held = Some(outside);
+        let ip = router.get_external_ip().await.map_err(said)?;
+        Ok((Opened { at: SocketAddr::new(ip.to_canonical(), outside), by: "UPnP" }, LEASE))
     }
 }
 
 impl<S: Fn() -> SearchOptions> Opener for Upnp<S> {
-    fn open(&mut self) -> Result<(Opened, Duration), String> {
-        let outcome = in_time(ASKING, self.try_open()).flatten();
+    async fn find(&mut self) -> Result<(), String> {
+        if self.router.is_none() {
+            let found = in_time(ASKING, search_gateway((self.search)())).await?;
+            self.router = Some(found.map_err(said)?);
+        }
+        Ok(())
+    }
+
+    async fn open(&mut self) -> Result<(Opened, Duration), String> {
+        let outcome = in_time(ASKING, self.try_open()).await.flatten();
         if outcome.is_err() {
-            // It may be another router next time.
-            self.close();
+            self.close().await;
+            // It may be another one next time.
+            self.router = None;
         }
         outcome
     }
 
-    fn close(&mut self) {
-        if let Some((gateway, outside)) = self.held.take() {
-            let _ = in_time(LEAVING, gateway.remove_port(UDP, outside));
+    /// Were the port closed over another connection meanwhile, the router might do that first.
+    const LAST_ANSWER: Duration = LAST_ANSWER;
+
+    async fn close(&mut self) {
+        if let (Some(router), Some(outside)) = (&self.router, self.held.take()) {
+            let _ = timeout(CLOSING, router.remove_port(UDP, outside)).await;
         }
     }
 }
@@ -284,10 +325,16 @@ struct Pcp<R> {
     question: TimeoutConfig,
     /// By it the router knows whose port it is when it is asked again.
     nonce: Option<pcp::Nonce>,
+    /// A router that has been asked and has not answered yet, and this machine's address there.
+    unheard: Option<(Ipv4Addr, IpAddr)>,
     held: Option<PortMapping>,
 }
 
 impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
+    fn new(port: u16, router: R, question: TimeoutConfig) -> Self {
+        Self { port, router, question, nonce: None, unheard: None, held: None }
+    }
+
     async fn try_open(&mut self) -> Result<(Opened, Duration), String> {
         let router = (self.router)().ok_or("this machine has no router")?;
         let own = own_address((router, GATEWAY_PORT).into())?;
@@ -305,13 +352,13 @@ impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
             lifetime_seconds: Some(LEASE.as_secs() as u32),
             timeout_config: Some(question),
         };
-        let udp = InternetProtocol::Udp;
-        let by_pcp = BaseMapRequest::new(router.into(), own, udp, port);
+        let by_pcp = BaseMapRequest::new(router.into(), own, IP_UDP, port);
         let once = TimeoutConfig { max_retries: 0, ..self.question };
+        self.unheard = Some((router, own));
         let asked = match pcp::port_mapping(by_pcp, Some(nonce), None, asking(once)).await {
             // Of the routers that know only NAT-PMP some say so, as they should, and others are silent.
             Err(pcp::Failure::UnsupportedVersion(VersionCode::NatPmp) | pcp::Failure::Timeout) => {
-                match natpmp::port_mapping(router.into(), udp, port, asking(self.question)).await {
+                match natpmp::port_mapping(router.into(), IP_UDP, port, asking(self.question)).await {
                     // It is slow, or the question was lost.
                     Err(natpmp::Failure::Timeout | natpmp::Failure::UnsupportedVersion(_)) => {
                         let asked = pcp::port_mapping(by_pcp, Some(nonce), None, asking(self.question)).await;
@@ -322,6 +369,7 @@ impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
             }
             asked => asked.map_err(MappingFailure::from),
         };
+        self.unheard = None;
         let mapping = self.held.insert(asked.map_err(said)?);
         let (ip, by) = match mapping.mapping_type() {
             PortMappingType::Pcp { external_ip, .. } => (external_ip, "PCP"),
@@ -333,25 +381,44 @@ impl<R: Fn() -> Option<Ipv4Addr>> Pcp<R> {
         let at = SocketAddr::new(ip.to_canonical(), mapping.external_port().get());
         Ok((Opened { at, by }, Duration::from_secs(mapping.lifetime().into())))
     }
+
+    /// Closes the port at a router that has not said that it has opened one, by both protocols: one datagram each, which
+    /// comes there after the question.
+    async fn take_back(&self, router: Ipv4Addr, own: IpAddr) {
+        let (Some(nonce), Some(internal_port)) = (self.nonce, NonZeroU16::new(self.port)) else { return };
+        let port = pcp::DropMappingRange::Single { internal_port, protocol: IP_UDP };
+        let _ = tokio::join!(
+            pcp::try_drop_mapping(router.into(), own, nonce, port, Some(UNHEARD)),
+            natpmp::try_drop_mapping(router.into(), IP_UDP, Some(internal_port), Some(UNHEARD)),
+        );
+    }
 }
 
 impl<R: Fn() -> Option<Ipv4Addr>> Opener for Pcp<R> {
-    fn open(&mut self) -> Result<(Opened, Duration), String> {
-        in_time(ASKING, self.try_open()).flatten()
+    async fn find(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
-    fn close(&mut self) {
+    async fn open(&mut self) -> Result<(Opened, Duration), String> {
+        in_time(ASKING, self.try_open()).await.flatten()
+    }
+
+    /// A router that does not speak it never answers, and most do not.
+    const LAST_ANSWER: Duration = Duration::ZERO;
+
+    async fn close(&mut self) {
+        if let Some((router, own)) = self.unheard.take() {
+            self.take_back(router, own).await;
+        }
         if let Some(mapping) = self.held.take() {
-            let _ = in_time(LEAVING, mapping.try_drop());
+            let _ = timeout(CLOSING, mapping.try_drop()).await;
         }
     }
 }
 
-/// Runs a task that speaks with the router, for no longer than `limit`.
-fn in_time<T>(limit: Duration, task: impl Future<Output = T>) -> Result<T, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(said)?;
-    let timed = runtime.block_on(async { tokio::time::timeout(limit, task).await });
-    timed.map_err(|_| format!("no answer in {limit:?}"))
+/// Goes on for no longer than `limit`.
+async fn in_time<T>(limit: Duration, task: impl Future<Output = T>) -> Result<T, String> {
+    timeout(limit, task).await.map_err(|_| format!("no answer in {limit:?}"))
 }
 
 /// Returns the router of the default route.

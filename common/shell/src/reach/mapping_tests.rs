@@ -60,14 +60,20 @@ fn what_cannot_be_is_no_answer_and_asking_keeps_its_pace() {
 struct Router(Option<&'static str>, Arc<Mutex<Vec<&'static str>>>);
 
 impl Opener for Router {
-    fn open(&mut self) -> Result<(Opened, Duration), String> {
+    async fn find(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn open(&mut self) -> Result<(Opened, Duration), String> {
         self.1.lock().unwrap().push("open");
-        std::thread::sleep(Duration::from_millis(50));
+        tokio::time::sleep(Duration::from_millis(50)).await;
         let Some(at) = self.0 else { panic!("gone") };
         opened(at, 600)
     }
 
-    fn close(&mut self) {
+    const LAST_ANSWER: Duration = PATIENCE;
+
+    async fn close(&mut self) {
         self.1.lock().unwrap().push("close");
     }
 }
@@ -83,11 +89,58 @@ fn a_port_is_closed_at_the_end_and_nobody_waits_for_a_router_that_is_gone() {
                 std::thread::yield_now();
             }
             assert!(!is_answered || mapping.candidates().len() == told, "{answers:?}");
-            mapping.stop(PATIENCE);
+            drop(mapping);
             let closed: &[&str] = if answers.is_some() { &["open", "close"] } else { &["open"] };
             assert_eq!(*noted.lock().unwrap(), closed, "{answers:?} {is_answered}");
         }
     }
+}
+
+#[test]
+fn a_port_that_a_slow_router_still_opens_at_the_end_is_closed() {
+    let (upnp, noted) = upnp(Manner::Slow);
+    let mapping = Mapping { asked: vec![ask("test", upnp).unwrap()] };
+    until_asked(&noted, 1);
+    drop(mapping);
+    assert_eq!(noted.lock().unwrap().last().unwrap(), "DeletePortMapping 20000");
+}
+
+#[test]
+fn nobody_waits_for_a_router_that_is_still_searched_for() {
+    // Nobody answers there.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let search = move || {
+        let mut options = search();
+        (options.timeout, options.single_search_timeout) = (Some(ASKING), Some(ASKING));
+        (options.broadcast_address, options.bind_addr) = (at, "127.0.0.1:0".parse().unwrap());
+        options
+    };
+    let mapping = Mapping { asked: vec![ask("test", Upnp { port: PORT, search, router: None, held: None }).unwrap()] };
+    silent.recv_from(&mut [0; 1500]).unwrap();
+    let began = clock::now();
+    drop(mapping);
+    // What it waited for otherwise.
+    assert!(clock::now().since(began) < ASKING);
+}
+
+#[test]
+fn a_question_that_a_router_has_not_answered_is_taken_back_by_both_protocols() {
+    let (pcp, noted) = pcp_router([127, 5, 0, 6], |_| Vec::new());
+    let mapping = Mapping { asked: vec![ask("test", pcp).unwrap()] };
+    until_asked(&noted, 1);
+    drop(mapping);
+    until_asked(&noted, 3);
+    let noted = noted.lock().unwrap();
+    let lifetime = |at: usize, version: usize| {
+        let question = noted[1..].iter().find(|question| usize::from(question[0]) == version).unwrap();
+        u32::from_be_bytes(question[at..at + 4].try_into().unwrap())
+    };
+    assert_eq!((lifetime(4, 2), lifetime(8, 0)), (0, 0));
+    assert!(
+        noted[1..].iter().all(|question| question[0] != 2 || question[24..36] == noted[0][24..36]),
+        "the same nonce"
+    );
 }
 
 /// How a UPnP router behaves.
@@ -107,6 +160,8 @@ enum Manner {
     Mute,
     /// It says that its description is at another machine.
     Elsewhere,
+    /// It takes half a second for each action.
+    Slow,
     /// It answers each action with that.
     Says(&'static str),
 }
@@ -234,6 +289,9 @@ fn answer_page(manner: Manner, mut stream: std::net::TcpStream, notes: &Mutex<Ve
             let port = value(&body, "NewExternalPort").to_owned();
             let note = format!("{action} {port} {}", value(&body, "NewLeaseDuration"));
             notes.lock().unwrap().push(note.trim().to_owned());
+            if manner == Manner::Slow {
+                std::thread::sleep(Duration::from_millis(500));
+            }
             soap(manner, &action, &body)
         }
     };
@@ -245,7 +303,7 @@ fn upnp(manner: Manner) -> (Upnp<impl Fn() -> SearchOptions>, Arc<Mutex<Vec<Stri
     let (at, noted) = upnp_router(manner);
     let search = move || {
         let mut options = search();
-        if matches!(manner, Manner::Opens(_) | Manner::ForEver | Manner::InUse) {
+        if matches!(manner, Manner::Opens(_) | Manner::ForEver | Manner::InUse | Manner::Slow) {
             (options.timeout, options.single_search_timeout) = (Some(PATIENCE), Some(PATIENCE));
         }
         options.broadcast_address = at;
@@ -253,7 +311,19 @@ fn upnp(manner: Manner) -> (Upnp<impl Fn() -> SearchOptions>, Arc<Mutex<Vec<Stri
         options.allowed_gateway_ips = vec!["127.0.0.1".parse().unwrap()];
         options
     };
-    (Upnp { port: PORT, search, held: None }, noted)
+    (Upnp { port: PORT, search, router: None, held: None }, noted)
+}
+
+/// Finds the router and asks it, as the thread does.
+fn open(opener: &mut impl Opener) -> Result<(Opened, Duration), String> {
+    wait(async {
+        opener.find().await?;
+        opener.open().await
+    })
+}
+
+fn wait<T>(task: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(task)
 }
 
 #[test]
@@ -262,12 +332,12 @@ fn a_router_opens_a_port_by_upnp_keeps_it_open_and_closes_it() {
         let (mut upnp, noted) = upnp(manner);
         let mut expected = Vec::new();
         for _ in 0..2 {
-            let (opened, kept) = upnp.open().unwrap();
+            let (opened, kept) = open(&mut upnp).unwrap();
             assert_eq!((opened.at, opened.by, kept), ("11.0.1.2:20000".parse().unwrap(), "UPnP", LEASE));
             expected.extend(leases.iter().map(|lease| format!("AddPortMapping 20000 {lease}")));
             expected.push("GetExternalIPAddress".to_owned());
         }
-        upnp.close();
+        wait(upnp.close());
         until_asked(&noted, expected.len() + 1);
         expected.push("DeletePortMapping 20000".to_owned());
         assert_eq!(*noted.lock().unwrap(), expected, "{manner:?}");
@@ -277,10 +347,10 @@ fn a_router_opens_a_port_by_upnp_keeps_it_open_and_closes_it() {
 #[test]
 fn where_the_port_is_another_machines_the_router_opens_one_beside_it() {
     let (mut upnp, noted) = upnp(Manner::InUse);
-    let port = upnp.open().unwrap().0.at.port();
+    let port = open(&mut upnp).unwrap().0.at.port();
     assert!(port != PORT && port != 0);
-    assert_eq!(upnp.open().unwrap().0.at.port(), port, "the next time as well");
-    upnp.close();
+    assert_eq!(open(&mut upnp).unwrap().0.at.port(), port, "the next time as well");
+    wait(upnp.close());
     until_asked(&noted, 6);
     assert_eq!(*noted.lock().unwrap().last().unwrap(), format!("DeletePortMapping {port}"));
 }
@@ -291,12 +361,12 @@ fn upnp_routers_that_lie_are_slow_or_flood_open_nothing() {
         [Manner::Endless, Manner::Deep, Manner::Mute, Manner::Elsewhere, Manner::Says(""), Manner::Says("<a>")]
     {
         let (mut upnp, noted) = upnp(manner);
-        assert!(upnp.open().is_err(), "{manner:?}");
+        assert!(open(&mut upnp).is_err(), "{manner:?}");
         assert!(noted.lock().unwrap().len() < 2, "{manner:?}");
     }
     for ip in ["192.168.1.2", "0.0.0.0", "255.255.255.255", "127.0.0.1", "1.2.3", "", "::ffff:10.0.0.1"] {
         let (mut upnp, _) = upnp(Manner::Opens(ip));
-        assert_eq!(judge(upnp.open()).0, Answer::No, "{ip}");
+        assert_eq!(judge(open(&mut upnp)).0, Answer::No, "{ip}");
     }
 }
 
@@ -321,7 +391,7 @@ fn pcp_router(ip: [u8; 4], answer: Answering) -> (Pcp<impl Fn() -> Option<Ipv4Ad
             }
         }
     });
-    (Pcp { port: PORT, router: move || Some(ip.into()), question: PATIENT, nonce: None, held: None }, noted)
+    (Pcp::new(PORT, move || Some(ip.into()), PATIENT), noted)
 }
 
 fn until_asked<T>(questions: &Mutex<Vec<T>>, count: usize) {
@@ -364,10 +434,10 @@ fn honest_nat_pmp(question: &[u8]) -> Vec<u8> {
 fn a_router_opens_a_port_by_pcp_keeps_it_open_and_closes_it() {
     let (mut pcp, noted) = pcp_router([127, 5, 0, 1], honest_pcp);
     for _ in 0..2 {
-        let (opened, kept) = pcp.open().unwrap();
+        let (opened, kept) = open(&mut pcp).unwrap();
         assert_eq!((opened.at, opened.by, kept), ("11.0.1.2:20000".parse().unwrap(), "PCP", LEASE));
     }
-    pcp.close();
+    wait(pcp.close());
     until_asked(&noted, 3);
     let noted = noted.lock().unwrap();
     let seconds: Vec<_> = noted.iter().map(|question| u32::from_be_bytes(question[4..8].try_into().unwrap())).collect();
@@ -379,9 +449,9 @@ fn a_router_opens_a_port_by_pcp_keeps_it_open_and_closes_it() {
 #[test]
 fn a_router_that_knows_no_pcp_is_asked_by_nat_pmp() {
     let (mut pcp, noted) = pcp_router([127, 5, 0, 2], honest_nat_pmp);
-    let (opened, kept) = pcp.open().unwrap();
+    let (opened, kept) = open(&mut pcp).unwrap();
     assert_eq!((opened.at, opened.by, kept), ("11.0.1.2:20000".parse().unwrap(), "NAT-PMP", LEASE));
-    pcp.close();
+    wait(pcp.close());
     until_asked(&noted, 4);
     assert_eq!(
         noted.lock().unwrap().last().unwrap()[..],
@@ -410,7 +480,7 @@ fn a_router_that_does_not_answer_by_the_one_is_asked_by_the_other() {
     for (ip, answer, by) in [([127, 5, 0, 4], only_nat_pmp, "NAT-PMP"), ([127, 5, 0, 5], only_pcp, "PCP")] {
         let (mut pcp, noted) = pcp_router(ip, answer);
         pcp.question = OFTEN;
-        assert_eq!(pcp.open().unwrap().0, Opened { at: "11.0.1.2:20000".parse().unwrap(), by });
+        assert_eq!(open(&mut pcp).unwrap().0, Opened { at: "11.0.1.2:20000".parse().unwrap(), by });
         assert_eq!(noted.lock().unwrap()[0][0], 2, "PCP is asked first");
     }
 }
@@ -440,11 +510,11 @@ fn pcp_and_nat_pmp_routers_that_lie_or_are_silent_open_nothing() {
         if n == 0 {
             pcp.question = QUESTION;
         }
-        assert_eq!(judge(pcp.open()).0, Answer::No, "{n}");
+        assert_eq!(judge(open(&mut pcp)).0, Answer::No, "{n}");
     }
     // Years are taken for what was asked.
     let (mut pcp, _) = pcp_router([127, 5, 0, 3], |question| by_pcp(question, u32::MAX, [11, 0, 1, 2], PORT));
     for _ in 0..2 {
-        assert_eq!(judge(pcp.open()).1, RENEW);
+        assert_eq!(judge(open(&mut pcp)).1, RENEW);
     }
 }

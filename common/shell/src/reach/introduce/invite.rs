@@ -29,13 +29,19 @@ use crate::reach::words::{Side, Words};
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;
 
-const WAITS: &str = "nobody has come in ten minutes, and the ticket has expired: try again with a new one";
+/// Lifetime of words, seconds: they are said on the telephone, and short enough to be guessed at.
+const WORDS_LIFE_S: u64 = 300;
+
+const NOBODY_WITH_TICKET: &str = "nobody has come in ten minutes, and the ticket has expired: try again with a new one";
+const NOBODY_WITH_WORDS: &str =
+    "nobody has come in five minutes, and the words are dead: type `pair` anew, for other words";
 
 /// Prints a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
 pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
-    on_the_network(async { Inviting::run(config, file, name, &identity, Post::person()).await })
+    let life = (TICKET_LIFE_S, NOBODY_WITH_TICKET);
+    on_the_network(async { Inviting::run(config, file, name, &identity, Post::person(), life).await })
 }
 
 /// Shows four words and waits for a machine at which they are typed: the command `pair` without words.
@@ -49,8 +55,9 @@ pub(super) fn show_words(config: &SharedConfig, file: &PeersFile, wanted: Option
             "Say these four words to the other musician, who types `sender pair` or `receiver pair` and the words:\n"
         );
         println!("{words}");
-        eprintln!("\nThey work once, for ten minutes, while this program runs.");
-        Inviting::run(config, file, name, &identity, post).await
+        eprintln!("\nThey work once, for five minutes, while this program runs.");
+        let life = (WORDS_LIFE_S, NOBODY_WITH_WORDS);
+        Inviting::run(config, file, name, &identity, post, life).await
     })
 }
 
@@ -69,10 +76,11 @@ impl Inviting {
         name: &str,
         identity: &Identity,
         mut post: Post,
+        (life_s, nobody): (u64, &'static str),
     ) -> Result<(), Failure> {
         let secret = random()?;
-        let expires = unix_s() + TICKET_LIFE_S;
-        let end = tokio::time::Instant::now() + Duration::from_secs(TICKET_LIFE_S);
+        let expires = unix_s() + life_s;
+        let end = tokio::time::Instant::now() + Duration::from_secs(life_s);
         let (endpoint, beside, port) = endpoint(config, identity, Vec::new(), Takes::Everything)?;
         let inviting =
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
@@ -149,7 +157,7 @@ impl Inviting {
                         Err(message) => eprintln!("{message}"),
                     },
                 },
-                () = tokio::time::sleep_until(end) => return Err(Failure::network(WAITS)),
+                () = tokio::time::sleep_until(end) => return Err(Failure::network(nobody)),
             }
         }
     }
@@ -213,14 +221,21 @@ fn show_invitation(ticket: &Ticket, config: &SharedConfig) {
     eprintln!("Send this line to the other musician, who types `receiver join` or `sender join` and the line:\n");
     println!("{ticket}");
     if std::io::stdout().is_terminal()
-        && let Ok(code) = QrCode::new(ticket.to_string())
+        && let Some(code) = code_of(ticket)
     {
-        println!("\n{}", code.render::<Dense1x2>().build());
+        println!("\n{code}");
     }
     eprintln!(
         "\nIt works once, for ten minutes, while this program runs. If the other side prints an answer, type it here and \
          press Enter."
     );
+}
+
+/// Returns the ticket's QR code for a terminal: black on white, whatever its colours are; none if the ticket is too long.
+fn code_of(ticket: &Ticket) -> Option<String> {
+    let code = QrCode::new(ticket.to_string()).ok()?.render::<Dense1x2>().build();
+    let lines = code.lines().map(|line| format!("\x1b[30;107m{line}\x1b[0m"));
+    Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]
@@ -287,6 +302,21 @@ mod tests {
         );
         assert_eq!(outcomes[0].1, Err(QuicError::Closed("it does not know the ticket's secret".to_owned())));
         assert_eq!(outcomes[2].1, Err(QuicError::Closed("the ticket has been used".to_owned())));
+    }
+
+    #[test]
+    fn the_code_of_the_longest_ticket_fits_a_terminal() {
+        let candidate = |n| Candidate::new(Kind::Ipv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
+        let candidates = (1..=common::reach::ADDRESSES_MAX).map(candidate).collect();
+        let key = Identity::generate().unwrap().public_key();
+        let ticket = Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: u64::MAX, candidates };
+        let code = code_of(&ticket).unwrap();
+        assert_eq!(code.matches("\x1b[30;107m").count(), code.lines().count());
+        let code = code.replace("\x1b[30;107m", "").replace("\x1b[0m", "");
+        assert!(code.lines().all(|line| line.chars().count() <= 80), "{code}");
+        // The frame around it, and a corner of its first square.
+        let lines: Vec<Vec<char>> = code.lines().map(|line| line.chars().collect()).collect();
+        assert!(lines[0].iter().all(|cell| *cell == ' ') && lines[2][4..6] == ['█', '▀'], "{code}");
     }
 
     #[test]

@@ -20,9 +20,9 @@ use crate::reach::words::{Side, Words};
 
 /// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);
-const NOT_REACHED: &str = "the other machine could not be reached before the ticket expired: were both programs running, \
-                           and did the answer get there? If so, one of the two routers must forward a UDP port, see \
-                           config/README.md";
+const NOT_REACHED: &str = "the other machine could not be reached before the ticket expired: did `invite` run there all the \
+                           time, for nobody else, and did the answer get there? If so, one of the two routers must forward \
+                           a UDP port, see config/README.md";
 
 /// Finds the machine that made the ticket: the command `join`. `wanted`: the name for that machine.
 pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Option<&str>) -> Result<(), Failure> {

@@ -72,6 +72,7 @@ fn options(gso: bool, identity: &Identity, peers: Vec<Peer>) -> Result<EndpointO
         peers,
         socket_buffer_bytes: 1 << 18,
         gso,
+        dscp: None,
         controller: Controller::default(),
         rate: LiveRate::new(Bitrate::from_bps(0)),
         frame_bytes: 0,

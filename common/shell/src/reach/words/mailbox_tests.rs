@@ -185,6 +185,64 @@ fn three_wrong_guesses_and_the_words_are_dead() {
 }
 
 #[test]
+fn a_thousand_guesses_learn_nothing_and_after_three_not_even_the_right_words_do() {
+    let mut server = Server::default();
+    let (mut shows, _) = both(&words(RIGHT), &words(RIGHT));
+    shows.give("a ticket".to_owned());
+    let mut is_dead = false;
+    for guess in 0..=1_000_u32 {
+        let [second, third] = [guess / 32, guess % 32].map(|at| ["able", "about", "above", "absent"][at as usize % 4]);
+        let typed = if guess == 1_000 { RIGHT.to_owned() } else { format!("zoo {second} {third} zoo") };
+        let (_, mut types) = both(&words(RIGHT), &words(&typed));
+        types.name = format!("guest {guess}");
+        types.give("an answer".to_owned());
+        let ends = match is_dead {
+            // The program that showed them has ended.
+            true => carry(&mut server, &mut [&mut types], honest),
+            false => carry(&mut server, &mut [&mut types, &mut shows], honest),
+        };
+        assert!(ends[0].0.is_empty() && (is_dead || ends[0].1 == Some(PairError::Wrong)), "guess {guess}: {ends:?}");
+        for message in types.farewell() {
+            server.answer(&types.name, &serde_json::from_str(&message).unwrap());
+        }
+        if !is_dead {
+            for message in shows.farewell() {
+                server.answer(&shows.name, &serde_json::from_str(&message).unwrap());
+            }
+            is_dead = ends[1].1 == Some(PairError::Guessed);
+            assert_eq!(is_dead, guess + 1 == GUESSES, "{ends:?}");
+            shows.begin_again([10 + guess as u8; 8]);
+        }
+    }
+}
+
+#[test]
+fn what_was_said_in_one_pairing_is_worth_nothing_in_another() {
+    let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
+    let keys = [shows.own, types.own];
+    shows.give("a ticket".to_owned());
+    types.give("an answer".to_owned());
+    let mut server = Server::default();
+    let ends = carry(&mut server, &mut [&mut shows, &mut types], honest);
+    assert!(ends.iter().all(|(events, _)| events.len() == 2));
+    // A server says it again to the same machines with the same words.
+    for (side, own, name) in [(Side::Shows, keys[0], &types.name), (Side::Types, keys[1], &shows.name)] {
+        let mut again = Client::new(side, own, words(RIGHT), [7; 8]);
+        again.on_connected();
+        again.give("a secret line".to_owned());
+        again.on_text(&json!({"type": "claimed", "mailbox": "again"}).to_string()).unwrap();
+        let said = server.all(name).into_iter().filter(|message| message["side"] == **name);
+        let outcome: Result<Vec<()>, PairError> = said.map(|message| again.on_text(&message.to_string())).collect();
+        match side {
+            Side::Shows => assert_eq!(again.poll_event(), Some(Event::Again), "a wrong guess"),
+            Side::Types => assert_eq!(outcome, Err(PairError::Wrong)),
+        }
+        assert_eq!(again.poll_event(), None);
+        assert!(again.take_out().iter().all(|message| !message.contains("line-")), "nothing is told");
+    }
+}
+
+#[test]
 fn after_a_wrong_guess_the_right_words_still_work() {
     let mut server = Server::default();
     let (mut shows, mut wrong) = both(&words(RIGHT), &words(WRONG));
