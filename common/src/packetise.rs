@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use picture::coded::CodedFrame;
-use picture::run::{BLOCK_BYTES_MAX, directory_bytes, map_bytes, write_run};
+use picture::run::{BLOCK_BYTES_MAX, DirectorySize, write_run};
 
 use crate::wire::media::{BLOCKS_HEADER_BYTES, Content, FRAGMENT_HEADER_BYTES, RUN_BLOCKS_MAX, ShardPlace};
 
@@ -45,27 +45,38 @@ impl Packet {
 /// in coding order, and a block that fits into no datagram in parts. With block `coarse_blocks` a new datagram begins:
 /// what protects the coarse ones protects nothing else.
 pub fn packetise(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) -> Vec<Packet> {
-    let mut cutter = Cutter { frame, max_datagram: max_datagram.max(DATAGRAM_BYTES_MIN), packets: vec![] };
+    cut(frame, coarse_blocks, max_datagram, false)
+}
+
+/// Cuts a frame with a reference as [`packetise`] does one without. Few of its blocks have bytes: a list of them may be shorter than
+/// a map.
+pub fn packetise_predicted(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) -> Vec<Packet> {
+    cut(frame, coarse_blocks, max_datagram, true)
+}
+
+fn cut(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize, may_be_list: bool) -> Vec<Packet> {
+    let max_datagram = max_datagram.max(DATAGRAM_BYTES_MIN);
+    let mut cutter = Cutter { frame, max_datagram, may_be_list, packets: vec![] };
     let payload_max = cutter.max_datagram - BLOCKS_HEADER_BYTES;
-    // The open run: blocks `run`, whose lengths and data take `run_bytes`.
-    let (mut run, mut run_bytes) = (0..0, 0);
+    let none = DirectorySize::default();
+    // The open run: blocks `run`, their directory and the bytes of their data.
+    let (mut run, mut directory, mut data) = (0..0, none, 0);
     for index in 0..frame.block_count() {
         let len = frame.range(index).len();
-        let bytes = directory_bytes(len) + len;
-        if map_bytes(1) + bytes > payload_max && len <= BLOCK_BYTES_MAX {
+        // A block that no run can hold is written as all zero and takes no bytes.
+        let len = if len > BLOCK_BYTES_MAX { 0 } else { len };
+        if none.with(len).size(may_be_list).1 + len > payload_max {
             cutter.push_run(run);
             cutter.push_fragments(index);
-            (run, run_bytes) = (index + 1..index + 1, 0);
+            (run, directory, data) = (index + 1..index + 1, none, 0);
             continue;
         }
-        // A block that no run can hold is written as all zero and takes no bytes.
-        let bytes = if len > BLOCK_BYTES_MAX { 0 } else { bytes };
-        let is_full = map_bytes(run.len() + 1) + run_bytes + bytes > payload_max || run.len() == RUN_BLOCKS_MAX;
+        let is_full = directory.with(len).size(may_be_list).1 + data + len > payload_max || run.len() == RUN_BLOCKS_MAX;
         if is_full || index == coarse_blocks {
             cutter.push_run(run);
-            (run, run_bytes) = (index..index, 0);
+            (run, directory, data) = (index..index, none, 0);
         }
-        (run.end, run_bytes) = (index + 1, run_bytes + bytes);
+        (run.end, directory, data) = (index + 1, directory.with(len), data + len);
     }
     cutter.push_run(run);
     cutter.packets
@@ -74,6 +85,7 @@ pub fn packetise(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) 
 struct Cutter<'a> {
     frame: &'a CodedFrame,
     max_datagram: usize,
+    may_be_list: bool,
     packets: Vec<Packet>,
 }
 
@@ -83,8 +95,8 @@ impl Cutter<'_> {
             return;
         }
         let mut payload = Vec::with_capacity(self.max_datagram);
-        write_run(self.frame, run.clone(), &mut payload);
-        self.push(Content::Blocks { first: run.start as u32, count: run.len() as u16 }, payload);
+        let form = write_run(self.frame, run.clone(), self.may_be_list, &mut payload);
+        self.push(Content::Blocks { first: run.start as u32, count: run.len() as u16, form }, payload);
     }
 
     /// Parts of even size, so that no datagram is almost empty.
@@ -128,8 +140,8 @@ mod tests {
         let content = |packet: &Packet| {
             assert!(packet.bytes() <= max, "{} > {max}", packet.bytes());
             match packet.content {
-                Content::Blocks { first, count } => {
-                    let run = Run::parse(&packet.payload, count.into()).unwrap();
+                Content::Blocks { first, count, form } => {
+                    let run = Run::parse(form, &packet.payload, count.into()).unwrap();
                     run.enumerate().map(|(at, block)| (first as usize + at, block.len())).collect()
                 }
                 Content::Fragment { block, .. } => vec![(block as usize, packet.payload.len())],
@@ -171,6 +183,21 @@ mod tests {
         let packets = packetise(&frame(&[0; 2_000]), 0, 128);
         assert_eq!(packets.iter().map(Packet::bytes).collect::<Vec<_>>(), [128, 128, 30 + 54]);
         assert_eq!(packets.iter().map(|packet| packet.begins_before(98 * 8)).collect::<Vec<_>>(), [true, false, false]);
+    }
+
+    #[test]
+    fn blocks_without_bytes_take_none_of_a_predicted_frame() {
+        let packets = packetise_predicted(&frame(&[0; 2_000]), 0, 128);
+        assert_eq!(packets.iter().map(Packet::bytes).collect::<Vec<_>>(), [31]);
+        let mut lens = [0; 2_000];
+        (lens[700], lens[1_100], lens[1_999]) = (40, 50, 1);
+        let packets = packetise_predicted(&frame(&lens), 0, 128);
+        let whole = [(700, 40), (1_100, 50), (1_999, 1)];
+        let blocks =
+            contents(&packets, 128).into_iter().map(|run| run.into_iter().filter(|&(_, len)| len > 0).collect());
+        assert_eq!(blocks.collect::<Vec<Vec<_>>>(), [&whole[..2], &whole[2..]]);
+        let begins = packets.iter().map(|packet| packet.begins_before(1_101)).collect::<Vec<_>>();
+        assert_eq!(begins, [true, false], "the blocks behind the last one that fits go with it");
     }
 
     #[test]

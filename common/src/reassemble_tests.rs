@@ -3,7 +3,7 @@
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::CodecParams;
-use picture::run::BLOCK_BYTES_MAX;
+use picture::run::{BLOCK_BYTES_MAX, Form};
 use proptest::prelude::*;
 
 use super::assembly::BYTES_PER_BLOCK_MAX;
@@ -150,7 +150,8 @@ fn a_frame_without_room_is_late() {
 
 #[test]
 fn lies_are_malformed_and_change_nothing() {
-    let run = |first, count, payload: &[u8]| datagram(0, Content::Blocks { first, count }, payload);
+    let form = Form::Map;
+    let run = |first, count, payload: &[u8]| datagram(0, Content::Blocks { first, count, form }, payload);
     for (what, lie) in [
         ("no header", vec![0x10; 28]),
         ("no blocks", run(0, 0, &[])),
@@ -272,7 +273,7 @@ fn a_frame_with_a_reference_has_its_slices_first_and_only_where_the_stream_has_r
             sent_offset_us: 0,
             is_last: false,
             place: None,
-            content: Content::Blocks { first, count },
+            content: Content::Blocks { first, count, form: Form::Map },
         };
         header.datagram(payload)
     };

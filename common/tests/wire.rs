@@ -13,6 +13,7 @@ use common::wire::{DecodeError, FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams, Wavelet};
+use picture::run::Form;
 use proptest::prelude::*;
 
 fn hex(bytes: &[u8]) -> String {
@@ -46,8 +47,11 @@ fn header(content: Content) -> MediaHeader {
 #[test]
 fn golden_media_headers() {
     let mut bytes = Vec::new();
-    header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e }).write(&mut bytes);
+    header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e, form: Form::Map }).write(&mut bytes);
     assert_eq!(hex(&bytes), "20200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f".replace(' ', ""));
+    bytes.clear();
+    header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e, form: Form::List }).write(&mut bytes);
+    assert_eq!(hex(&bytes), "23200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f".replace(' ', ""));
     bytes.clear();
     header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
     assert_eq!(hex(&bytes), "21200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f2021".replace(' ', ""));
@@ -93,7 +97,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 7);
+    assert_eq!(PROTOCOL_VERSION, 8);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [
@@ -183,7 +187,8 @@ fn lossless_streams_are_not_live() {
 fn any_header() -> impl Strategy<Value = MediaHeader> {
     const U24: std::ops::RangeInclusive<u32> = 0..=0xff_ffff;
     let content = prop_oneof![
-        (U24, any::<u16>()).prop_map(|(first, count)| Content::Blocks { first, count }),
+        (U24, any::<u16>(), prop_oneof![Just(Form::Map), Just(Form::List)])
+            .prop_map(|(first, count, form)| Content::Blocks { first, count, form }),
         (U24, any::<u16>(), any::<u16>()).prop_map(|(block, total, offset)| Content::Fragment { block, total, offset }),
         any::<(u8, u8)>().prop_map(|(data, parity)| Content::Parity { data, parity }),
     ];

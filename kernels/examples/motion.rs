@@ -16,7 +16,7 @@ use kernels::{BackendChoice, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::coded_size;
+use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
 
 fn main() -> anyhow::Result<()> {
@@ -95,7 +95,7 @@ impl Figures {
                 bail!("frame {at} decodes to something else");
             }
             if at >= first {
-                coded += coded_size(&frame.frame);
+                coded += shortest_size(&frame.frame);
                 let slices = if frame.reference > 0 { VectorLayout::new(params.size).slices() } else { 0 };
                 vectors += (0..slices).map(|slice| frame.frame.block(slice).len()).sum::<usize>();
                 let squares = picture[..luma].iter().zip(out.data()).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));

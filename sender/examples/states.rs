@@ -215,7 +215,7 @@ impl Run<'_> {
 /// Returns the blocks that a packet holds, or holds parts of.
 fn blocks(content: Content) -> Range<usize> {
     match content {
-        Content::Blocks { first, count } => first as usize..first as usize + usize::from(count),
+        Content::Blocks { first, count, .. } => first as usize..first as usize + usize::from(count),
         Content::Fragment { block, .. } => block as usize..block as usize + 1,
         Content::Parity { .. } => 0..0,
     }

@@ -37,7 +37,7 @@ impl Limits {
     /// For one who asks for prediction: as long as frames are coded as fast as they come, with a little to spare.
     pub(crate) const ASKED: Self = Self { more: 20, less: 50, none: 85, late: Pace::LATE, search: 50 };
     /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
-    pub(crate) const SPARE: Self = Self { more: 15, less: 40, none: 65, late: 8, search: 25 };
+    pub(crate) const SPARE: Self = Self { more: 15, less: 40, none: 80, late: 16, search: 25 };
 }
 
 // A machine that is too slow gives up prediction, and only then pictures.
@@ -210,7 +210,7 @@ mod tests {
         let mut run = Run::new(Limits::SPARE);
         assert_eq!((run.0.effort(), run.frames(500, 10)), (Some(Effort::Low), vec![]));
         assert_eq!(run.frames(500, 20), []);
-        assert_eq!(run.frames(16, 28), [(2, None)]);
+        assert_eq!(run.frames(16, 35), [(5, None)]);
         let mut run = Run::new(Limits::SPARE);
         assert_eq!(run.frames(500, 4), [(121, Some(Effort::Medium))]);
         assert_eq!(run.frames(500, 10), []);
@@ -222,15 +222,18 @@ mod tests {
     fn single_frames_change_nothing() {
         let mut run = Run::new(Limits::SPARE);
         assert_eq!([run.frames(1, 500), run.frames(300, 10)].concat(), []);
-        for _ in 0..10 {
-            assert_eq!([run.frames(4, 35), run.frames(28, 10), run.frames(4, 35), run.frames(28, 10)].concat(), []);
+        for _ in 0..40 {
+            assert_eq!([run.frames(4, 35), run.frames(12, 10)].concat(), []);
         }
-        // A ninth one within 64 does, however fast the others are.
-        let late = [run.frames(4, 35), run.frames(28, 10), run.frames(4, 35), run.frames(8, 10), run.frames(1, 35)];
-        assert_eq!(late.concat(), [(1, None)]);
-        // It does so at once, when frames have only begun to be predicted, too.
+        // A seventeenth one within 64 does, however fast the others are.
+        assert_eq!(run.frames(60, 10), []);
+        for _ in 0..4 {
+            assert_eq!([run.frames(4, 35), run.frames(10, 10)].concat(), []);
+        }
+        assert_eq!(run.frames(1, 35), [(1, None)]);
+        // All of the first ones do.
         let mut run = Run::new(Limits::SPARE);
-        assert_eq!(run.frames(12, 40), [(10, None)]);
+        assert_eq!(run.frames(18, 40), [(17, None)]);
     }
 
     #[test]
@@ -238,16 +241,16 @@ mod tests {
         let mut run = Run::new(Limits::SPARE);
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            assert_eq!(run.frames(10, 40), [(10, None)]);
+            assert_eq!(run.frames(17, 40), [(17, None)]);
             pauses.push(run.pause());
         }
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 640]);
         assert_eq!(run.0.effort(), Some(Effort::Low));
         // A minute.
         assert_eq!(run.frames(1820, 10), []);
-        assert_eq!(run.frames(4, 40), [(4, None)]);
+        assert_eq!(run.frames(6, 40), [(6, None)]);
         assert_eq!(run.pause(), 10);
-        assert_eq!(run.frames(10, 40), [(10, None)]);
+        assert_eq!(run.frames(17, 40), [(17, None)]);
         assert_eq!(run.pause(), 20);
     }
 

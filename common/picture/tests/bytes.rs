@@ -6,7 +6,7 @@ use picture::container::{self, ContainerReader, ContainerWriter, Entry};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range};
 use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet, Weights};
 use picture::pyramid::BlockLayout;
-use picture::run::{Run, coded_size, directory_bytes, map_bytes, write_run};
+use picture::run::{Form, Run, RunError, directory_bytes, map_bytes, shortest_size, write_run};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -28,7 +28,7 @@ fn frame(lens: &[usize]) -> CodedFrame {
     let mut frame =
         CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends: vec![], data: vec![] };
     for (index, &len) in lens.iter().enumerate() {
-        frame.data.extend(std::iter::repeat_n(index as u8 + 1, len));
+        frame.data.extend(std::iter::repeat_n((index % 255) as u8 + 1, len));
         frame.ends.push(frame.data.len() as u32);
     }
     frame
@@ -43,9 +43,26 @@ fn golden_stream_parameters() {
 #[test]
 fn golden_run() {
     let mut bytes = Vec::new();
-    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, &mut bytes);
+    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, false, &mut bytes);
     assert_eq!(hex(&bytes[..8]), "8101020180800202");
     assert_eq!(bytes.len(), 2 + 4 + 131);
+}
+
+#[test]
+fn golden_list() {
+    let mut lens = [0; 200];
+    (lens[2], lens[150]) = (1, 130);
+    let mut bytes = Vec::new();
+    assert_eq!(write_run(&frame(&lens), 0..200, true, &mut bytes), Form::List);
+    assert_eq!(hex(&bytes[..8]), "0202018093808203");
+    assert_eq!(bytes.len(), 1 + 2 + 4 + 131);
+    assert_eq!(Run::parse(Form::List, &bytes, 200).unwrap().map(<[u8]>::len).collect::<Vec<_>>(), lens);
+    assert_eq!(Run::parse(Form::List, &bytes, 150).err(), Some(RunError::List), "a block beyond the last");
+    for (at, wrong) in [(0, 3), (0, 1), (1, 0xff), (2, 0), (3, 0), (6, 0x83)] {
+        let mut bytes = bytes.clone();
+        bytes[at] = wrong;
+        assert!(Run::parse(Form::List, &bytes, 200).is_err(), "{at}");
+    }
 }
 
 #[test]
@@ -116,21 +133,31 @@ proptest! {
     }
 
     #[test]
-    fn runs_come_back_and_cost_what_is_said(lens in prop::collection::vec(prop_oneof![Just(0), 1..200usize, 200..40_000usize], 1..60)) {
-        let lens: Vec<_> = lens.into_iter().map(|len| len.min(32_767)).collect();
+    fn runs_come_back_and_cost_what_is_said(
+        lens in prop::collection::vec(prop_oneof![Just(0), 1..200usize, 200..40_000usize], 1..60), spread in 0..400usize,
+    ) {
+        let zeros = std::iter::repeat_n(0, spread);
+        let lens: Vec<_> = lens.into_iter().flat_map(|len| zeros.clone().chain([len.min(32_767)])).collect();
         let frame = frame(&lens);
         let mut bytes = Vec::new();
-        write_run(&frame, 0..lens.len(), &mut bytes);
-        prop_assert_eq!(bytes.len() + 4, coded_size(&frame));
-        let directory: usize = lens.iter().map(|&len| directory_bytes(len) + len).sum();
-        prop_assert_eq!(bytes.len(), map_bytes(lens.len()) + directory);
-        let blocks: Vec<_> = Run::parse(&bytes, lens.len()).unwrap().collect();
+        let form = write_run(&frame, 0..lens.len(), true, &mut bytes);
+        prop_assert_eq!(bytes.len() + 4, shortest_size(&frame));
+        let with_map = map_bytes(lens.len()) + lens.iter().map(|&len| directory_bytes(len) + len).sum::<usize>();
+        prop_assert!(bytes.len() == with_map || form == Form::List && bytes.len() < with_map);
+        let blocks: Vec<_> = Run::parse(form, &bytes, lens.len()).unwrap().collect();
         prop_assert!(blocks.iter().copied().eq((0..lens.len()).map(|index| frame.block(index))));
     }
 
     #[test]
     fn any_bytes_are_a_run_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200), count in 0..100usize) {
-        if let Ok(run) = Run::parse(&bytes, count) {
+        if let Ok(run) = Run::parse(Form::List, &bytes, count) {
+            let blocks: Vec<_> = run.collect();
+            prop_assert_eq!(blocks.len(), count);
+            let coded: usize = blocks.iter().filter(|block| !block.is_empty()).count();
+            let used: usize = blocks.iter().map(|block| directory_bytes(block.len()) + block.len()).sum();
+            prop_assert!((1 + used + coded..=2 + used + 2 * coded).contains(&bytes.len()));
+        }
+        if let Ok(run) = Run::parse(Form::Map, &bytes, count) {
             let blocks: Vec<_> = run.collect();
             prop_assert_eq!(blocks.len(), count);
             let used: usize = blocks.iter().map(|block| directory_bytes(block.len()) + block.len()).sum();

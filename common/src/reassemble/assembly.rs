@@ -71,7 +71,7 @@ pub(super) enum Piece<'a> {
 impl<'a> Piece<'a> {
     pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, PacketError> {
         match header.content {
-            Content::Blocks { first, count } => {
+            Content::Blocks { first, count, form } => {
                 let (first, count) = (first as usize, usize::from(count));
                 if count == 0 {
                     return Err(PacketError::EmptyRun);
@@ -82,7 +82,7 @@ impl<'a> Piece<'a> {
                 if payload.len() > BYTES_PER_BLOCK_MAX * blocks {
                     return Err(PacketError::TooManyBytes);
                 }
-                Ok(Self::Run { first, blocks: Run::parse(payload, count)? })
+                Ok(Self::Run { first, blocks: Run::parse(form, payload, count)? })
             }
             Content::Fragment { block, total, offset } => {
                 let (block, total, offset) = (block as usize, usize::from(total), usize::from(offset));

@@ -101,9 +101,10 @@ impl Pacer {
 mod tests {
     use super::*;
     use crate::wire::media::Content;
+    use picture::run::Form;
 
     fn packet(number: u8, is_parity: bool) -> Packet {
-        let blocks = Content::Blocks { first: 0, count: 1 };
+        let blocks = Content::Blocks { first: 0, count: 1, form: Form::Map };
         let content = if is_parity { Content::Parity { data: 1, parity: 1 } } else { blocks };
         Packet { content, place: None, payload: vec![number] }
     }

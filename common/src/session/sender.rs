@@ -8,7 +8,7 @@ use std::time::Duration;
 use picture::coded::{CodedFrame, FrameHeader, PredictedFrame};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
-use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
+use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes, shortest_size};
 use picture::vectors::VectorLayout;
 
 pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
@@ -22,7 +22,7 @@ use super::sent::{Arrival, SentLog, round_trip};
 use super::watch::Watch;
 use super::{ProtocolViolation, check_hello, hello};
 use crate::allowance::Allowance;
-use crate::packetise::{Packet, packetise};
+use crate::packetise::{Packet, packetise, packetise_predicted};
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, Role, SourceState};
@@ -404,7 +404,7 @@ impl SenderSession {
         self.phase == SenderPhase::Streaming && self.finishing == Finishing::No
     }
 
-    /// Returns the bytes that the next frame may have, as [`coded_size`](picture::run::coded_size) counts them.
+    /// Returns the bytes that the next frame may have, as [`shortest_size`](picture::run::coded_size) counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
     }
@@ -432,8 +432,12 @@ impl SenderSession {
         let slices = if reference > 0 { self.slices } else { 0 };
         let coarse_blocks = slices + self.coarse_blocks;
         let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
-        let mut packets = packetise(&frame, coarse_blocks, max_datagram);
-        let (coded_bytes, packet_count) = (coded_size(&frame), packets.len());
+        let (mut packets, coded_bytes) = if reference > 0 {
+            (packetise_predicted(&frame, coarse_blocks, max_datagram), shortest_size(&frame))
+        } else {
+            (packetise(&frame, coarse_blocks, max_datagram), coded_size(&frame))
+        };
+        let packet_count = packets.len();
         packets.truncate(self.wanted(&packets, coarse_blocks));
         let is_cut = packets.len() < packet_count;
         if is_cut {

@@ -17,11 +17,14 @@
 //! 24 u8   reference: so many frames before this one; 0 = none
 //! ```
 //!
+//! Kind 3 is kind 0 with a list instead of a map.
+//!
 //! With a reference, the slices of vectors are the first blocks. Fine blocks are counted without them.
 //!
 //! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
 
 use picture::coded::{FrameHeader, StepIndex};
+use picture::run::Form;
 
 use super::PacketError;
 use crate::units::{FrameId, SequenceNumber, Timestamp};
@@ -44,6 +47,7 @@ pub const RUN_BLOCKS_MAX: usize = u16::MAX as usize;
 const KIND_BLOCKS: u8 = 0;
 const KIND_FRAGMENT: u8 = 1;
 const KIND_PARITY: u8 = 2;
+const KIND_LIST: u8 = 3;
 const KIND_MASK: u8 = 7;
 const LAST: u8 = 8;
 const U24_MAX: u32 = 0xff_ffff;
@@ -89,6 +93,8 @@ pub enum Content {
         first: u32,
         /// Number of blocks.
         count: u16,
+        /// Form of the run.
+        form: Form,
     },
     /// Part of a block that is too large for one datagram.
     Fragment {
@@ -112,7 +118,8 @@ impl Content {
     /// Returns the kind of datagram, 0 to 15.
     pub const fn kind(&self) -> u8 {
         match self {
-            Self::Blocks { .. } => KIND_BLOCKS,
+            Self::Blocks { form: Form::Map, .. } => KIND_BLOCKS,
+            Self::Blocks { form: Form::List, .. } => KIND_LIST,
             Self::Fragment { .. } => KIND_FRAGMENT,
             Self::Parity { .. } => KIND_PARITY,
         }
@@ -130,7 +137,7 @@ impl Content {
     /// Appends the header's fields behind those of all kinds. Values of more than their bits are saturated.
     pub fn write(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Blocks { first, count } => {
+            Self::Blocks { first, count, form: _ } => {
                 out.extend(u24(first));
                 out.extend(count.to_le_bytes());
             }
@@ -147,10 +154,11 @@ impl Content {
     /// wrong.
     pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         match kind {
-            KIND_BLOCKS => {
+            KIND_BLOCKS | KIND_LIST => {
                 let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
                 let first = u32::from_le_bytes([a, b, c, 0]);
-                Ok((Self::Blocks { first, count: u16::from_le_bytes([d, e]) }, payload))
+                let form = if kind == KIND_LIST { Form::List } else { Form::Map };
+                Ok((Self::Blocks { first, count: u16::from_le_bytes([d, e]), form }, payload))
             }
             KIND_FRAGMENT => {
                 let (&[a, b, c, d, e, f, g], payload) =

@@ -14,7 +14,7 @@ use picture::params::ParamsError;
 use picture::run::RunError;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 7;
+pub const PROTOCOL_VERSION: u16 = 8;
 
 /// Longest control message, without its length prefix.
 pub const MESSAGE_BYTES_MAX: usize = 4096;

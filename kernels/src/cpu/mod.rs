@@ -20,6 +20,7 @@ pub use effects::EffectsFilter;
 pub(crate) use quad::decoder::CpuDecoder;
 pub(crate) use quad::encoder::CpuEncoder;
 pub(crate) use quad::integers::IntegerCoder;
+pub(crate) use quad::per_thread::PerThread;
 pub use scale::{Original, Scaler};
 pub use shrink::Shrinker;
 pub(crate) use transform::whole::{integer_transform, open_transform};

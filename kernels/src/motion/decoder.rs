@@ -12,6 +12,7 @@ use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
 
 use super::field::Field;
+use super::group::Groups;
 use super::pool::Pool;
 use super::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder};
 use super::slice;
@@ -35,6 +36,7 @@ pub struct PredictedDecoder {
 pub struct StateDecoder {
     params: StreamParams,
     pub(super) blocks: usize,
+    pub(super) groups: Groups,
     pub(super) alone: Box<dyn Decoder>,
     pub(super) residual: Box<dyn ResidualDecoder>,
     pub(super) predictor: Box<dyn Predictor>,
@@ -45,7 +47,8 @@ pub struct StateDecoder {
     device: Option<Box<dyn DeviceDecoder>>,
     /// Damaged blocks that were counted on the device before it was lost.
     damaged_before: u64,
-    damaged_slices: u64,
+    /// Of slices and groups.
+    damaged_here: u64,
     times: DecodeTimes,
     backend: BackendInfo,
 }
@@ -195,6 +198,7 @@ fn state_decoder(
     Ok(StateDecoder {
         params: *params,
         blocks,
+        groups: Groups::new(inner),
         alone,
         residual,
         predictor,
@@ -202,7 +206,7 @@ fn state_decoder(
         referred: None,
         device: None,
         damaged_before: 0,
-        damaged_slices: 0,
+        damaged_here: 0,
         times: DecodeTimes::default(),
         backend,
     })
@@ -252,7 +256,7 @@ impl PredictedDecoder {
         self.held
     }
 
-    /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
+    /// Returns the number of blocks, slices and groups since the decoder was opened that had bytes which no encoder makes.
     pub fn damaged_blocks(&self) -> u64 {
         self.decoder.damaged_blocks()
     }
@@ -316,14 +320,17 @@ impl StateDecoder {
         if frame.block_count() != slices + self.blocks {
             return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
         }
+        let split = Groups::has_groups(frame, slices).then(|| self.groups.split(frame, slices));
+        self.damaged_here += split.as_ref().map_or(0, |(_, damaged)| *damaged);
         // A device decodes blocks while the vectors are read here.
-        let started = self.device.as_mut().map_or(Ok(()), |device| device.start(frame, slices));
+        let (blocks, before) = split.as_ref().map_or((frame, slices), |(split, _)| (split, 0));
+        let started = self.device.as_mut().map_or(Ok(()), |device| device.start(blocks, before));
         for index in 0..slices {
             if let BlockState::Coded(bytes) = frame.block(index)
                 && slice::decode(bytes, &mut field, index, channels).is_err()
             {
                 slice::clear(&mut field, index);
-                self.damaged_slices += 1;
+                self.damaged_here += 1;
             }
         }
         if let Some(device) = &mut self.device {
@@ -338,14 +345,7 @@ impl StateDecoder {
                 }
             }
         }
-        let mut received = ReceivedFrame::empty(frame.header, self.blocks);
-        for index in 0..self.blocks {
-            match frame.block(slices + index) {
-                BlockState::Missing => {}
-                BlockState::Zero => _ = received.insert(index, &[]),
-                BlockState::Coded(bytes) => _ = received.insert(index, bytes),
-            }
-        }
+        let received = split.map_or_else(|| behind(frame, slices), |(split, _)| split);
         let (vectors, start) = (start.elapsed(), Instant::now());
         self.refer(reference);
         self.predictor.compensate(&field, out);
@@ -391,16 +391,30 @@ impl StateDecoder {
         self.times
     }
 
-    /// Returns the number of blocks and slices since the decoder was opened that had bytes which no encoder makes.
+    /// Returns the number of blocks, slices and groups since the decoder was opened that had bytes which no encoder makes.
     pub fn damaged_blocks(&self) -> u64 {
         let device = self.device.as_ref().map_or(self.damaged_before, |device| device.damaged_blocks());
-        self.damaged_slices + self.alone.damaged_blocks() + self.residual.damaged_blocks() + device
+        self.damaged_here + self.alone.damaged_blocks() + self.residual.damaged_blocks() + device
     }
 
     /// Returns the back end and the device that compute.
     pub fn backend(&self) -> &BackendInfo {
         &self.backend
     }
+}
+
+/// Returns the blocks of a frame behind its slices.
+fn behind(frame: &ReceivedFrame, slices: usize) -> ReceivedFrame {
+    let count = frame.block_count() - slices;
+    let mut blocks = ReceivedFrame::empty(frame.header, count);
+    for index in 0..count {
+        match frame.block(slices + index) {
+            BlockState::Missing => {}
+            BlockState::Zero => _ = blocks.insert(index, &[]),
+            BlockState::Coded(bytes) => _ = blocks.insert(index, bytes),
+        }
+    }
+    blocks
 }
 
 /// The decoder of a receiver, at its sender.

@@ -9,7 +9,7 @@ use picture::coded::{CodedFrame, PredictedFrame, ReceivedFrame, StepIndex};
 use picture::gaps::Gaps;
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::replay::Replay;
-use picture::run::{coded_size, directory_bytes, map_bytes};
+use picture::run::{coded_size, directory_bytes, map_bytes, shortest_size};
 use rayon::prelude::*;
 
 use super::activity::{Proven, distances};
@@ -65,6 +65,13 @@ const STEPS_PER_BIT: f32 = 0.4;
 const FINEST_STEP: StepIndex = StepIndex::ONE.coarser_by(8);
 /// How near to it the last frame's step must be for it to be tried first.
 const NEAR_FINEST: u8 = 4;
+/// The most bytes of blocks coded alone that are joined, of each 80 samples of luma: 0.3 bits a sample. Beyond it joining spares
+/// little and takes long.
+const JOINED_MOST: usize = 3;
+/// What a share of bytes is counted in.
+const SHARE: usize = 1024;
+/// What is kept in hand of the bytes that joining spared in the last frame: so many of [`SHARE`] of all.
+const IN_HAND: usize = 16;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;
 
@@ -81,6 +88,8 @@ pub struct PredictedEncoder {
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
+    /// Bytes of the last frame's blocks alone, of [`SHARE`] of them joined.
+    spread: usize,
     search_time: Option<Duration>,
     /// The luma of a picture that is searched.
     source: Bordered,
@@ -131,6 +140,7 @@ pub fn open_predicted_encoder(
         last: None,
         costs: Costs::new(),
         step: FIRST_STEP,
+        spread: SHARE,
         search_time: None,
         source: Bordered::new(params.size),
         overlapped: Overlapped::new(params.size),
@@ -242,7 +252,7 @@ impl PredictedEncoder {
         let predicted = match predicted {
             Some(predicted) => {
                 let step = predicted.frame.frame.header.step;
-                let bytes = coded_size(&predicted.frame.frame);
+                let bytes = shortest_size(&predicted.frame.frame);
                 let may_be_alone = self.proven.may_be_alone(predicted.distances, step);
                 let is_alone = may_be_alone && self.alone.fits(picture, step, bytes)?;
                 if may_be_alone {
@@ -363,9 +373,10 @@ impl PredictedEncoder {
         self.times.motion = found.duration_since(start) + sliced;
         let blocks = self.decoder.blocks;
         let vectors: usize = slices.iter().map(|slice| slice.len() + directory_bytes(slice.len())).sum();
-        let more = map_bytes(slices.len() + blocks) - map_bytes(blocks);
+        // In a map, or in a list: each slice's place, and two numbers that may take two bytes then.
+        let more = (map_bytes(slices.len() + blocks) - map_bytes(blocks)).max(slices.len() + 2);
         let target = less(target, REFERENCE_BYTES + vectors + more);
-        let Some(blocks) = self.code_residual(picture, &prediction, target)? else {
+        let Some((blocks, frame)) = self.code_residual(picture, &prediction, target, (age, &slices))? else {
             self.decoder.pool.give_back(prediction);
             return Ok(None);
         };
@@ -379,7 +390,6 @@ impl PredictedEncoder {
             self.times.transform = self.residual.times().transform;
             distances(own, prediction.data(), self.params.size.width(), self.params.size.pixels())
         };
-        let frame = PredictedFrame::new(age, &slices, &blocks);
         let is_here = self.decoder.encoder().is_none();
         let made = Made { picture: prediction, blocks: is_here.then_some(blocks) };
         Ok(Some(Predicted { frame, made, field, distances }))
@@ -420,29 +430,71 @@ impl PredictedEncoder {
         slices
     }
 
-    /// Codes what the prediction leaves of a picture, on the device if it was predicted there; `None` if the budget is too small.
+    /// Codes what the prediction leaves of a picture: its blocks alone, and the frame, whose blocks are joined where that is shorter;
+    /// `None` if the budget, which is that of the blocks, is too small.
     fn code_residual(
         &mut self,
         picture: PictureRef<'_>,
         prediction: &Picture,
         target: Target,
-    ) -> Result<Option<CodedFrame>, EncodeError> {
-        let Self { decoder, residual, .. } = self;
-        let mut code = |target| match decoder.encoder() {
-            Some(device) => device.code(target),
-            None => residual.encode_residual(picture, prediction, target),
+        vectors: (u8, &[Vec<u8>]),
+    ) -> Result<Option<(CodedFrame, PredictedFrame)>, EncodeError> {
+        let Target::Bytes(bytes) = target else {
+            let blocks = self.code_blocks(picture, prediction, target)?;
+            let (frame, _) = self.joined(&blocks, vectors);
+            return Ok(Some((blocks, frame)));
         };
-        if let Target::Bytes(bytes) = target
-            && self.step <= FINEST_STEP.coarser_by(NEAR_FINEST)
-        {
-            let coded = code(Target::Step(FINEST_STEP))?;
-            if coded_size(&coded) <= bytes {
-                return Ok(Some(coded));
+        if self.step <= FINEST_STEP.coarser_by(NEAR_FINEST) {
+            let blocks = self.code_blocks(picture, prediction, Target::Step(FINEST_STEP))?;
+            let (frame, size) = self.joined(&blocks, vectors);
+            if size <= bytes {
+                return Ok(Some((blocks, frame)));
             }
         }
-        match code(target) {
+        // What joining spares goes into finer steps: about as much as in the last frame, or else as in this one.
+        for _ in 0..2 {
+            let spread = self.spread.saturating_sub(IN_HAND).max(SHARE);
+            let wider = Target::Bytes(bytes.saturating_mul(spread) / SHARE);
+            let blocks = match self.code_blocks(picture, prediction, wider) {
+                Err(EncodeError::BudgetTooSmall { .. }) => return Ok(None),
+                coded => coded?,
+            };
+            let (frame, size) = self.joined(&blocks, vectors);
+            self.spread = (coded_size(&blocks) * SHARE / size.max(1)).clamp(SHARE, 16 * SHARE);
+            if size <= bytes {
+                return Ok(Some((blocks, frame)));
+            }
+        }
+        match self.code_blocks(picture, prediction, target) {
             Err(EncodeError::BudgetTooSmall { .. }) => Ok(None),
-            coded => coded.map(Some),
+            coded => coded.map(|blocks| {
+                let frame = PredictedFrame::new(vectors.0, vectors.1, &blocks);
+                Some((blocks, frame))
+            }),
+        }
+    }
+
+    /// Codes blocks alone, on the device if the picture was predicted there.
+    fn code_blocks(
+        &mut self,
+        picture: PictureRef<'_>,
+        prediction: &Picture,
+        target: Target,
+    ) -> Result<CodedFrame, EncodeError> {
+        match self.decoder.encoder() {
+            Some(device) => device.code(target),
+            None => self.residual.encode_residual(picture, prediction, target),
+        }
+    }
+
+    /// The frame of these vectors and blocks, which are joined where that is shorter, and the bytes of the blocks in it.
+    fn joined(&self, blocks: &CodedFrame, (age, slices): (u8, &[Vec<u8>])) -> (PredictedFrame, usize) {
+        let is_little = 80 * blocks.data.len() <= JOINED_MOST * self.params.size.pixels();
+        let joined = if is_little { self.decoder.groups.join(blocks) } else { None };
+        let alone = shortest_size(blocks);
+        match joined.map(|joined| (shortest_size(&joined), joined)) {
+            Some((size, joined)) if size < alone => (PredictedFrame::new(age, slices, &joined), size),
+            _ => (PredictedFrame::new(age, slices, blocks), alone),
         }
     }
 

@@ -8,6 +8,7 @@ mod cost;
 mod decoder;
 mod encoder;
 pub(crate) mod field;
+mod group;
 pub(crate) mod overlap;
 mod pool;
 pub(crate) mod predictor;
@@ -17,6 +18,7 @@ mod slice;
 pub use decoder::{PredictedDecoder, State, StateDecoder, open_predicted_decoder, open_state_decoder};
 pub use encoder::{PredictError, PredictedEncoder, PredictionSettings, Unfinished, open_predicted_encoder};
 pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
+pub use group::Groups;
 pub use overlap::{WEIGHT, rising, rising_cell};
 pub use search::Effort;
 #[cfg(test)]

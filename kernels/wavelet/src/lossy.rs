@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use common::netsim::Random;
-use common::packetise::{Packet, packetise};
+use common::packetise::{Packet, packetise, packetise_predicted};
 use common::prediction::{Held, References, states_of};
 use common::protection::{Protection, Protector};
 use common::session::LossEstimate;
@@ -180,7 +180,8 @@ impl Call {
     /// Sends a frame with its parity, in `budget` bytes if there is one; returns what has arrived.
     fn send(&mut self, frame: &PredictedFrame, budget: Option<usize>) -> Option<ReceivedFrame> {
         let slices = if frame.reference > 0 { self.slices } else { 0 };
-        let packets = packetise(&frame.frame, slices + self.coarse_blocks, DATAGRAM_BYTES);
+        let cut = if frame.reference > 0 { packetise_predicted } else { packetise };
+        let packets = cut(&frame.frame, slices + self.coarse_blocks, DATAGRAM_BYTES);
         let data_bytes: usize = packets.iter().map(Packet::bytes).sum();
         let room = budget.map_or(data_bytes, |budget| budget.saturating_sub(data_bytes));
         let loss = LossEstimate { share: self.loss.share, burst_mean: 1.0 };

@@ -10,7 +10,7 @@ use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_enc
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameRate};
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::coded_size;
+use picture::run::{coded_size, shortest_size};
 use sender::source::{SourceFrame, SourceSpec};
 
 use crate::measure::{luma_of, psnr};
@@ -80,7 +80,7 @@ fn code_predicted(params: &StreamParams, pictures: &[SourceFrame], step: StepInd
     mean(&params, pictures, |picture| {
         let frame = encoder.encode(picture, Target::Step(step))?;
         let state = encoder.state().context("a coded frame has a state")?;
-        Ok((state.data()[..params.size.pixels()].to_vec(), coded_size(&frame.frame)))
+        Ok((state.data()[..params.size.pixels()].to_vec(), shortest_size(&frame.frame)))
     })
 }
 

@@ -3,7 +3,8 @@
 //! ```text
 //! "DUET"  u16 version  stream parameters (25 bytes)  u8 siting  check
 //! per frame: u32 length of what follows the head, u32 number, u8 kind, check; then, of frames made of blocks:
-//!            u8 step, u24 fine blocks, map and lengths of a run of all blocks; kind 1: a map of the blocks that are missing; check
+//!            u8 step, u24 fine blocks, directory of a run of all blocks, of kinds 0 and 1 a map, of 2 and 3 a list; kinds 1 and 3: a
+//!            map of the blocks that are missing; check
 //!            the blocks' bytes, in pieces of whole blocks of together at least 2048 bytes, the last one with fewer; each and a check
 //! the end: a head of kind 255 with length 0 and, as its number, how many pictures there are in all
 //! ```
@@ -14,8 +15,8 @@
 //! [`crate::y4m::Siting`]. A *check* is the CRC-32 (ISO 3309) of the bytes before it, since the last check. All numbers
 //! are little-endian.
 //!
-//! Files of version 2 have no siting, no checks, no numbers, no kinds and no end: a frame is `u32 length`, then `u8
-//! step, u24 fine blocks` and one run.
+//! Files without prediction are of version 4 and have no kinds 2 and 3. Files of version 2 have no siting, no checks, no
+//! numbers, no kinds and no end: a frame is `u32 length`, then `u8 step, u24 fine blocks` and one run.
 
 mod reader;
 mod writer;
@@ -44,7 +45,7 @@ pub enum FileError {
     Head,
     /// A file of another version.
     #[error(
-        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION} and {FILE_VERSION}: make it anew with this program, or read it with the one that made it"
+        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION} and {GROUPS_VERSION}: make it anew with this program, or read it with the one that made it"
     )]
     Version {
         /// The version found.
@@ -55,6 +56,8 @@ pub enum FileError {
 /// Version of the file and of the coded frames in it. From the one before, 2, it differs in two bits, so that a damaged bit
 /// does not turn checks off.
 pub const FILE_VERSION: u16 = 4;
+/// Version of files with prediction: lists of blocks, and blocks in groups.
+pub const GROUPS_VERSION: u16 = 5;
 /// The version without checks.
 pub const UNCHECKED_VERSION: u16 = 2;
 
@@ -73,6 +76,9 @@ const PIECE_BYTES: usize = 2048;
 const WHOLE: u8 = 0;
 /// A frame some of whose blocks are missing.
 const PARTIAL: u8 = 1;
+/// The same two, with a list instead of a map.
+const WHOLE_LIST: u8 = 2;
+const PARTIAL_LIST: u8 = 3;
 /// No frame: the end.
 const END: u8 = 255;
 
@@ -108,7 +114,9 @@ impl FrameHead {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<FRAME_HEAD_BYTES>()?;
         let [a, b, c, d, e, f, g, h, kind] = *head;
-        if !matches!(kind, WHOLE | PARTIAL | END) || crc32fast::hash(head).to_le_bytes() != *rest.first_chunk()? {
+        if !matches!(kind, WHOLE | PARTIAL | WHOLE_LIST | PARTIAL_LIST | END)
+            || crc32fast::hash(head).to_le_bytes() != *rest.first_chunk()?
+        {
             return None;
         }
         Some(Self { length: u32::from_le_bytes([a, b, c, d]), number: u32::from_le_bytes([e, f, g, h]), kind })

@@ -5,13 +5,13 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::{
-    CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead, MAGIC, PARTIAL,
-    UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, pieces,
+    CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead, GROUPS_VERSION, MAGIC,
+    PARTIAL, PARTIAL_LIST, UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, WHOLE_LIST, pieces,
 };
 use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use crate::params::{Profile, StreamParams};
 use crate::pyramid::BlockLayout;
-use crate::run::{FRAME_HEADER_BYTES, RunError, split_directory, split_map};
+use crate::run::{FRAME_HEADER_BYTES, Form, RunError, split_directory, split_map};
 use crate::vectors::VectorLayout;
 use crate::y4m::Siting;
 
@@ -249,9 +249,10 @@ impl<R: Read> ContainerReader<R> {
             return Some(Content::Bytes(split_checked(body, body.len().checked_sub(CHECK_BYTES)?)?.0.to_vec()));
         }
         let (reference, count, header, rest) = self.frame_header(body).ok()?;
-        let (lengths, mut rest) = split_directory(rest, count).ok()?;
+        let form = if matches!(kind, WHOLE_LIST | PARTIAL_LIST) { Form::List } else { Form::Map };
+        let (lengths, mut rest) = split_directory(form, rest, count).ok()?;
         let mut missing: &[u8] = &[];
-        if kind == PARTIAL {
+        if matches!(kind, PARTIAL | PARTIAL_LIST) {
             (missing, rest) = split_map(rest, count).ok()?;
         }
         let mut rest = split_checked(body, body.len() - rest.len())?.1;
@@ -282,7 +283,7 @@ impl<R: Read> ContainerReader<R> {
 
     fn unchecked_blocks(&self, body: &[u8]) -> Result<Content, FileError> {
         let (reference, count, header, rest) = self.frame_header(body)?;
-        let (lengths, mut data) = split_directory(rest, count)?;
+        let (lengths, mut data) = split_directory(Form::Map, rest, count)?;
         let mut frame = ReceivedFrame::empty(header, count);
         for (index, length) in lengths.into_iter().enumerate() {
             let (block, rest) = data.split_at_checked(length).ok_or(RunError::Bytes)?;
@@ -357,7 +358,7 @@ fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), FileError> {
         }));
     };
     let found = u16::from_le_bytes([*low, *high]);
-    if found != FILE_VERSION && found != UNCHECKED_VERSION {
+    if ![UNCHECKED_VERSION, FILE_VERSION, GROUPS_VERSION].contains(&found) {
         return Err(FileError::Version { found });
     }
     if bytes.len() < UNCHECKED_HEAD_BYTES {

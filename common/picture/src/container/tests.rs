@@ -6,7 +6,7 @@ use crate::frame::FrameRate;
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::params::{CodecParams, Profile, StreamParams, Wavelet};
 use crate::pyramid::BlockLayout;
-use crate::run::coded_size;
+use crate::run::{Form, coded_size, write_directory};
 
 const HEADER: FrameHeader = FrameHeader { step: StepIndex::MAX, fine_blocks: 2 };
 
@@ -154,11 +154,23 @@ fn frames_of_any_bytes_come_back() {
 fn predicted_frames_come_back_with_their_vectors() {
     let blocks = frame(20);
     let slices = [b"vectors".to_vec()];
-    let predicted = [PredictedFrame::new(0, &[], &blocks), PredictedFrame::new(3, &slices, &blocks)];
+    let mut few = vec![vec![]; blocks.block_count()];
+    few[blocks.block_count() - 1] = vec![7; 30];
+    let few = CodedFrame::from_blocks(HEADER, &few);
+    let predicted = [(0, &[][..], &blocks), (3, &slices, &blocks), (1, &slices, &few)];
+    let predicted = predicted.map(|(reference, slices, blocks)| PredictedFrame::new(reference, slices, blocks));
     assert_eq!((predicted[1].frame.block(0), predicted[1].frame.block(1)), (&b"vectors"[..], blocks.block(0)));
     let mut writer = ContainerWriter::new(&params(Profile::Predicted(4)), Vec::new()).unwrap();
     predicted.iter().for_each(|frame| writer.predicted(frame).unwrap());
-    let read = entries(&writer.finish(0).unwrap()).unwrap();
+    let mut some = ReceivedFrame::from(&predicted[2].frame);
+    some.forget(3..5);
+    writer.received(3, 1, &some).unwrap();
+    let bytes = writer.finish(0).unwrap();
+    let mut read = entries(&bytes).unwrap();
+    let content = Content::Blocks { reference: 1, frame: some, damaged: 0 };
+    assert_eq!(read.pop(), Some(Entry::Frame(FileFrame { number: 3, content })));
+    let kinds = bytes.windows(FRAME_HEAD_BYTES + CHECK_BYTES).filter_map(FrameHead::parse).map(|head| head.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [WHOLE, WHOLE, WHOLE_LIST, PARTIAL_LIST, END]);
     for ((entry, wanted), at) in read.into_iter().zip(predicted).zip(0..) {
         let (reference, frame) = (wanted.reference, ReceivedFrame::from(&wanted.frame));
         let content = Content::Blocks { reference, frame, damaged: 0 };
@@ -194,14 +206,15 @@ fn another_version_is_named_and_the_one_without_checks_is_read() {
     for found in [1, 3, 9] {
         bytes[4] = found;
         let error = entries(&bytes).unwrap_err();
-        let sentence = format!("this is a .duet file of version {found}, and this program reads versions 2 and 4");
+        let sentence = format!("this is a .duet file of version {found}, and this program reads versions 2, 4 and 5");
         assert!(error.to_string().starts_with(&sentence), "{error}");
     }
     let mut old = bytes[..UNCHECKED_HEAD_BYTES].to_vec();
     old[4] = 2;
     for frame in &frames {
         let mut body = vec![frame.header.step.index(), 2, 0, 0];
-        crate::run::write_run(frame, 0..frame.block_count(), &mut body);
+        write_directory(Form::Map, (0..frame.block_count()).map(|index| frame.range(index).len()), &mut body);
+        body.extend_from_slice(&frame.data);
         old.extend((body.len() as u32).to_le_bytes());
         old.extend(body);
     }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{END, FILE_VERSION, FrameHead, MAGIC, PARTIAL, WHOLE, pieces};
+use super::{END, FILE_VERSION, FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces};
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame};
 use crate::params::{Profile, StreamParams};
-use crate::run::{BLOCK_BYTES_MAX, map_bytes, push_length};
+use crate::run::{BLOCK_BYTES_MAX, DirectorySize, Form, map_bytes, write_directory};
 use crate::y4m::Siting;
 
 /// Writes a file, frame by frame. One that is not finished lacks its end, which a reader says.
@@ -29,7 +29,7 @@ impl<W: Write> ContainerWriter<W> {
         let predicts = matches!(params.codec.profile, Profile::Predicted(_));
         let mut writer = Self { out, predicts, next: 0, written: 0 };
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(FILE_VERSION.to_le_bytes());
+        bytes.extend(if predicts { GROUPS_VERSION } else { FILE_VERSION }.to_le_bytes());
         bytes.extend(params.to_bytes());
         bytes.push(siting.index());
         check(&mut bytes, 0);
@@ -102,24 +102,28 @@ impl<W: Write> ContainerWriter<W> {
             BlockState::Coded(bytes) if bytes.len() <= BLOCK_BYTES_MAX => bytes,
             _ => &[],
         };
-        let map = |bit: &dyn Fn(usize) -> bool, out: &mut Vec<u8>| {
-            let start = out.len();
-            out.resize(start + map_bytes(count), 0);
-            (0..count).filter(|&index| bit(index)).for_each(|index| out[start + index / 8] |= 1 << (index % 8));
-        };
         let mut out = Vec::new();
         if self.predicts {
             out.push(reference);
         }
         let [a, b, c, _] = header.fine_blocks.to_le_bytes();
         out.extend([header.step.index(), a, b, c]);
-        map(&|index| !bytes(index).is_empty(), &mut out);
-        (0..count).for_each(|index| push_length(bytes(index).len(), &mut out));
-        let is_missing = |index| block(index) == BlockState::Missing;
-        let kind = if (0..count).any(is_missing) { PARTIAL } else { WHOLE };
-        if kind == PARTIAL {
-            map(&is_missing, &mut out);
+        let lengths = (0..count).map(|index| bytes(index).len());
+        let form = if self.predicts { DirectorySize::of(lengths.clone()).shortest().0 } else { Form::Map };
+        write_directory(form, lengths, &mut out);
+        let is_missing = |index: &usize| block(*index) == BlockState::Missing;
+        let is_partial = (0..count).any(|index| is_missing(&index));
+        if is_partial {
+            let start = out.len();
+            out.resize(start + map_bytes(count), 0);
+            (0..count).filter(is_missing).for_each(|index| out[start + index / 8] |= 1 << (index % 8));
         }
+        let kind = match (form, is_partial) {
+            (Form::Map, false) => WHOLE,
+            (Form::Map, true) => PARTIAL,
+            (Form::List, false) => WHOLE_LIST,
+            (Form::List, true) => PARTIAL_LIST,
+        };
         check(&mut out, 0);
         let mut first = 0;
         for (blocks, _) in pieces((0..count).map(|index| bytes(index).len())) {

@@ -9,7 +9,7 @@ mod encode_quantise;
 mod encode_rans;
 pub(crate) mod encoder;
 pub(crate) mod integers;
-mod per_thread;
+pub(crate) mod per_thread;
 mod plane;
 mod tile;
 

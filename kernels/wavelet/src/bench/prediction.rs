@@ -8,7 +8,7 @@ use kernels::{Picture, PictureRef, Target};
 use picture::coded::ReceivedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::coded_size;
+use picture::run::shortest_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
                 let (frame, _) = encoder.encode_from(pictures[1], target, Some((1, &state)))?;
                 let encode = start.elapsed();
                 ensure!(frame.reference > 0, "the frame is coded alone");
-                bytes = coded_size(&frame.frame);
+                bytes = shortest_size(&frame.frame);
                 decoder.decode_state(&ReceivedFrame::from(&frame.frame), Some(&state), &mut out)?;
                 let (there, back) = (encoder.times(), decoder.times());
                 Ok([

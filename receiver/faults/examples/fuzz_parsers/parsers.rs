@@ -29,7 +29,7 @@ use picture::params::PARAMS_BYTES;
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
-use picture::run::Run;
+use picture::run::{Form, Run};
 use picture::y4m::Y4mReader;
 use receiver::sink::SinkSpec;
 use sender::source::{MjpegReader, SourceSpec};
@@ -93,20 +93,22 @@ fn media(input: &[u8]) {
     header.write(&mut again);
     again.extend_from_slice(payload);
     assert_eq!(MediaHeader::parse(&again), Ok((header, payload)));
-    if let Content::Blocks { count, .. } = header.content {
-        read_run(payload, count.into());
+    if let Content::Blocks { count, form, .. } = header.content {
+        read_run(form, payload, count.into());
     }
 }
 
 /// Parses two bytes of how many blocks there are, and the run.
 fn run(input: &[u8]) {
     if let Some((count, rest)) = input.split_first_chunk() {
-        read_run(rest, u16::from_le_bytes(*count).into());
+        for form in [Form::Map, Form::List] {
+            read_run(form, rest, u16::from_le_bytes(*count).into());
+        }
     }
 }
 
-fn read_run(bytes: &[u8], count: usize) {
-    if let Ok(run) = Run::parse(bytes, count) {
+fn read_run(form: Form, bytes: &[u8], count: usize) {
+    if let Ok(run) = Run::parse(form, bytes, count) {
         let lens: Vec<_> = run.map(<[u8]>::len).collect();
         assert!(lens.len() == count && lens.iter().sum::<usize>() <= bytes.len());
     }

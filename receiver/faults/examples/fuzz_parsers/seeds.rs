@@ -160,8 +160,14 @@ pub(crate) fn write() -> anyhow::Result<()> {
     put("params", "largest", &largest.to_bytes())?;
     let blocks = frame.ends.len();
     let mut run = (blocks as u16).to_le_bytes().to_vec();
-    write_run(&frame, 0..blocks, &mut run);
+    write_run(&frame, 0..blocks, false, &mut run);
     put("run", "whole", &run)?;
+    let mut thin = frame.clone();
+    thin.data = vec![7; 9];
+    thin.ends.iter_mut().enumerate().for_each(|(at, end)| *end = if at < blocks / 2 { 0 } else { 9 });
+    let mut run = (blocks as u16).to_le_bytes().to_vec();
+    write_run(&thin, 0..blocks, true, &mut run);
+    put("run", "list", &run)?;
     let mut file = ContainerWriter::new(&params, Vec::new())?;
     for step in [StepIndex::MIN, StepIndex::MAX] {
         let mut frame = frame.clone();

@@ -1,0 +1,112 @@
+//! The context model of groups of blocks of a predicted frame: which of the fixed probability tables codes which symbol.
+//!
+//! Rows of [`FREQUENCIES`](super::residual_trained::FREQUENCIES), in this order: those of [`block_row`], of [`square_row`], of
+//! [`magnitude_row`].
+
+pub use super::residual_trained::FREQUENCIES;
+use super::{PROBABILITY_BITS, SYMBOLS};
+
+const CLASSES: usize = 5;
+/// Blocks before a block that its context tells of.
+pub(crate) const NEAR: usize = 2;
+const BLOCK_ROWS: usize = CLASSES * 2 * 2 * (NEAR + 1);
+/// Sides of squares that have a pattern of their own, besides whole blocks: 16, 8, 4, 2.
+const SIDES: usize = 4;
+const SQUARE_ROWS: usize = SIDES * 16 * 3;
+const SQUARE: usize = BLOCK_ROWS;
+const MAGNITUDE: usize = SQUARE + SQUARE_ROWS;
+const MAGNITUDE_ROWS: usize = 2 * 9;
+/// Number of rows.
+pub const ROWS: usize = MAGNITUDE + MAGNITUDE_ROWS;
+
+/// Returns the row of a block's pattern: by its class, whether its channel is chroma, whether it is in an HH band, and how
+/// many of the two blocks before it in the group are not zero.
+pub const fn block_row(class: usize, chroma: bool, diagonal: bool, near: usize) -> usize {
+    let class = if class < CLASSES { class } else { CLASSES - 1 };
+    ((class * 2 + chroma as usize) * 2 + diagonal as usize) * (NEAR + 1) + near
+}
+
+/// Returns the row of the pattern of a square of side `32 >> depth` that is not zero: by which of the four half as large
+/// squares to the left (upper, lower) and above (left, right) are not, and how many of the two as large squares to
+/// the right and below.
+pub const fn square_row(depth: usize, left: usize, above: usize, after: usize) -> usize {
+    SQUARE + ((depth - 1) * 16 + left * 4 + above) * 3 + after
+}
+
+/// Returns the row of a magnitude: by the class, and by the magnitudes to the left and above, each up to 3, with how many of the
+/// coefficients to the right and below are not zero.
+pub const fn magnitude_row(class: usize, near: usize) -> usize {
+    MAGNITUDE + if class == 0 { 9 } else { 0 } + near
+}
+
+/// Returns true if `symbol` can occur in `row`: a square that is not zero has one in it that is not.
+pub const fn can_occur(row: usize, symbol: usize) -> bool {
+    symbol > 0 || row < SQUARE || row >= MAGNITUDE
+}
+
+/// `START[r][s]`: sum of the frequencies of the symbols before `s` in row `r`.
+pub static START: [[u16; SYMBOLS]; ROWS] = starts();
+
+const fn starts() -> [[u16; SYMBOLS]; ROWS] {
+    let mut starts = [[0; SYMBOLS]; ROWS];
+    let mut row = 0;
+    while row < ROWS {
+        let mut symbol = 1;
+        while symbol < SYMBOLS {
+            starts[row][symbol] = starts[row][symbol - 1] + FREQUENCIES[row][symbol - 1];
+            symbol += 1;
+        }
+        row += 1;
+    }
+    starts
+}
+
+/// Returns what a symbol of this frequency takes, in parts of a bit of 256, rounded down.
+pub(crate) const fn cost(frequency: u16) -> u32 {
+    let whole = frequency.ilog2();
+    // log2 of the mantissa, digit by digit: squaring doubles it.
+    let mut mantissa = (frequency as u64) << (31 - whole);
+    let (mut log, mut digit) = (whole << 8, 7);
+    loop {
+        mantissa = (mantissa * mantissa) >> 31;
+        if mantissa >> 32 > 0 {
+            mantissa >>= 1;
+            log |= 1 << digit;
+        }
+        if digit == 0 {
+            return (PROBABILITY_BITS << 8) - log;
+        }
+        digit -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_a_probability_distribution_over_what_can_occur() {
+        for (row, frequencies) in FREQUENCIES.iter().enumerate() {
+            assert_eq!(frequencies.iter().map(|&f| u32::from(f)).sum::<u32>(), 1 << PROBABILITY_BITS, "row {row}");
+            for (symbol, &frequency) in frequencies.iter().enumerate() {
+                assert_eq!(frequency > 0, can_occur(row, symbol), "row {row} symbol {symbol}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_lie_side_by_side() {
+        assert_eq!((block_row(0, false, false, 0), block_row(7, true, true, NEAR) + 1), (0, SQUARE));
+        assert_eq!((square_row(1, 0, 0, 0), square_row(4, 3, 3, 2) + 1), (SQUARE, MAGNITUDE));
+        assert_eq!((magnitude_row(3, 0), magnitude_row(0, 8) + 1), (MAGNITUDE, ROWS));
+    }
+
+    #[test]
+    fn costs_are_logarithms() {
+        for frequency in 1..=1_u16 << PROBABILITY_BITS {
+            let exact = 256.0 * (f64::from(PROBABILITY_BITS) - f64::from(frequency).log2());
+            let found = f64::from(cost(frequency));
+            assert!(found >= exact - 1e-6 && found < exact + 1.0, "{frequency}: {found}, {exact}");
+        }
+    }
+}
