@@ -1,6 +1,6 @@
 //! The context model of groups of blocks of a predicted frame: which of the fixed probability tables codes which symbol.
 //!
-//! Rows of [`FREQUENCIES`](super::residual_trained::FREQUENCIES), in this order: those of [`block_row`], of [`square_row`], of
+//! Rows of [`FREQUENCIES`], in this order: those of [`block_row`], of [`square_row`], of
 //! [`magnitude_row`].
 
 pub use super::residual_trained::FREQUENCIES;
