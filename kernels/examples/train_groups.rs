@@ -1,4 +1,4 @@
-//! Counts the symbols of groups of blocks over clips and writes `src/tables/residual_trained.rs`.
+//! Counts the symbols of groups of blocks over clips and writes `src/tables/residual/trained.rs`.
 //!
 //! ```text
 //! train_groups CLIP.y4m[,CLIP.y4m..].. [--write]
@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     let mut all = none();
     counts.iter().for_each(|counts| add(&mut all, counts, 1.0));
     if !flags.is_empty() {
-        std::fs::write("src/tables/residual_trained.rs", text(&tables(&all)))?;
+        std::fs::write("src/tables/residual/trained.rs", text(&tables(&all)))?;
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ fn bits(counts: &Counts, tables: &[[u16; SYMBOLS]]) -> f64 {
 /// Returns the tables as Rust source.
 fn text(tables: &[[u16; SYMBOLS]]) -> String {
     let mut text = String::from(
-        "//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.\n\nuse super::SYMBOLS;\nuse super::residual::ROWS;\n\n\
+        "//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
          /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.\n\
          #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = [\n",
     );

@@ -7,7 +7,6 @@
 pub use self::trained::FREQUENCIES;
 
 pub mod residual;
-mod residual_trained;
 mod trained;
 
 /// Symbols of a table. The last one, [`ESCAPE_SYMBOL`], says that the value is at least 15 and that a second

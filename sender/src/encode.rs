@@ -1,5 +1,7 @@
 //! The encode thread: pictures to coded frames.
 
+mod shrink;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -23,10 +25,10 @@ use shell::link::Waker;
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
+use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::{Predicting, Told};
-use crate::shrink::Shrinking;
 use crate::source::{SourceFrame, SourceInfo};
 use crate::stall::Stall;
 use crate::thin::Thinning;

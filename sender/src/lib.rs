@@ -18,7 +18,6 @@ mod pace;
 pub mod predict;
 mod recorder;
 mod run;
-mod shrink;
 pub mod source;
 mod stall;
 mod thin;

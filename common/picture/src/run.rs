@@ -23,7 +23,7 @@ pub enum Form {
     /// A bit for each block.
     #[default]
     Map,
-    /// What lies between blocks that have bytes.
+    /// The blocks between two that have bytes.
     List,
 }
 

@@ -1,5 +1,6 @@
 //! `doctor`: checks that this machine has what streaming needs.
 
+mod machine;
 pub mod speed;
 
 use std::fs::File;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::NOBODY;
-use crate::{cli, machine, outlet, quic, reach, record};
+use crate::{cli, outlet, quic, reach, record};
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

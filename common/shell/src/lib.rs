@@ -17,7 +17,6 @@ pub mod link;
 pub mod linktest;
 pub mod lock;
 pub mod log;
-mod machine;
 mod quic;
 pub mod reach;
 pub mod record;

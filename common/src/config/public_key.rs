@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use curve25519_dalek::edwards::CompressedEdwardsY;
 
-/// What the text of a key begins with.
+/// Beginning of the text of a key.
 const PREFIX: &str = "duet-key-";
 
 /// An Ed25519 public key; its text is `duet-key-` and 48 characters: the base64 (RFC 4648, section 5) of its 32 bytes and of

@@ -68,9 +68,9 @@ const NEAR_FINEST: u8 = 4;
 /// The most bytes of blocks coded alone that are joined, of each 80 samples of luma: 0.3 bits a sample. Beyond it joining spares
 /// little and takes long.
 const JOINED_MOST: usize = 3;
-/// What a share of bytes is counted in.
+/// Parts in which a share of bytes is counted.
 const SHARE: usize = 1024;
-/// What is kept in hand of the bytes that joining spared in the last frame: so many of [`SHARE`] of all.
+/// Part of the bytes that joining spared in the last frame that is kept in hand: so many of [`SHARE`] of all.
 const IN_HAND: usize = 16;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;

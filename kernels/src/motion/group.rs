@@ -34,7 +34,7 @@ const PLAIN_MAX: u32 = 8;
 /// Coefficients of a block, rows [`BLOCK_SIDE`] apart, zero beyond its width and height.
 type Tile = [i32; BLOCK_SIDE * BLOCK_SIDE];
 
-/// What a block's code depends on besides its coefficients.
+/// The place of a block, on which its code depends besides its coefficients.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     shape: Shape,

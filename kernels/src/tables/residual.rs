@@ -3,7 +3,9 @@
 //! Rows of [`FREQUENCIES`], in this order: those of [`block_row`], of [`square_row`], of
 //! [`magnitude_row`].
 
-pub use super::residual_trained::FREQUENCIES;
+mod trained;
+
+pub use self::trained::FREQUENCIES;
 use super::{PROBABILITY_BITS, SYMBOLS};
 
 const CLASSES: usize = 5;

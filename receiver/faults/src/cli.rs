@@ -135,7 +135,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
     }
     if arguments.scenario.first().is_some_and(|first| first == "rehearsal") {
-        return rehearsal::run(&rehearsal::Wanted {
+        return rehearsal::run(&rehearsal::RehearsalOptions {
             programs: &programs,
             folder: &folder(arguments),
             length,

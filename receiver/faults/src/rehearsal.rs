@@ -42,7 +42,7 @@ const ENTRIES_MORE: usize = 4;
 const ENDS: [&str; 2] = ["waits", "calls"];
 
 /// Asked of a rehearsal.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct RehearsalOptions<'a> {
     pub(crate) programs: &'a Path,
     pub(crate) folder: &'a Path,
     /// Length of the whole.
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Runs both halves and prints what the end that lives through them takes; fails if it grows or pictures do not come back.
-pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
+pub(crate) fn run(wanted: &RehearsalOptions<'_>) -> Result<()> {
     let (seconds, cycle) = (wanted.length.as_secs(), wanted.cycle.as_secs_f64());
     println!(
         "{}x{} at {} a second both ways, {seconds} s, an event each {cycle} s, seed {}\n",
@@ -73,7 +73,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What happens to a call.
+/// An event in the course of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Outage,
@@ -123,7 +123,7 @@ struct Held {
 }
 
 impl Rehearsal {
-    fn begin(wanted: &Wanted<'_>, stays: usize) -> Result<Self> {
+    fn begin(wanted: &RehearsalOptions<'_>, stays: usize) -> Result<Self> {
         let folder = wanted.folder.join(ENDS[stays]);
         if folder.is_dir() {
             fs::remove_dir_all(&folder)?;
@@ -210,7 +210,7 @@ impl Rehearsal {
     }
 
     /// Lets the events happen; returns the bars that were not held.
-    fn go(&mut self, wanted: &Wanted<'_>) -> Result<Vec<String>> {
+    fn go(&mut self, wanted: &RehearsalOptions<'_>) -> Result<Vec<String>> {
         self.wait_for_pictures("the start")?;
         let (began, length) = (Instant::now(), wanted.length / 2);
         let (mut base, mut most) = (Held::default(), Held::default());

@@ -81,7 +81,7 @@ impl FromStr for SinkSpec {
     }
 }
 
-/// What a window is opened with, and what its keys change.
+/// The settings that a window is opened with, and what its keys change.
 #[derive(Clone, Debug)]
 pub struct WindowParts {
     /// The library that opens it.

@@ -6,7 +6,6 @@ use kernels::{EncodeError, Picture, PictureRef, Shrinker};
 use picture::frame::{Chroma, FrameSize};
 use shell::exit::Failure;
 
-use crate::encode;
 use crate::source::SourceFrame;
 
 /// Makes the pictures of a source smaller.
@@ -30,7 +29,7 @@ impl Shrinking {
         let mut out = old.unwrap_or_else(|| self.shrinker.room());
         let large = PictureRef::new(picture.format, self.from, &picture.data);
         let made = large.and_then(|large| self.shrinker.apply(large, &mut out));
-        made.map_err(|error| encode::failure(&EncodeError::from(error)))?;
+        made.map_err(|error| super::failure(&EncodeError::from(error)))?;
         // Without a capture thread there is nobody to use the memory again.
         let _ = used.send(picture.data);
         Ok(SourceFrame { format, data: out.into_data(), capture: picture.capture })

@@ -1,7 +1,7 @@
 //! Symbol frequencies of every row, counted by `examples/train_groups.rs`.
 
-use super::SYMBOLS;
-use super::residual::ROWS;
+use super::super::SYMBOLS;
+use super::ROWS;
 
 /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.
 #[rustfmt::skip]

@@ -10,7 +10,7 @@ use crate::doctor::{Check, Status};
 
 /// Datagrams that QUIC needs, with IPv6 and UDP headers around them, bytes.
 const MTU_LEAST: u32 = 1200 + 48;
-/// What nearly all lines of homes bear, PPPoE and tunnels included, bytes.
+/// Size of a packet that nearly all lines of homes bear, PPPoE and tunnels included, bytes.
 const MTU_USUAL: u32 = 1400;
 /// The capability to take real-time priority (`CAP_SYS_NICE`), as a bit.
 const NICE: u64 = 1 << 23;
@@ -130,7 +130,7 @@ fn mtu_of(interface: Option<(String, Option<u32>)>) -> Check {
 mod tests {
     use super::*;
 
-    /// What Linux says of a process with this priority and policy.
+    /// The line of `/proc` of a process with this priority and policy.
     fn stat(priority: u32, policy: u32) -> String {
         let before = (4..40).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
         format!("77 (a) b) S {before} {priority} {policy} 0 0")
