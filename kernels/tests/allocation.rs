@@ -135,8 +135,8 @@ fn check_prediction(backend: BackendChoice) {
     assert!(predicted > COUNTED / 2, "{predicted}");
     let bytes = bytes.map(|bytes| bytes / COUNTED as usize);
     println!("prediction, {backend:?}: bytes, encode {} besides the frame, decode {}", bytes[0], bytes[1]);
-    // Lists of vectors and of blocks; a picture would be half as much again as its pixels.
-    assert!(bytes.iter().all(|&bytes| bytes <= params.size.pixels() * 5 / 4), "{backend:?}: {bytes:?}");
+    // Lists of vectors, of blocks and of groups; one picture more would be half as much again as its pixels.
+    assert!(bytes.iter().all(|&bytes| bytes <= params.size.pixels() * 2), "{backend:?}: {bytes:?}");
 }
 
 fn check_effects() {

@@ -105,7 +105,7 @@ impl Absence {
 
     /// Returns the peer's name, where it has one. The start of a key is none that people use.
     fn name<'a>(&self, peer: &'a Peer) -> &'a str {
-        let is_key = peer.key.to_string().starts_with(&peer.name);
+        let is_key = peer.key.start() == peer.name;
         if is_key && self.peers.len() == 1 { "the other side" } else { &peer.name }
     }
 }

@@ -34,8 +34,9 @@ impl PublicKey {
         Some(CompressedEdwardsY(self.0).decompress()?.to_montgomery().mul_clamped(secret).0)
     }
 
-    /// Returns what tells the key from others at a glance: the first of the characters that are its own.
-    pub(super) fn start(&self) -> String {
+    /// Returns the first of the characters that are its own: enough to tell it from others at a glance, and the name of a peer that
+    /// has none.
+    pub fn start(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.0[..6])
     }
 
