@@ -417,20 +417,20 @@ mod tests {
         let mut held: Held<Picture> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         let (mut references, mut ms) = (Vec::new(), 0);
-        for step in 0..40_u32 {
-            ms += if (20..32).contains(&step) { 1_000 } else { 33 };
+        for step in 0..46_u32 {
+            ms += if (26..38).contains(&step) { 1_000 } else { 33 };
             let now = Timestamp::from_us(1_000 * ms);
             pattern.draw(step, 0, &mut data);
             let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
             while sender.prepare(now).unwrap() {}
             let (id, frame) = sender.code(picture, Target::Bytes(280), now).unwrap();
-            sender.on_took(Duration::from_millis(if (10..13).contains(&step) { 50 } else { 1 }), now);
+            sender.on_took(Duration::from_millis(if (20..26).contains(&step) { 50 } else { 1 }), now);
             let report = arrive((id, &frame), &mut decoder, &mut held);
             sender.on_told(Told::Report(report, now));
             references.push(frame.reference);
         }
-        // The third late frame is number 12; 10 s after it is number 29.
-        let wanted: Vec<_> = (0..40).map(|step| u8::from((1..=12).contains(&step) || step >= 30)).collect();
+        // With frame 25 their average is too long; 10 s after it is frame 35.
+        let wanted: Vec<_> = (0..46).map(|step| u8::from((1..=25).contains(&step) || step >= 36)).collect();
         assert_eq!(references, wanted);
         let counters = sender.counters();
         assert!(counters.matches > 15 && counters.mismatches == 0, "{counters:?}");

@@ -264,6 +264,8 @@ fn coding(config: &SenderConfig, params: StreamParams, last: Option<FrameId>) ->
             of(alone(config, &params, frame_bytes)?, params)
         }
         Prediction::Auto => {
+            // A backend that was asked for and is not there ends the program, as without prediction.
+            drop(alone(config, &params, frame_bytes)?);
             let encoder = predicting(config, &predicted, frame_bytes)?.after(last).only_where_worth_it().in_real_time();
             of(coder_of(encoder)?, predicted)
         }
