@@ -107,7 +107,7 @@ fn endpoint(
 fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
     let (relays, told): (Vec<Candidate>, Vec<_>) =
         told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
-    let is_direct = !found.relayed && relays.iter().all(|relay| relay.address != found.to);
+    let is_direct = !found.is_relayed() && relays.iter().all(|relay| relay.address != found.to);
     let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
     merge(&[&told, observed.as_slice()])
 }
