@@ -24,7 +24,7 @@ pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
 pub use self::meeting::{Meeting, News, PLACES_MAX, Role, Route, Step, Via};
 pub use self::note::{NOTE_BYTES, Note};
-pub use self::outside::{Finding, Ipv6, Opened, Outside, Port, Router};
+pub use self::outside::{Finding, Ipv6, Opened, Outside, Place, Port, Router};
 pub use self::probe::{PROBE_BYTES_MAX, Probe};
 pub use self::rounds::Rounds;
 pub use self::steering::{Act, Steering};

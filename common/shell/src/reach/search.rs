@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Kind, Meeting, News, Outside, Port, Role, Rounds, Route, Step, Via, merge};
+use common::reach::{Candidate, Kind, Meeting, News, Outside, Place, Port, Role, Rounds, Route, Step, Via, merge};
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
@@ -167,6 +167,11 @@ impl Search {
         self.knocked.contains(&address)
     }
 
+    /// Returns true if a right knock has come from anywhere: the other machine is there.
+    pub(crate) fn has_heard(&self) -> bool {
+        !self.knocked.is_empty()
+    }
+
     /// Returns this machine's addresses as known now.
     pub(crate) fn addresses(&self) -> Vec<Candidate> {
         let relayed = match self.place() {
@@ -185,7 +190,12 @@ impl Search {
             None => Port::NotAsked,
             Some(mapping) => mapping.opened().map_or(Port::Closed, Port::Open),
         };
-        Outside::of(&self.local(), &self.stun.answers(), port)
+        let relay = self.relaying.as_ref().map_or(Place::NotNamed, Relaying::answer);
+        let mut seen = self.stun.answers();
+        // A relay answers as a STUN server does, and may be one that was asked.
+        let by_relay = self.relaying.as_ref().and_then(Relaying::seen).map(|candidate| candidate.address);
+        seen.extend(by_relay.filter(|_| seen.is_empty()));
+        Outside::of(&self.local(), &seen, port, relay)
     }
 
     fn local(&self) -> Vec<Candidate> {
