@@ -138,7 +138,12 @@ pub fn recordable(path: &Path) -> Result<(), Failure> {
 fn outside(config: &SharedConfig) -> Vec<Check> {
     match reach::outside(config) {
         Ok(Some(outside)) => outside.findings().into_iter().map(finding).collect(),
-        Ok(None) => vec![Check::new("router", Status::Ok, "not looked at: `[reach] stun` names no server", None)],
+        Ok(None) => vec![Check::new(
+            "router",
+            Status::Ok,
+            "not looked at: `[reach]` names neither `stun` nor `turn` servers",
+            None,
+        )],
         Err(failure) => vec![Check::new("router", Status::Warn, failure.message, None)],
     }
 }

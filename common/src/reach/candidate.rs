@@ -54,6 +54,18 @@ impl Candidate {
         usable(address).then_some(Self { kind, address })
     }
 
+    /// Returns true if the address means something in its own house only, or between a carrier and its homes.
+    pub(super) fn is_in_house(&self) -> bool {
+        let is_private = match self.address.ip() {
+            IpAddr::V4(ip) => {
+                let is_carriers = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+                ip.is_private() || ip.is_loopback() || ip.is_link_local() || is_carriers
+            }
+            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
+        };
+        matches!(self.kind, Kind::Local | Kind::Ipv6) && is_private
+    }
+
     /// Appends its bytes: kind and family, address, port.
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
         // An address that was learned has been seen.
@@ -176,6 +188,21 @@ mod tests {
         }
         let mapped = Candidate::new(Kind::Seen, "[::ffff:1.2.3.4]:9".parse().unwrap()).unwrap();
         assert_eq!(mapped.address, "1.2.3.4:9".parse().unwrap());
+    }
+
+    #[test]
+    fn an_address_of_this_machine_may_be_one_outside() {
+        for (kind, address, is_in_house) in [
+            (Kind::Local, "192.168.1.7:9", true),
+            (Kind::Local, "100.127.1.7:9", true),
+            (Kind::Local, "100.128.1.7:9", false),
+            (Kind::Local, "203.0.113.7:9", false),
+            (Kind::Ipv6, "[fd00::7]:9", true),
+            (Kind::Ipv6, "[2001:db8::7]:9", false),
+            (Kind::Seen, "10.0.0.7:9", false),
+        ] {
+            assert_eq!(candidate(kind, address).is_in_house(), is_in_house, "{address}");
+        }
     }
 
     #[test]

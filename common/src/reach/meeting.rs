@@ -18,6 +18,8 @@ const EXPECTED: Duration = Duration::from_secs(30);
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 /// Time for which a knock shows that a path works.
 const FRESH: Duration = Duration::from_secs(2);
+/// Time after which there would be a connection over a path on which knocks come, were it open in both directions.
+const ONE_WAY: Duration = Duration::from_millis(2_500);
 /// Wait for a better path after the first that works.
 const SETTLE: Duration = Duration::from_millis(40);
 /// Time likewise where the first path that works goes through a relay: long enough to find a direct one.
@@ -31,8 +33,9 @@ const SEEK_LATER: Duration = Duration::from_millis(50);
 pub const PLACES_MAX: u16 = 64;
 /// Time before an address is dialled again where dialling has failed.
 const AGAIN: Duration = Duration::from_millis(200);
-/// Addresses from which knocks came that nobody has told.
-const LEARNED_MAX: usize = 4;
+/// Addresses from which knocks came that nobody has told. A router that shows each destination another port makes as many as
+/// this machine has addresses, for each of the other's two ports; were they to push each other out, none would settle.
+const LEARNED_MAX: usize = 2 * ADDRESSES_MAX;
 /// Addresses that were told: in a ticket and in an answer.
 const TOLD_MAX: usize = 2 * ADDRESSES_MAX;
 
@@ -45,18 +48,36 @@ pub enum Role {
     Waits,
 }
 
+/// Where a way begins. The order is that of preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Via {
+    /// The port that the other machine has been told of, or has stored.
+    Port,
+    /// Another port of this machine, opened since that one leads nowhere ([`super::Rounds`]).
+    OtherPort,
+    /// This machine's relay.
+    Relay,
+}
+
 /// A way to the other machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Route {
     /// Address to knock at.
     pub to: SocketAddr,
-    /// True if it goes through this machine's relay; else it begins at this machine's socket.
-    pub relayed: bool,
+    /// Where it begins.
+    pub via: Via,
+}
+
+impl Route {
+    /// Returns true if it goes through this machine's relay.
+    pub fn is_relayed(&self) -> bool {
+        self.via == Via::Relay
+    }
 }
 
 impl From<SocketAddr> for Route {
     fn from(to: SocketAddr) -> Self {
-        Self { to, relayed: false }
+        Self { to, via: Via::Port }
     }
 }
 
@@ -79,6 +100,8 @@ pub struct Meeting {
     dialling: Option<Route>,
     quiet: bool,
     relay: Option<Relay>,
+    /// True if knocks leave from another port, too.
+    has_other_port: bool,
     /// Ports of relays.
     places: Option<RangeInclusive<u16>>,
 }
@@ -102,7 +125,8 @@ impl Relay {
     fn seek(&mut self) -> Route {
         self.turn = (self.turn + 1) % (2 * self.places());
         let port = self.ports.start().saturating_add((self.turn / 2) as u16);
-        Route { to: SocketAddr::new(self.at, port), relayed: self.turn % 2 == 1 }
+        let via = if self.turn % 2 == 1 { Via::Relay } else { Via::Port };
+        Route { to: SocketAddr::new(self.at, port), via }
     }
 }
 
@@ -138,12 +162,14 @@ struct Path {
     heard: Option<(Timestamp, Timestamp)>,
     /// Not dialled before.
     dial_from: Timestamp,
+    /// Times that dialling has failed.
+    failed: u32,
 }
 
 impl Path {
     fn new(route: Route, kind: Kind, now: Timestamp) -> Self {
-        let kind = if route.relayed { Kind::Relayed } else { kind };
-        Self { route, kind, source: Source::Told, next: now, knocked: None, heard: None, dial_from: now }
+        let kind = if route.is_relayed() { Kind::Relayed } else { kind };
+        Self { route, kind, source: Source::Told, next: now, knocked: None, heard: None, dial_from: now, failed: 0 }
     }
 
     /// Returns the wait for a better path after this one has first worked.
@@ -159,8 +185,16 @@ impl Path {
 impl Meeting {
     /// Creates a search that begins `now`.
     pub fn new(role: Role, candidates: &[Candidate], now: Timestamp) -> Self {
-        let mut meeting =
-            Self { role, paths: Vec::new(), since: now, dialling: None, quiet: false, relay: None, places: None };
+        let mut meeting = Self {
+            role,
+            paths: Vec::new(),
+            since: now,
+            dialling: None,
+            quiet: false,
+            relay: None,
+            has_other_port: false,
+            places: None,
+        };
         meeting.add(candidates, now);
         meeting
     }
@@ -168,7 +202,7 @@ impl Meeting {
     /// Adds further addresses. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
-            let told = self.count(|path| path.source == Source::Told && !path.route.relayed);
+            let told = self.count(|path| path.source == Source::Told && path.route.via == Via::Port);
             let route = Route::from(candidate.address);
             match self.paths.iter_mut().find(|path| path.route == route) {
                 Some(path) => path.kind = path.kind.min(candidate.kind),
@@ -177,6 +211,7 @@ impl Meeting {
             }
         }
         self.add_relayed(now);
+        self.add_from_other_port(now);
         self.since = now;
     }
 
@@ -190,7 +225,7 @@ impl Meeting {
         });
         for &candidate in candidates {
             let route = Route::from(candidate.address);
-            let alike = self.count(|path| path.source == source && !path.route.relayed);
+            let alike = self.count(|path| path.source == source && path.route.via == Via::Port);
             match self.paths.iter_mut().find(|path| path.route == route) {
                 Some(path) => path.kind = path.kind.min(candidate.kind),
                 None if alike < TOLD_MAX => {
@@ -200,6 +235,7 @@ impl Meeting {
             }
         }
         self.add_relayed(now);
+        self.add_from_other_port(now);
         self.since = now;
     }
 
@@ -224,24 +260,61 @@ impl Meeting {
     /// Removes this machine's relay.
     pub fn remove_relay(&mut self) {
         self.relay = None;
-        self.paths.retain(|path| !path.route.relayed || self.dialling == Some(path.route));
+        self.paths.retain(|path| !path.route.is_relayed() || self.dialling == Some(path.route));
+    }
+
+    /// Knocks from another port of this machine as well from now on, in the place of such a one before.
+    pub fn set_other_port(&mut self, now: Timestamp) {
+        self.has_other_port = true;
+        self.paths.retain(|path| path.route.via != Via::OtherPort);
+        if self.dialling.is_some_and(|route| route.via == Via::OtherPort) {
+            self.dialling = None;
+        }
+        self.add_from_other_port(now);
+    }
+
+    /// Adds the told addresses once more, from the other port.
+    fn add_from_other_port(&mut self, now: Timestamp) {
+        if !self.has_other_port {
+            return;
+        }
+        let is_told = |path: &&Path| path.route.via == Via::Port && path.source != Source::Knock;
+        let told: Vec<_> =
+            self.paths.iter().filter(is_told).map(|path| (path.route.to, path.kind, path.source)).collect();
+        for (to, kind, source) in told {
+            let route = Route { to, via: Via::OtherPort };
+            let most = if source == Source::Told { TOLD_MAX } else { ADDRESSES_MAX };
+            let alike = self.count(|path| path.route.via == Via::OtherPort && path.source == source);
+            if alike < most && self.kind_of(route).is_none() {
+                self.paths.push(Path { source, ..Path::new(route, kind, now) });
+            }
+        }
+    }
+
+    /// Returns true if a connection without a relay may be about to come: there is a way on which knocks come, though not for
+    /// so long that it must be open in that direction only.
+    pub fn is_near(&self, now: Timestamp) -> bool {
+        let is_dialled = |path: &Path| self.dialling == Some(path.route) && path.route.via == Via::OtherPort;
+        let is_new = |path: &Path| path.heard.is_some_and(|(first, _)| now.since(first) < ONE_WAY) && path.works(now);
+        self.paths.iter().any(|path| path.kind != Kind::Relayed && (is_new(path) || is_dialled(path)))
     }
 
     /// Adds the told addresses once more, through the relay, unless they mean something in the other's house only.
     fn add_relayed(&mut self, now: Timestamp) {
         let Some(relay) = &self.relay else { return };
         let is_there = |path: &&Path| {
-            let is_in_house = path.kind == Kind::Local || path.source == Source::News(News::House);
-            !path.route.relayed && !is_in_house && path.route.to.is_ipv4() == relay.at.is_ipv4()
+            let told = Candidate { kind: path.kind, address: path.route.to };
+            let is_in_house = told.is_in_house() || path.source == Source::News(News::House);
+            path.route.via == Via::Port && !is_in_house && path.route.to.is_ipv4() == relay.at.is_ipv4()
         };
         let there: Vec<_> = self.paths.iter().filter(is_there).map(|path| (path.route.to, path.source)).collect();
         for (to, source) in there {
-            let route = Route { to, relayed: true };
+            let route = Route { to, via: Via::Relay };
             let (source, most) = match source {
                 Source::News(_) => (source, ADDRESSES_MAX),
                 Source::Told | Source::Knock => (Source::Told, TOLD_MAX),
             };
-            let alike = self.count(|path| path.route.relayed && path.source == source);
+            let alike = self.count(|path| path.route.is_relayed() && path.source == source);
             if alike < most && self.kind_of(route).is_none() {
                 self.paths.push(Path { source, ..Path::new(route, Kind::Relayed, now) });
             }
@@ -298,6 +371,7 @@ impl Meeting {
         }
         if let Some(path) = self.paths.iter_mut().find(|path| path.route == route) {
             path.dial_from = now + AGAIN;
+            path.failed = path.failed.saturating_add(1);
         }
     }
 
@@ -359,7 +433,7 @@ impl Meeting {
     /// which the port tells it.
     fn is_relay(&self, from: SocketAddr) -> bool {
         let is_told =
-            |path: &Path| path.kind == Kind::Relayed && !path.route.relayed && path.route.to.ip() == from.ip();
+            |path: &Path| path.kind == Kind::Relayed && !path.route.is_relayed() && path.route.to.ip() == from.ip();
         self.relay.as_ref().is_some_and(|relay| relay.at == from.ip())
             || self.places.as_ref().is_some_and(|places| places.contains(&from.port()))
             || self.paths.iter().any(is_told)
@@ -379,8 +453,9 @@ impl Meeting {
             return None;
         }
         let open = self.paths.iter().filter(|path| path.works(now) && path.dial_from <= now);
-        // Through one relay rather than through two.
-        let best = open.min_by_key(|path| (path.kind, path.route.relayed, path.heard))?;
+        // Through one relay rather than through two. Of a way that is open from there to here only, knocks come as well: it
+        // must not keep others from being dialled.
+        let best = open.min_by_key(|path| (path.failed, path.kind, path.route.via, path.heard))?;
         let better = self.paths.iter().any(|path| path.kind < best.kind);
         let settled = best.heard.is_some_and(|(first, _)| now >= first + best.settle());
         (!better || settled).then_some(best.route)
@@ -465,7 +540,7 @@ mod tests {
         let mut meeting = Meeting::new(Role::Waits, &[told], at(0));
         meeting.set_relay("198.51.100.9".parse().unwrap(), 49_152..=49_215, at(0));
         let knows = |meeting: &Meeting, candidate: Candidate| {
-            let [direct, relayed] = [false, true].map(|relayed| Route { to: candidate.address, relayed });
+            let [direct, relayed] = [Via::Port, Via::Relay].map(|via| Route { to: candidate.address, via });
             assert_eq!(meeting.kind_of(direct).is_some(), meeting.kind_of(relayed).is_some());
             meeting.kind_of(direct).is_some()
         };
@@ -547,6 +622,64 @@ mod tests {
     }
 
     #[test]
+    fn ways_from_there_to_here_only_do_not_keep_the_relay_from_being_dialled() {
+        let ways = [5, 6].map(|n| Route::from(SocketAddr::from(([203, 0, 113, n], 20_000))));
+        let relayed = Route { to: ways[0].to, via: Via::Relay };
+        let mut meeting = Meeting::new(Role::Dials, &[], at(0));
+        let mut dialled = Vec::new();
+        for ms in 0..10_000 {
+            if ms % 100 == 0 {
+                ways.iter().chain([&relayed]).for_each(|way| meeting.on_knock(*way, at(ms)));
+            }
+            // Each attempt takes two seconds.
+            if let Some((route, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
+                meeting.on_dial_failed(*route, at(ms));
+            }
+            while let Some(step) = meeting.poll(at(ms), 1) {
+                if let Step::Dial(route) = step {
+                    dialled.push((route, ms));
+                }
+            }
+        }
+        let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
+        assert_eq!(routes[..4], [ways[0], ways[1], relayed, ways[0]], "{dialled:?}");
+    }
+
+    #[test]
+    fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_place() {
+        let [told, note] = ["203.0.113.5:20000", "203.0.113.6:20000"].map(|text| candidate(Kind::Seen, text));
+        let mut meeting = Meeting::new(Role::Dials, &[told], at(0));
+        meeting.set_other_port(at(0));
+        meeting.set_news(News::Note, &[note], at(0));
+        let there = |candidate: Candidate| Route { to: candidate.address, via: Via::OtherPort };
+        let all: Vec<_> = steps(&mut meeting, 0, 1).into_iter().map(|(_, step)| step).collect();
+        let wanted = [told.address.into(), there(told), note.address.into(), there(note)].map(Step::Knock);
+        assert!(all.len() == 4 && wanted.iter().all(|step| all.contains(step)), "{all:?}");
+        // What was heard there was heard at a port that is closed now.
+        meeting.on_knock(there(told), at(10));
+        assert!(meeting.is_near(at(10)));
+        assert_eq!(meeting.poll(at(60), 1), Some(Step::Dial(there(told))));
+        meeting.set_other_port(at(70));
+        assert!(!meeting.is_near(at(70)) && meeting.len() == 4);
+        meeting.on_knock(told.address.into(), at(80));
+        assert!(steps(&mut meeting, 80, 130).contains(&(80, Step::Dial(told.address.into()))), "nobody dials now");
+        // Of two ports at which the other is heard the first one.
+        let mut meeting = Meeting::new(Role::Dials, &[told], at(0));
+        meeting.set_other_port(at(0));
+        meeting.on_knock(there(told), at(10));
+        meeting.on_knock(told.address.into(), at(20));
+        let dialled = steps(&mut meeting, 20, 100).into_iter().find(|(_, step)| matches!(step, Step::Dial(_)));
+        assert_eq!(dialled, Some((20, Step::Dial(told.address.into()))));
+        // Bounded, whatever is told.
+        for n in 0..1_000_u64 {
+            let many: Vec<_> = (1..40).map(|m| candidate(Kind::Seen, &format!("203.0.{}.{m}:9", n % 250))).collect();
+            meeting.add(&many, at(100 + n));
+            meeting.set_news(News::Note, &many, at(100 + n));
+        }
+        assert!(meeting.len() <= 2 * (TOLD_MAX + TOLD_MAX), "{}", meeting.len());
+    }
+
+    #[test]
     fn in_a_call_it_answers_and_does_no_more() {
         let seen = candidate(Kind::Seen, "203.0.113.5:20000");
         let mut meeting = Meeting::new(Role::Waits, &[seen], at(0));
@@ -582,7 +715,7 @@ mod tests {
     #[test]
     fn a_relay_is_dialled_after_a_second_and_only_if_nothing_else_works() {
         let seen = candidate(Kind::Seen, "203.0.113.5:20000");
-        let relayed = Route { to: seen.address, relayed: true };
+        let relayed = Route { to: seen.address, via: Via::Relay };
         for direct in [false, true] {
             let mut meeting = with_relay(&[seen]);
             meeting.on_knock(relayed, at(10));
@@ -611,7 +744,7 @@ mod tests {
                     Step::Knock(route) if route.to.ip() == RELAY.parse::<IpAddr>().unwrap() => Some(*route),
                     _ => None,
                 })
-                .map(|route| (route.to.port(), route.relayed))
+                .map(|route| (route.to.port(), route.is_relayed()))
                 .collect();
             places.sort_unstable();
             places.dedup();
@@ -640,7 +773,7 @@ mod tests {
         let told = candidate(Kind::Relayed, "198.51.100.9:49160");
         let mut meeting = with_relay(&[local, six, told]);
         assert_eq!(meeting.len(), 4);
-        assert_eq!(meeting.kind_of(Route { to: told.address, relayed: true }), Some(Kind::Relayed));
+        assert_eq!(meeting.kind_of(Route { to: told.address, via: Via::Relay }), Some(Kind::Relayed));
         meeting.remove_relay();
         assert_eq!(meeting.len(), 3);
         let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
@@ -648,7 +781,8 @@ mod tests {
         meeting.add(&many, at(0));
         for port in 1..1_000 {
             let to = SocketAddr::from(([198, 51, 100, 9], port));
-            meeting.on_knock(Route { to, relayed: port % 2 == 0 }, at(u64::from(port)));
+            let via = if port % 2 == 0 { Via::Relay } else { Via::Port };
+            meeting.on_knock(Route { to, via }, at(u64::from(port)));
         }
         assert_eq!(meeting.len(), 2 * TOLD_MAX + LEARNED_MAX);
     }

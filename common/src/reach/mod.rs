@@ -5,6 +5,10 @@
 //! answers through the router of whoever sends it, and one that arrives shows that the way is open in the other
 //! direction, too. One side dials where it has been heard; so there is one handshake, over a path that works. During the
 //! call its packets may change to a better way, and back.
+//!
+//! Some routers spoil a port: they keep it for another machine, let it out nowhere, or hold on to what they knew of it. So a
+//! round of knocks that was heard nowhere is followed by one from another port of this machine, of which the other is told
+//! like of all addresses. The first port stays open, and knocks on: others have stored it, and nothing takes its place.
 
 mod candidate;
 mod introduction;
@@ -12,14 +16,16 @@ mod meeting;
 mod note;
 mod outside;
 mod probe;
+mod rounds;
 mod steering;
 mod ticket;
 
 pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
-pub use self::meeting::{Meeting, News, PLACES_MAX, Role, Route, Step};
+pub use self::meeting::{Meeting, News, PLACES_MAX, Role, Route, Step, Via};
 pub use self::note::{NOTE_BYTES, Note};
-pub use self::outside::{Finding, Ipv6, Opened, Outside, Port, Router};
+pub use self::outside::{Finding, Ipv6, Opened, Outside, Place, Port, Router};
 pub use self::probe::{PROBE_BYTES_MAX, Probe};
+pub use self::rounds::Rounds;
 pub use self::steering::{Act, Steering};
 pub use self::ticket::{PROOF_BYTES, Purpose, TICKET_LIFE_S, Ticket, TicketError};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::candidate::Candidate;
 
 /// The way outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// Router between this machine and the outside, over IPv4 unless there is IPv6 only.
     pub router: Router,
@@ -13,6 +13,21 @@ pub struct Outside {
     pub ipv6: Ipv6,
     /// Answer of the router to a request for a port.
     pub port: Port,
+    /// Answer of the relays that the configuration names.
+    pub relay: Place,
+}
+
+/// Answer of relays that are asked for a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// None is named.
+    NotNamed,
+    /// One has given this.
+    At(SocketAddr),
+    /// None gives one; what the last of them said, as the end of a sentence that begins with its name.
+    Refused(String),
+    /// None has answered.
+    Silent,
 }
 
 /// A port that the router has opened to this machine.
@@ -76,8 +91,8 @@ pub struct Finding {
 
 impl Outside {
     /// Returns what the machine with the addresses `own` sits behind; `seen`: where each server that answered has seen
-    /// it; `port`: what the router has done when it was asked.
-    pub fn of(own: &[Candidate], seen: &[SocketAddr], port: Port) -> Self {
+    /// it; `port`: what the router has done when it was asked; `relay`: likewise the relays.
+    pub fn of(own: &[Candidate], seen: &[SocketAddr], port: Port, relay: Place) -> Self {
         let v6 = |address: &SocketAddr| address.is_ipv6();
         let ipv6 = match (seen.iter().any(v6), own.iter().any(|candidate| is_global(candidate.address.ip()))) {
             (true, _) => Ipv6::Works,
@@ -94,12 +109,12 @@ impl Outside {
             [first, rest @ ..] if rest.iter().all(|address| address == first) => Router::OnePort(first.ip()),
             [first, ..] => Router::PortPerDestination(first.ip()),
         };
-        Self { router, ipv6, port }
+        Self { router, ipv6, port, relay }
     }
 
     /// Returns what there is to say, the most important last.
-    pub fn findings(&self) -> [Finding; 5] {
-        [self.udp(), self.between(), self.on_request(), self.over_ipv6(), self.calls()]
+    pub fn findings(&self) -> [Finding; 6] {
+        [self.udp(), self.between(), self.on_request(), self.over_ipv6(), self.over_relay(), self.calls()]
     }
 
     fn udp(&self) -> Finding {
@@ -125,7 +140,7 @@ impl Outside {
                 format!("there is one ({ip}); one server alone answers, so its kind cannot be told")
             }
         };
-        let is_bad = matches!(self.router, Router::PortPerDestination(_)) && !self.is_opened();
+        let is_bad = matches!(self.router, Router::PortPerDestination(_)) && !self.is_opened() && !self.has_place();
         let advice = is_bad.then_some(
             "look in the router for `full cone` or `endpoint independent` NAT, or forward a UDP port to this machine",
         );
@@ -180,8 +195,55 @@ impl Outside {
         Finding { name: "ipv6", is_bad: false, sentence: sentence.to_owned(), advice: None }
     }
 
+    fn has_place(&self) -> bool {
+        matches!(self.relay, Place::At(_))
+    }
+
+    fn over_relay(&self) -> Finding {
+        let (is_bad, sentence, advice) = match &self.relay {
+            Place::NotNamed => (false, "none is named in `[reach] turn`".to_owned(), None),
+            Place::At(at) => (false, format!("it gives this machine a place ({at}), and has it back again"), None),
+            Place::Refused(says) => {
+                let advice = "whoever runs the relay knows its name, its password and how many calls it allows";
+                (true, format!("the one in `[reach] turn` {says}"), Some(advice))
+            }
+            Place::Silent => {
+                let advice = "see whether its name in `[reach] turn` is right, whether it runs, and whether its UDP port (3478 as a \
+                              rule) is open there";
+                (true, "the one in `[reach] turn` does not answer".to_owned(), Some(advice))
+            }
+        };
+        Finding { name: "relay", is_bad, sentence, advice }
+    }
+
+    /// Returns what follows for a call: without a relay, and what one changes.
     fn calls(&self) -> Finding {
-        let (is_bad, sentence) = match (self.router, self.ipv6) {
+        let (is_bad, direct) = self.direct_calls();
+        let finds_all = self.is_opened() || matches!(self.router, Router::Open(_));
+        let (is_bad, sentence, advice) = match &self.relay {
+            Place::At(_) if self.router == Router::Silent => {
+                (false, "every home that names the relay too is called through it".to_owned(), None)
+            }
+            Place::At(_) if finds_all => (is_bad, direct.to_owned(), None),
+            Place::At(_) => (false, format!("{direct}; all others are called through the relay, a little later"), None),
+            Place::NotNamed if finds_all || self.router == Router::Silent => (is_bad, direct.to_owned(), None),
+            Place::NotNamed => {
+                let advice =
+                    "a relay in `[reach] turn` joins all homes: docker/meet/README.md says how a group runs one";
+                (is_bad, format!("{direct}; without a relay all others are not called at all"), Some(advice))
+            }
+            Place::Refused(_) | Place::Silent if finds_all || self.router == Router::Silent => {
+                (is_bad, direct.to_owned(), None)
+            }
+            Place::Refused(_) | Place::Silent => {
+                (true, format!("{direct}; all others only once the relay gives a place"), None)
+            }
+        };
+        Finding { name: "calls", is_bad, sentence, advice }
+    }
+
+    fn direct_calls(&self) -> (bool, &'static str) {
+        match (self.router, self.ipv6) {
             (Router::Silent, _) => (true, "within the house they work; outside nobody will be found"),
             (Router::Open(_), _) => (false, "every home that can send UDP finds this machine"),
             _ if self.is_opened() => {
@@ -200,8 +262,7 @@ impl Outside {
             (Router::Translated(_), _) => {
                 (false, "a direct way is found to most homes, if the router is of the usual kind")
             }
-        };
-        Finding { name: "calls", is_bad, sentence: sentence.to_owned(), advice: None }
+        }
     }
 }
 
@@ -250,12 +311,37 @@ mod tests {
                 "every home that",
             ),
         ] {
-            let found = Outside::of(&own, seen, Port::NotAsked);
-            assert_eq!(found, Outside { router, ipv6, port: Port::NotAsked });
+            let found = Outside::of(&own, seen, Port::NotAsked, Place::NotNamed);
+            assert_eq!(found, Outside { router, ipv6, port: Port::NotAsked, relay: Place::NotNamed });
             let findings = found.findings();
             let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
             assert_eq!(names.join(" "), bad, "{findings:?}");
-            assert!(findings[4].sentence.contains(says), "{findings:?}");
+            assert!(findings[5].sentence.contains(says), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn a_relay_joins_the_homes_that_no_direct_way_joins_if_it_gives_a_place() {
+        let [one, other] = ["203.0.113.5:7", "203.0.113.5:8"].map(|text| text.parse::<SocketAddr>().unwrap());
+        let at = Place::At("198.51.100.7:49152".parse().unwrap());
+        let refused = Place::Refused("refuses the name or the password".to_owned());
+        for (seen, relay, bad, of_relay, of_calls) in [
+            (&[one, one][..], Place::NotNamed, "", "none is named", "without a relay all others are not called"),
+            (&[one, one], at.clone(), "", "gives this machine a place (198.51.100.7:49152)", "through the relay"),
+            (&[one, one], refused.clone(), "relay calls", "refuses the name", "only once the relay"),
+            (&[one, one], Place::Silent, "relay calls", "does not answer", "only once the relay"),
+            (&[one, other], Place::NotNamed, "router calls", "none is named", "without a relay"),
+            (&[one, other], at.clone(), "", "gives this machine a place", "all others are called through the relay"),
+            (&[one, other], Place::Silent, "router relay calls", "does not answer", "only once the relay"),
+            (&[], at, "udp", "gives this machine a place", "every home that names the relay too"),
+            (&[], refused, "udp relay calls", "refuses", "outside nobody"),
+        ] {
+            let findings = Outside::of(&[], seen, Port::Closed, relay.clone()).findings();
+            let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
+            assert_eq!(names.join(" "), bad, "{relay:?} {findings:?}");
+            let [.., relay, calls] = &findings;
+            assert!(relay.sentence.contains(of_relay) && calls.sentence.contains(of_calls), "{findings:?}");
+            assert_eq!(relay.advice.is_some(), relay.is_bad);
         }
     }
 
@@ -279,10 +365,10 @@ mod tests {
                 "lets everybody in",
             ),
         ] {
-            let findings = Outside::of(&[], &symmetric, port).findings();
+            let findings = Outside::of(&[], &symmetric, port, Place::NotNamed).findings();
             let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
             assert_eq!(names.join(" "), bad, "{findings:?}");
-            assert!(findings[2].sentence.contains(of_port) && findings[4].sentence.contains(of_calls), "{findings:?}");
+            assert!(findings[2].sentence.contains(of_port) && findings[5].sentence.contains(of_calls), "{findings:?}");
             assert_eq!(findings[2].advice.is_some(), port == Port::Closed);
         }
     }

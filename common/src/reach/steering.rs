@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::candidate::{ADDRESSES_MAX, Candidate, Kind, usable};
-use super::meeting::Route;
+use super::meeting::{Route, Via};
 use crate::units::Timestamp;
 
 /// Answers in a row that prove a better way.
@@ -80,6 +80,8 @@ pub struct Steering {
     ways: Vec<Way>,
     /// Own relay.
     relay: Option<IpAddr>,
+    /// True if this end has another port, too.
+    has_other_port: bool,
     number: u64,
     heard: Heard,
     keen_until: Timestamp,
@@ -202,11 +204,12 @@ impl Steering {
             used: base,
             ways: vec![way],
             relay: None,
+            has_other_port: false,
             number: 0,
             heard: Heard::default(),
             keen_until: now + KEEN,
         };
-        if base.relayed {
+        if base.is_relayed() {
             // Where the relay sends to, packets may get without it.
             steering.insert(Route::from(base.to), if kind == Kind::Relayed { Kind::Learned } else { kind });
         }
@@ -215,8 +218,8 @@ impl Steering {
 
     /// Begins anew with the same call on the way `base`. Numbers go on, so that questions stay new to the other end.
     pub fn restart(&mut self, base: Route, kind: Kind, now: Timestamp) {
-        let Self { relay, number, heard, .. } = *self;
-        *self = Self { number, heard, ..Self::new(base, kind, now) };
+        let Self { relay, has_other_port, number, heard, .. } = *self;
+        *self = Self { number, heard, has_other_port, ..Self::new(base, kind, now) };
         self.set_relay(relay);
     }
 
@@ -253,6 +256,7 @@ impl Steering {
         for candidate in candidates {
             self.insert(candidate.address.into(), candidate.kind);
         }
+        self.insert_from_other_port();
         if let Some(relay) = relay {
             self.insert_relayed(relay);
         }
@@ -267,7 +271,34 @@ impl Steering {
         let (base, used) = (self.base, self.used);
         match relay {
             Some(relay) => self.insert_relayed(relay),
-            None => self.ways.retain(|way| !way.route.relayed || [base, used].contains(&way.route)),
+            None => self.ways.retain(|way| !way.route.is_relayed() || [base, used].contains(&way.route)),
+        }
+    }
+
+    /// Asks from another port of this end as well from now on, in the place of such a one before.
+    pub fn set_other_port(&mut self, now: Timestamp) {
+        let (base, used) = (self.base, self.used);
+        self.ways.retain(|way| way.route.via != Via::OtherPort || [base, used].contains(&way.route));
+        self.has_other_port = true;
+        self.insert_from_other_port();
+        self.keen_until = now + KEEN;
+    }
+
+    /// Returns true if the call's packets pass a relay.
+    pub fn is_relayed(&self) -> bool {
+        self.way_in_use().is_some_and(|way| way.relays > 0)
+    }
+
+    /// Adds what was told once more, from the other port.
+    fn insert_from_other_port(&mut self) {
+        if !self.has_other_port {
+            return;
+        }
+        for at in 0..self.ways.len() {
+            let Way { route, kind, learned, .. } = self.ways[at];
+            if route.via == Via::Port && !learned {
+                self.insert(Route { to: route.to, via: Via::OtherPort }, kind);
+            }
         }
     }
 
@@ -289,8 +320,9 @@ impl Steering {
     fn insert_relayed(&mut self, relay: IpAddr) {
         for at in 0..self.ways.len() {
             let Way { route, kind, relays, learned, .. } = self.ways[at];
-            let is_there = !route.relayed && !learned && kind != Kind::Local && route.to.is_ipv4() == relay.is_ipv4();
-            let twin = Route { to: route.to, relayed: true };
+            let is_in_house = Candidate { kind, address: route.to }.is_in_house();
+            let is_there = route.via == Via::Port && !learned && !is_in_house && route.to.is_ipv4() == relay.is_ipv4();
+            let twin = Route { to: route.to, via: Via::Relay };
             if is_there && self.ways.iter().all(|way| way.route != twin) && self.ways.len() < WAYS_MAX {
                 self.ways.push(Way::new(twin, Kind::Relayed, relays + 1, false));
             }
@@ -314,7 +346,7 @@ impl Steering {
             if learned.count() >= LEARNED_MAX {
                 self.ways.retain(|way| Some(way.route) != oldest);
             }
-            let relays = u8::from(from.relayed) + u8::from(self.relay == Some(from.to.ip()));
+            let relays = u8::from(from.is_relayed()) + u8::from(self.relay == Some(from.to.ip()));
             let kind = if relays > 0 { Kind::Relayed } else { Kind::Learned };
             self.ways.push(Way::new(from, kind, relays, true));
         }
@@ -446,12 +478,12 @@ impl Steering {
 }
 
 /// Ways that are remembered at most, besides [`LEARNED_MAX`].
-const WAYS_MAX: usize = 4 * ADDRESSES_MAX;
+const WAYS_MAX: usize = 6 * ADDRESSES_MAX;
 
 /// Returns the number of relays on a way to an address of that kind.
 fn relays(route: Route, kind: Kind) -> u8 {
     // Of a way through this end's relay the kind says only that.
-    u8::from(route.relayed || kind == Kind::Relayed)
+    u8::from(route.is_relayed() || kind == Kind::Relayed)
 }
 
 #[cfg(test)]
@@ -465,7 +497,7 @@ mod tests {
     }
 
     fn route(text: &str, relayed: bool) -> Route {
-        Route { to: text.parse().unwrap(), relayed }
+        Route { to: text.parse().unwrap(), via: if relayed { Via::Relay } else { Via::Port } }
     }
 
     fn candidate(kind: Kind, text: &str) -> Candidate {
@@ -638,7 +670,7 @@ mod tests {
         hear(&mut end, 100);
         hear(&mut end, 3_000);
         assert_eq!(
-            end.steering.kind_of(Route { relayed: true, ..home }),
+            end.steering.kind_of(Route { via: Via::Relay, ..home }),
             Some(Kind::Relayed),
             "the relay is still there"
         );
@@ -667,10 +699,10 @@ mod tests {
     fn where_the_relay_sends_to_is_tried_without_it() {
         let base = route(HOME, true);
         let mut end = End::new(base, Kind::Relayed);
-        end.live(0, 5_000, |way, _| Some(if way.relayed { 40 } else { 20 }));
+        end.live(0, 5_000, |way, _| Some(if way.is_relayed() { 40 } else { 20 }));
         assert_eq!(end.steering.used(), route(HOME, false));
         // And the other way round, when that dies.
-        end.live(5_000, 10_000, |way, _| way.relayed.then_some(40));
+        end.live(5_000, 10_000, |way, _| way.is_relayed().then_some(40));
         assert_eq!(end.steering.used(), base);
     }
 }

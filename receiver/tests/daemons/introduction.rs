@@ -94,7 +94,7 @@ fn who_does_not_know_the_secret_is_not_introduced() {
     forged.proof[0] ^= 1;
     // Knocks of another secret are not answered, so it never gets as far as to dial.
     let joining = Daemon::start("receiver", homes.receiver().args(["join", &forged.to_string()]));
-    joining.says(&["cannot be reached directly"]);
+    joining.says(&["nobody has answered for this ticket yet"]);
     assert!(inviting.is_running());
     joining.kill();
     assert!(homes.remembered("sender/sender.toml").is_empty() && homes.remembered("receiver/peers.toml").is_empty());
@@ -176,7 +176,7 @@ fn hostile_bytes_behind_a_right_checksum_are_refused_and_strange_addresses_only_
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }
     let mut joining = Daemon::start("receiver", homes.receiver().args(["join", &text]));
-    joining.says(&["cannot be reached directly"]);
+    joining.says(&["nobody has answered for this ticket yet"]);
     assert!(joining.is_running());
     joining.kill();
     assert!(homes.remembered("receiver/peers.toml").is_empty());

@@ -29,7 +29,7 @@ impl Ways {
     pub(crate) fn kind_of(&self, route: Route) -> Kind {
         let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
         match candidate_of(route.to).map(|candidate| candidate.kind) {
-            _ if route.relayed => Kind::Relayed,
+            _ if route.is_relayed() => Kind::Relayed,
             Some(Kind::Seen) if self.relay_ports.as_ref().is_some_and(is_place) => Kind::Relayed,
             Some(Kind::Seen) if !self.found => Kind::Local,
             Some(kind) => kind,
@@ -73,6 +73,8 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
+    use common::reach::Via;
+
     use super::*;
 
     #[test]
@@ -89,8 +91,8 @@ mod tests {
             ("203.0.113.5:49160", &relayed, "through a relay"),
         ] {
             let to: SocketAddr = address.parse().unwrap();
-            assert_eq!(ways.kind_of(Route { to, relayed: false }).name(), called, "{address}");
-            assert_eq!(ways.kind_of(Route { to, relayed: true }), Kind::Relayed);
+            assert_eq!(ways.kind_of(Route { to, via: Via::Port }).name(), called, "{address}");
+            assert_eq!(ways.kind_of(Route { to, via: Via::Relay }), Kind::Relayed);
         }
     }
 

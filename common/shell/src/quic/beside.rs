@@ -11,20 +11,26 @@
 //! For QUIC, a peer that is reached through this machine's relay has an address of its own, which no packet from
 //! outside can have; here it is exchanged for the relay's. Packets of others through the relay are dropped. During a call
 //! its packets may take another way than QUIC knows ([`super::steered`]).
+//!
+//! Where the first port leads nowhere, a second socket at another port is tried beside it ([`Sending::open_other_port`]).
+//! The first one stays open: it is the port that others have stored, that a service listens at and that a router may forward.
+//! Peers that the second one reaches have addresses for QUIC as those behind a relay have, and like there only who has
+//! knocked is heard.
 
+use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
-use common::reach::Route;
+use common::reach::{Route, Via};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
 
-use super::relay::{Carrier, Relayed, Unwrapped};
+use super::relay::{Aliases, Carrier, Unwrapped};
 use super::steered::{MARK, Steered, mark};
 use crate::lock::lock;
 
@@ -107,10 +113,14 @@ impl Sending {
 
     /// Sends a datagram, or drops it if the socket takes none now.
     pub(crate) fn send(&self, route: impl Into<Route>, bytes: &[u8]) {
-        let Route { to, relayed } = route.into();
+        let Route { to, via } = route.into();
         let contents = bytes;
         let transmit = Transmit { destination: to, ecn: None, contents, segment_size: None, src_ip: None };
-        let sent = if relayed { self.0.send_through(to, &transmit, false) } else { self.0.send(to, &transmit) };
+        let sent = match via {
+            Via::Port => self.0.send(to, &transmit),
+            Via::OtherPort => self.0.send_from_other_port(to, &transmit),
+            Via::Relay => self.0.send_through(to, &transmit, false),
+        };
         if let Err(error) = sent {
             tracing::trace!(%to, %error, "a datagram beside QUIC was not sent");
         }
@@ -121,9 +131,23 @@ impl Sending {
         *lock(&self.0.relay) = relay;
     }
 
-    /// Returns the address that QUIC dials for `route`. Through the relay, QUIC hears from there from now on.
+    /// Returns the address that QUIC dials for `route`. Where that does not begin at the first port, QUIC hears from there from
+    /// now on.
     pub(crate) fn let_in(&self, route: Route) -> SocketAddr {
-        if route.relayed { lock(&self.0.relayed).let_in(route.to) } else { route.to }
+        lock(&self.0.aliases).let_in(route)
+    }
+
+    /// Opens another port, in the place of such a one before; returns its number.
+    pub(crate) fn open_other_port(&self) -> io::Result<u16> {
+        let open = self.0.open_another.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let socket = open()?;
+        let port = socket.local_addr()?.port();
+        *lock(&self.0.other) = Some(socket);
+        // QUIC waits for packets at the sockets of before.
+        if let Some(waiting) = lock(&self.0.waiting).take() {
+            waiting.wake();
+        }
+        Ok(port)
     }
 
     /// Begins a call with whoever has the `address` for QUIC: from now on its packets may take another way. An earlier call
@@ -166,21 +190,35 @@ impl Sending {
     /// Returns the way on which QUIC's `address` is.
     pub(crate) fn route_of(&self, address: SocketAddr) -> Route {
         let address = canonical(address);
-        let to = lock(&self.0.relayed).of(address);
-        Route { to: to.unwrap_or(address), relayed: to.is_some() }
+        lock(&self.0.aliases).of(address).unwrap_or(address.into())
     }
 }
 
-#[derive(Debug)]
+/// Opens a socket at any other port.
+pub(super) type OpenAnother = Box<dyn Fn() -> io::Result<Arc<dyn AsyncUdpSocket>> + Send + Sync>;
+
 struct Shared {
     inner: Arc<dyn AsyncUdpSocket>,
+    open_another: Option<OpenAnother>,
+    /// The socket at another port.
+    other: Mutex<Option<Arc<dyn AsyncUdpSocket>>>,
+    /// Whoever waits for packets.
+    waiting: Mutex<Option<Waker>>,
+    /// True if the other socket is the next to be looked at, so that neither keeps the other from being heard.
+    other_first: AtomicBool,
     is_ipv6: bool,
     servers: Mutex<Vec<SocketAddr>>,
     relay: Mutex<Option<Arc<dyn Carrier>>>,
-    relayed: Mutex<Relayed>,
+    aliases: Mutex<Aliases>,
     /// The call of now.
     steered: Mutex<Option<Steered>>,
     moves: AtomicU64,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("inner", &self.inner).field("other", &self.other).finish_non_exhaustive()
+    }
 }
 
 impl Shared {
@@ -195,6 +233,13 @@ impl Shared {
     fn send(&self, to: SocketAddr, transmit: &Transmit<'_>) -> io::Result<()> {
         let Transmit { ecn, contents, segment_size, src_ip, .. } = *transmit;
         self.inner.try_send(&Transmit { destination: self.written(to), ecn, contents, segment_size, src_ip })
+    }
+
+    /// Sends it from the other port. Where there is none, it is lost.
+    fn send_from_other_port(&self, to: SocketAddr, transmit: &Transmit<'_>) -> io::Result<()> {
+        let Some(other) = lock(&self.other).clone() else { return Ok(()) };
+        let Transmit { ecn, contents, segment_size, src_ip, .. } = *transmit;
+        other.try_send(&Transmit { destination: self.written(to), ecn, contents, segment_size, src_ip })
     }
 
     /// Sends it to `to` through the relay. Where that passes nothing on, it is lost.
@@ -233,16 +278,24 @@ pub(super) struct Sorting {
     aside: mpsc::Sender<Aside>,
 }
 
-/// Splits a socket of a dialler or a listener.
-pub(super) fn split(inner: Arc<dyn AsyncUdpSocket>, dials: bool) -> (Arc<Sorting>, Beside) {
+/// Splits a socket of a dialler or a listener. `open_another`: opens one at another port, if that may be needed.
+pub(super) fn split(
+    inner: Arc<dyn AsyncUdpSocket>,
+    dials: bool,
+    open_another: Option<OpenAnother>,
+) -> (Arc<Sorting>, Beside) {
     let (aside, incoming) = mpsc::channel(WAITING_MAX);
     let is_ipv6 = inner.local_addr().is_ok_and(|address| address.is_ipv6());
     let shared = Arc::new(Shared {
         inner,
+        open_another,
+        other: Mutex::default(),
+        waiting: Mutex::default(),
+        other_first: AtomicBool::new(false),
         is_ipv6,
         servers: Mutex::default(),
         relay: Mutex::default(),
-        relayed: Mutex::default(),
+        aliases: Mutex::default(),
         steered: Mutex::default(),
         moves: AtomicU64::new(0),
     });
@@ -273,24 +326,42 @@ fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
 }
 
 impl Sorting {
-    /// Takes out of a buffer what is not QUIC's. A buffer holds datagrams of one length, but for a shorter last one.
-    fn take(&self, buffer: &mut [u8], meta: &mut RecvMeta) {
-        let from = canonical(meta.addr);
+    /// Takes out of a buffer what is not QUIC's. A buffer holds datagrams of one length, but for a shorter last one. `via`: the
+    /// port at which it came.
+    fn take(&self, via: Via, buffer: &mut [u8], meta: &mut RecvMeta) {
+        let from = Route { to: canonical(meta.addr), via };
+        if via == Via::OtherPort {
+            return match buffer.first() {
+                Some(&MARK) => self.take_marked(buffer, meta, from),
+                _ => self.take_at_other_port(buffer, meta, from),
+            };
+        }
+        let from = from.to;
         let relay = lock(&self.shared.relay).clone().filter(|relay| relay.server() == from);
         match relay {
-            None if buffer.first() == Some(&MARK) => self.take_marked(buffer, meta, from),
-            None => self.take_direct(buffer, meta, from),
+            None if buffer.first() == Some(&MARK) => self.take_marked(buffer, meta, from.into()),
+            None => self.take_direct(buffer, meta, from.into()),
             Some(relay) => self.take_relayed(buffer, meta, &*relay),
         }
     }
 
-    fn take_direct(&self, buffer: &[u8], meta: &mut RecvMeta, from: SocketAddr) {
+    /// What comes at the other port is QUIC's if it comes from who was let in.
+    fn take_at_other_port(&self, buffer: &[u8], meta: &mut RecvMeta, from: Route) {
+        self.take_direct(buffer, meta, from);
+        let known = lock(&self.shared.aliases).address_of(from);
+        match known {
+            Some(known) => meta.addr = self.shared.written(known),
+            None => meta.len = 0,
+        }
+    }
+
+    fn take_direct(&self, buffer: &[u8], meta: &mut RecvMeta, from: Route) {
         let bytes = &buffer[..meta.len.min(buffer.len())];
         let mut has_quic = false;
         for datagram in bytes.chunks(meta.stride.max(1)) {
-            match sort(datagram, || lock(&self.shared.servers).contains(&from)) {
+            match sort(datagram, || lock(&self.shared.servers).contains(&from.to)) {
                 Sort::Quic => has_quic = true,
-                Sort::Aside => self.lay_aside(from.into(), datagram),
+                Sort::Aside => self.lay_aside(from, datagram),
                 Sort::Marked | Sort::Junk => {}
             }
         }
@@ -301,8 +372,8 @@ impl Sorting {
     }
 
     /// Does the same where marked packets came directly: without their marks they stay, if they are of the call.
-    fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: SocketAddr) {
-        let base = lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(from.into()));
+    fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: Route) {
+        let base = lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(from));
         let (len, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
         let mut kept = 0;
         for begin in (0..len).step_by(stride) {
@@ -312,7 +383,7 @@ impl Sorting {
                     buffer.copy_within(begin + 1..end, kept);
                     kept += end - begin - 1;
                 }
-                Sort::Aside => self.lay_aside(from.into(), &buffer[begin..end]),
+                Sort::Aside => self.lay_aside(from, &buffer[begin..end]),
                 Sort::Marked | Sort::Quic | Sort::Junk => {}
             }
         }
@@ -337,11 +408,11 @@ impl Sorting {
                 }
                 Unwrapped::Handled | Unwrapped::Other => continue,
             };
-            let route = Route { to: peer, relayed: true };
+            let route = Route { to: peer, via: Via::Relay };
             match sort(&datagram, || false) {
                 kind @ (Sort::Quic | Sort::Marked) => {
                     let known = if kind == Sort::Quic {
-                        lock(&self.shared.relayed).address_of(peer)
+                        lock(&self.shared.aliases).address_of(route)
                     } else {
                         datagram.remove(0);
                         lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(route))
@@ -379,9 +450,10 @@ impl Sorting {
         if let Some(way) = way {
             return self.send_marked(way, transmit);
         }
-        let peer = lock(&self.shared.relayed).of(destination);
-        match peer {
-            Some(peer) => self.shared.send_through(peer, transmit, true),
+        let way = lock(&self.shared.aliases).of(destination);
+        match way {
+            Some(Route { to, via: Via::Relay }) => self.shared.send_through(to, transmit, true),
+            Some(Route { to, .. }) => self.shared.send_from_other_port(to, transmit),
             None => self.shared.inner.try_send(transmit),
         }
     }
@@ -393,9 +465,10 @@ impl Sorting {
         // The interface of the way that QUIC knows may be another one.
         let marked =
             Transmit { destination: way.to, ecn: transmit.ecn, contents: &contents, segment_size, src_ip: None };
-        let sent = match way.relayed {
-            true => self.shared.send_through(way.to, &marked, true),
-            false => self.shared.send(way.to, &marked),
+        let sent = match way.via {
+            Via::Port => self.shared.send(way.to, &marked),
+            Via::OtherPort => self.shared.send_from_other_port(way.to, &marked),
+            Via::Relay => self.shared.send_through(way.to, &marked, true),
         };
         match sent {
             // A way that is gone loses packets; it does not end the connection.
@@ -405,9 +478,35 @@ impl Sorting {
     }
 }
 
+/// Waits until both sockets can send: whoever waits does not say for which packet.
+#[derive(Debug)]
+struct BothWritable {
+    shared: Arc<Shared>,
+    first: Pin<Box<dyn UdpPoller>>,
+    /// The other socket, as of the last look.
+    other: Option<(Arc<dyn AsyncUdpSocket>, Pin<Box<dyn UdpPoller>>)>,
+}
+
+impl UdpPoller for BothWritable {
+    fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.first.as_mut().poll_writable(cx))?;
+        let Some(other) = lock(&this.shared.other).clone() else { return Poll::Ready(Ok(())) };
+        let is_known = this.other.as_ref().is_some_and(|(known, _)| Arc::ptr_eq(known, &other));
+        if !is_known {
+            this.other = Some((Arc::clone(&other), other.create_io_poller()));
+        }
+        match &mut this.other {
+            Some((_, poller)) => poller.as_mut().poll_writable(cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
 impl AsyncUdpSocket for Sorting {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.shared.inner).create_io_poller()
+        let first = Arc::clone(&self.shared.inner).create_io_poller();
+        Box::pin(BothWritable { shared: Arc::clone(&self.shared), first, other: None })
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -425,11 +524,37 @@ impl AsyncUdpSocket for Sorting {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let count = ready!(self.shared.inner.poll_recv(cx, bufs, meta))?;
-        for (buffer, meta) in bufs.iter_mut().zip(meta).take(count) {
-            self.take(buffer, meta);
+        // Before the look, so that a socket that comes meanwhile is seen or wakes.
+        match &mut *lock(&self.shared.waiting) {
+            Some(waiting) => waiting.clone_from(cx.waker()),
+            nobody => *nobody = Some(cx.waker().clone()),
         }
-        Poll::Ready(Ok(count))
+        let other = lock(&self.shared.other).clone();
+        let other_first = other.is_some() && self.shared.other_first.fetch_xor(true, Ordering::Relaxed);
+        let ports = if other_first { [Via::OtherPort, Via::Port] } else { [Via::Port, Via::OtherPort] };
+        for via in ports {
+            let polled = match (via, &other) {
+                (Via::OtherPort, None) => continue,
+                (Via::OtherPort, Some(other)) => match other.poll_recv(cx, bufs, meta) {
+                    // One that fails is none; the first one goes on.
+                    Poll::Ready(Err(error)) => {
+                        tracing::debug!(%error, "the other port is closed");
+                        lock(&self.shared.other).take_if(|known| Arc::ptr_eq(known, other));
+                        continue;
+                    }
+                    polled => polled,
+                },
+                _ => self.shared.inner.poll_recv(cx, bufs, meta),
+            };
+            if let Poll::Ready(received) = polled {
+                let count = received?;
+                for (buffer, meta) in bufs.iter_mut().zip(meta).take(count) {
+                    self.take(via, buffer, meta);
+                }
+                return Poll::Ready(Ok(count));
+            }
+        }
+        Poll::Pending
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -509,7 +634,7 @@ mod tests {
         {
             let destination = ([127, 0, 0, 1], 9).into();
             let transmit = Transmit { destination, ecn: None, contents: &contents, segment_size: None, src_ip: None };
-            let (socket, _beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, dials);
+            let (socket, _beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, dials, None);
             socket.try_send(&transmit).unwrap();
         }
         let numbers: Vec<_> = sent.0.lock().unwrap().iter().map(|contents| contents[1]).collect();
@@ -547,9 +672,9 @@ mod tests {
     #[test]
     fn a_calls_packets_take_another_way_marked_and_come_from_where_quic_has_the_peer() {
         let sent = Arc::new(Sent::default());
-        let (socket, mut beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false);
+        let (socket, mut beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false, None);
         beside.sending().set_relay(Some(Arc::new(Marks)));
-        let base = beside.sending().let_in(Route { to: peer(7), relayed: true });
+        let base = beside.sending().let_in(Route { to: peer(7), via: Via::Relay });
         let send = |destination| {
             let contents = [64, 1, 64, 2];
             let transmit =
@@ -563,14 +688,14 @@ mod tests {
         assert_eq!((beside.sending().in_use(base), beside.sending().moves()), (peer(7).into(), 1));
         assert_eq!(send(base), [vec![MARK, 64, 1, MARK, 64, 2]]);
         assert_eq!(send(peer(7)), [vec![64, 1, 64, 2]], "a new connection over the same way");
-        beside.sending().take(Some(Route { to: peer(9), relayed: true }));
+        beside.sending().take(Some(Route { to: peer(9), via: Via::Relay }));
         assert_eq!(send(base), [vec![64, 9, MARK, 64, 1, 64, 9, MARK, 64, 2]]);
 
         let take = |packets: &[&[u8]], from: SocketAddr| {
             let mut buffer = packets.concat();
             let mut meta =
                 RecvMeta { addr: from, len: buffer.len(), stride: packets[0].len(), ecn: None, dst_ip: None };
-            socket.take(&mut buffer, &mut meta);
+            socket.take(Via::Port, &mut buffer, &mut meta);
             (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
         };
         let (first, last): (&[u8], &[u8]) = (&[MARK, 64, 1, 2], &[MARK, 65]);
@@ -585,17 +710,56 @@ mod tests {
         assert_eq!(beside.incoming.try_recv().unwrap().bytes, probe);
         let through = [&[64, 9], first].concat();
         assert!(take(&[&through], Marks.server()).0.is_empty());
-        beside.sending().prove(Route { to: peer(9), relayed: true });
+        beside.sending().prove(Route { to: peer(9), via: Via::Relay });
         assert_eq!(take(&[&through], Marks.server()), (vec![64, 1, 2], 3, base));
         beside.sending().end_call();
         assert!(take(&[first], peer(7)).0.is_empty());
     }
 
     #[test]
+    fn quic_hears_at_the_other_port_only_who_was_let_in_and_everybody_at_the_first() {
+        let sent = Arc::new(Sent::default());
+        let another = Arc::clone(&sent);
+        let open = Box::new(move || Ok(Arc::clone(&another) as Arc<dyn AsyncUdpSocket>));
+        let (socket, mut beside) = split(Arc::new(Sent::default()), false, Some(open));
+        let take = |via, packet: &[u8]| {
+            let mut buffer = packet.to_vec();
+            let mut meta = RecvMeta { addr: peer(7), len: buffer.len(), stride: buffer.len(), ecn: None, dst_ip: None };
+            socket.take(via, &mut buffer, &mut meta);
+            (meta.len, meta.addr)
+        };
+        let way = Route { to: peer(7), via: Via::OtherPort };
+        assert_eq!(take(Via::Port, &[64, 1]), (2, peer(7)));
+        assert_eq!(take(Via::OtherPort, &[64, 1]).0, 0, "a stranger");
+        assert_eq!(take(Via::OtherPort, &[KNOCK; KNOCK_BYTES]).0, 0);
+        assert_eq!(beside.incoming.try_recv(), Ok(Aside { from: way, bytes: vec![KNOCK; KNOCK_BYTES] }));
+        let address = beside.sending().let_in(way);
+        assert_eq!((take(Via::OtherPort, &[64, 1]), take(Via::Port, &[64, 1])), ((2, address), (2, peer(7))));
+        assert_eq!(take(Via::OtherPort, &[20, 1]).0, 0, "junk");
+
+        let transmit =
+            Transmit { destination: address, ecn: None, contents: &[64, 1], segment_size: None, src_ip: None };
+        socket.try_send(&transmit).unwrap();
+        assert!(sent.0.lock().unwrap().is_empty(), "there is no other port");
+        assert_eq!(beside.sending().open_other_port().unwrap(), 8);
+        socket.try_send(&transmit).unwrap();
+        beside.sending().send(way, &[1]);
+        assert_eq!(*sent.0.lock().unwrap(), [vec![64, 1], vec![1]]);
+        // A call's packets, marked.
+        beside.sending().steer(peer(9));
+        beside.sending().prove(way);
+        beside.sending().take(Some(way));
+        socket.try_send(&Transmit { destination: peer(9), ..transmit }).unwrap();
+        assert_eq!(sent.0.lock().unwrap()[2], [MARK, 64, 1]);
+        assert_eq!(take(Via::OtherPort, &[MARK, 64, 1]), (2, peer(9)));
+        assert_eq!(take(Via::Port, &[MARK, 64, 1]).0, 0, "not proved there");
+    }
+
+    #[test]
     fn what_goes_to_a_peer_behind_the_relay_is_wrapped_each_for_itself() {
         let sent = Arc::new(Sent::default());
-        let (socket, beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false);
-        let route = Route { to: peer(7), relayed: true };
+        let (socket, beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false, None);
+        let route = Route { to: peer(7), via: Via::Relay };
         let destination = beside.sending().let_in(route);
         assert_eq!(destination, beside.sending().let_in(route), "one address for each");
         assert_eq!(beside.sending().route_of(destination), route);
@@ -611,28 +775,28 @@ mod tests {
 
     #[test]
     fn quic_hears_through_the_relay_only_who_was_let_in() {
-        let (socket, mut beside) = split(Arc::new(Sent::default()), false);
+        let (socket, mut beside) = split(Arc::new(Sent::default()), false, None);
         beside.sending().set_relay(Some(Arc::new(Marks)));
         let take = |packets: &[&[u8]], from: SocketAddr| {
             let mut buffer = packets.concat();
             let stride = packets[0].len();
             let mut meta = RecvMeta { addr: from, len: buffer.len(), stride, ecn: None, dst_ip: None };
-            socket.take(&mut buffer, &mut meta);
+            socket.take(Via::Port, &mut buffer, &mut meta);
             (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
         };
         let server = Marks.server();
         let (one, other): (&[u8], &[u8]) = (&[64, 7, 64, 1], &[64, 8, 64, 9]);
         assert!(take(&[one], server).0.is_empty(), "a stranger");
-        let seven = beside.sending().let_in(Route { to: peer(7), relayed: true });
+        let seven = beside.sending().let_in(Route { to: peer(7), via: Via::Relay });
         let last: &[u8] = &[64, 7, 65];
         assert_eq!(take(&[one, other, one, &[0, 1, 2, 3], last], server), (vec![64, 1, 64, 1, 65], 2, seven));
         // Nobody else speaks for the relay, and nobody can bear such an address.
         assert_eq!(take(&[one], peer(7)).2, peer(7));
-        let eight = beside.sending().let_in(Route { to: peer(8), relayed: true });
+        let eight = beside.sending().let_in(Route { to: peer(8), via: Via::Relay });
         assert_eq!(take(&[other], server), (vec![64, 9], 2, eight));
         let knock = [vec![64, 8], vec![KNOCK; KNOCK_BYTES]].concat();
         assert!(take(&[&knock], server).0.is_empty());
-        let aside = Aside { from: Route { to: peer(8), relayed: true }, bytes: vec![KNOCK; KNOCK_BYTES] };
+        let aside = Aside { from: Route { to: peer(8), via: Via::Relay }, bytes: vec![KNOCK; KNOCK_BYTES] };
         assert_eq!(beside.incoming.try_recv(), Ok(aside));
     }
 }

@@ -1,7 +1,7 @@
 //! One UDP socket that makes connections, and what a failed one means.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,9 @@ use common::config::{Controller, Peer, PublicKey};
 use common::reach::Route;
 use common::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt};
+use quinn::{
+    AsyncUdpSocket, ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt,
+};
 use quinn_proto::HashedConnectionIdGenerator;
 use ring::hkdf::{HKDF_SHA256, Salt};
 use ring::hmac::HMAC_SHA256;
@@ -86,6 +88,16 @@ pub(crate) struct Endpoint {
     pub(super) rate: LiveRate,
 }
 
+/// Makes a socket one of QUIC's. Must be called on a tokio runtime.
+fn for_quic(socket: UdpSocket, dscp: Option<u8>) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+    let same = socket.try_clone()?;
+    let socket = quinn::TokioRuntime.wrap_udp_socket(socket)?;
+    Ok(match dscp {
+        Some(dscp) => Arc::new(Classed::new(socket, same, dscp)),
+        None => socket,
+    })
+}
+
 impl Endpoint {
     /// Opens a socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
@@ -130,13 +142,11 @@ impl Endpoint {
         // Else some packets look like those that the socket tells apart.
         endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
-        let same = socket.try_clone().map_err(failed)?;
-        let socket = runtime.wrap_udp_socket(socket).map_err(failed)?;
-        let socket = match options.dscp {
-            Some(dscp) => Arc::new(Classed::new(socket, same, dscp)),
-            None => socket,
-        };
-        let (socket, beside) = beside::split(socket, !listens);
+        let (dscp, bytes) = (options.dscp, options.socket_buffer_bytes);
+        let socket = for_quic(socket, dscp).map_err(failed)?;
+        let any = SocketAddr::new(address.ip(), 0);
+        let open_another = Box::new(move || for_quic(socket::open_like(any, bytes)?, dscp));
+        let (socket, beside) = beside::split(socket, !listens, Some(open_another));
         let mut inner =
             quinn::Endpoint::new_with_abstract_socket(endpoint_config, server, socket, runtime).map_err(failed)?;
         let config = tls::client_config(Arc::clone(&options.key), Arc::clone(&verifier), options.protocol)

@@ -1,7 +1,9 @@
-//! The seam to a relay, and the addresses that QUIC has for peers behind it.
+//! The seam to a relay, and the addresses that QUIC has for peers behind it and for those that another port reaches.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+
+use common::reach::{Route, Via};
 
 /// This machine's relay: what is sent through it goes to its server, and what it passes on comes from there.
 pub(crate) trait Carrier: fmt::Debug + Send + Sync {
@@ -26,45 +28,51 @@ pub(crate) enum Unwrapped {
     Other,
 }
 
-/// Peers reached through the relay, and the addresses that QUIC has for them: `240.0.0.N`, which nobody has (RFC 1112).
-/// The oldest makes room.
+/// Ways that do not begin at the port that QUIC knows, and the addresses that QUIC has for the peers at their ends:
+/// `240.0.0.N`, which nobody has (RFC 1112). The oldest makes room.
 #[derive(Debug, Default)]
-pub(super) struct Relayed {
-    peers: Vec<SocketAddr>,
+pub(super) struct Aliases {
+    ways: Vec<Route>,
     next: usize,
 }
 
 /// Most of them.
-const RELAYED_MAX: usize = 64;
+const ALIASES_MAX: usize = 64;
 /// The port of such addresses.
-const RELAYED_PORT: u16 = 1;
+const ALIAS_PORT: u16 = 1;
 
-impl Relayed {
-    pub(super) fn let_in(&mut self, peer: SocketAddr) -> SocketAddr {
-        if let Some(known) = self.address_of(peer) {
+impl Aliases {
+    /// Returns the address of the peer at the end of `way`.
+    pub(super) fn let_in(&mut self, way: Route) -> SocketAddr {
+        if way.via == Via::Port {
+            return way.to;
+        }
+        if let Some(known) = self.address_of(way) {
             return known;
         }
         let at = self.next;
-        self.next = (at + 1) % RELAYED_MAX;
-        match self.peers.get_mut(at) {
-            Some(oldest) => *oldest = peer,
-            None => self.peers.push(peer),
+        self.next = (at + 1) % ALIASES_MAX;
+        match self.ways.get_mut(at) {
+            Some(oldest) => *oldest = way,
+            None => self.ways.push(way),
         }
         Self::address(at)
     }
 
     fn address(at: usize) -> SocketAddr {
-        (Ipv4Addr::new(240, 0, 0, at as u8), RELAYED_PORT).into()
+        (Ipv4Addr::new(240, 0, 0, at as u8), ALIAS_PORT).into()
     }
 
-    pub(super) fn address_of(&self, peer: SocketAddr) -> Option<SocketAddr> {
-        self.peers.iter().position(|known| *known == peer).map(Self::address)
+    /// Returns the address likewise; none if nobody was let in there.
+    pub(super) fn address_of(&self, way: Route) -> Option<SocketAddr> {
+        self.ways.iter().position(|known| *known == way).map(Self::address)
     }
 
-    pub(super) fn of(&self, address: SocketAddr) -> Option<SocketAddr> {
+    /// Returns the way to an address that QUIC has; none: it is that of a packet.
+    pub(super) fn of(&self, address: SocketAddr) -> Option<Route> {
         match address {
             SocketAddr::V4(address) => match address.ip().octets() {
-                [240, 0, 0, at] => self.peers.get(usize::from(at)).copied(),
+                [240, 0, 0, at] => self.ways.get(usize::from(at)).copied(),
                 _ => None,
             },
             SocketAddr::V6(_) => None,
@@ -78,10 +86,15 @@ mod tests {
 
     #[test]
     fn many_peers_take_few_places() {
-        let mut relayed = Relayed::default();
+        let mut aliases = Aliases::default();
         for port in 0..=255 {
-            let _ = relayed.let_in(([203, 0, 113, 5], port).into());
+            for via in [Via::Port, Via::OtherPort, Via::Relay] {
+                let way = Route { to: ([203, 0, 113, 5], port).into(), via };
+                let address = aliases.let_in(way);
+                assert_eq!(address == way.to, via == Via::Port);
+                assert_eq!(aliases.of(address), Some(way).filter(|_| via != Via::Port));
+            }
         }
-        assert_eq!(relayed.peers.len(), RELAYED_MAX);
+        assert_eq!(aliases.ways.len(), ALIASES_MAX);
     }
 }

@@ -7,10 +7,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 /// Opens a socket with buffers as large as the system gives, up to `bytes`; see [`bind`].
 pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
-    let socket = bind(address)?;
-    // A refusal shows in the sizes read back.
-    let _ = socket.set_recv_buffer_size(bytes);
-    let _ = socket.set_send_buffer_size(bytes);
+    let socket = bind_with(address, bytes)?;
     let given = [("receive", "rmem", socket.recv_buffer_size()?), ("send", "wmem", socket.send_buffer_size()?)];
     for (name, limit, size) in given {
         if size < bytes {
@@ -21,6 +18,19 @@ pub(super) fn open(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
         }
     }
     Ok(socket.into())
+}
+
+/// Opens a further socket like one whose buffers have been spoken of.
+pub(super) fn open_like(address: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
+    bind_with(address, bytes).map(Into::into)
+}
+
+fn bind_with(address: SocketAddr, bytes: usize) -> io::Result<Socket> {
+    let socket = bind(address)?;
+    // A refusal shows in the sizes read back.
+    let _ = socket.set_recv_buffer_size(bytes);
+    let _ = socket.set_send_buffer_size(bytes);
+    Ok(socket)
 }
 
 /// Binds a socket. At `[::]` it hears IPv4, too, and nothing else on a machine without IPv6.

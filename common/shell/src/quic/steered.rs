@@ -81,6 +81,8 @@ pub(super) fn mark(contents: &[u8], segment: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use common::reach::Via;
+
     use super::*;
 
     #[test]
@@ -93,7 +95,7 @@ mod tests {
         assert_eq!(steered.way_to(address(1)), Some(address(2).into()));
         assert_eq!(steered.way_to(address(2)), None, "a new connection");
         assert_eq!(steered.base_of(address(2).into()), Some(address(1)));
-        assert_eq!(steered.base_of(Route { to: address(2), relayed: true }), None);
+        assert_eq!(steered.base_of(Route { to: address(2), via: Via::Relay }), None);
         for port in 3..100 {
             steered.prove(address(port).into());
             steered.prove(address(3).into());
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn where_the_peer_marks_on_the_usual_way_this_side_does_so_too() {
         let (base, way) = (SocketAddr::from(([240, 0, 0, 1], 1)), SocketAddr::from(([203, 0, 113, 5], 1)));
-        let usual = Route { to: way, relayed: true };
+        let usual = Route { to: way, via: Via::Relay };
         let mut steered = Steered::new(base, usual);
         assert_eq!(steered.base_of(usual), None, "a stranger");
         assert_eq!(steered.way_to(base), None);

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use common::config::{Controller, Peer};
+use common::reach::{Route, Via};
 use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
@@ -96,6 +97,43 @@ fn peers_that_know_each_other_connect() {
             match listener.next(&mut [0; 8], b"").await {
                 Ok(_) => {}
                 Err(error) => break assert_eq!(error, QuicError::Closed("enough".to_owned())),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_call_comes_about_from_another_port_at_either_end_and_the_first_one_stays_open() {
+    let [a, b, _] = identities();
+    run(async {
+        let (listening, far) = Endpoint::bind_beside(&options(&a, &[&b]), LOOPBACK.into(), Takes::Everything).unwrap();
+        let (dialling, near) = Endpoint::bind_beside(&options(&b, &[&a]), LOOPBACK.into(), Takes::Nothing).unwrap();
+        let at = |port: u16| std::net::SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let ports = [&listening, &dialling].map(|endpoint| endpoint.local_addr().unwrap().port());
+        let others = [&far, &near].map(|beside| beside.sending().open_other_port().unwrap());
+        // As QUIC dials, as the dialler sees the other end, and as the listener does.
+        let other_near = Route { to: at(ports[0]), via: Via::OtherPort };
+        let other_far = Route { to: at(ports[1]), via: Via::OtherPort };
+        let _ = far.sending().let_in(other_far);
+        for (route, seen) in [
+            (other_near, Route::from(at(others[1]))),
+            (at(others[0]).into(), other_far),
+            (at(ports[0]).into(), at(ports[1]).into()),
+        ] {
+            let accept = async { call(listening.incoming().await.unwrap().accept().await.unwrap()) };
+            let dial = async {
+                let mut dialled = dialling.dial(near.sending().let_in(route)).await.unwrap();
+                while !matches!(dialled.next(&mut [0; 8], b"may I?").await.unwrap(), Input::Written(_)) {}
+                dialled
+            };
+            let (mut accepted, dialled) = tokio::join!(accept, dial);
+            assert_eq!((dialled.route(), accepted.route()), (route, seen));
+            for number in 0..20 {
+                dialled.send_datagram(vec![number; 1000]);
+            }
+            let mut heard = 0;
+            while heard < 20 {
+                heard += u32::from(matches!(accepted.next(&mut [0; 8], b"").await.unwrap(), Input::Datagram(_)));
             }
         }
     });

@@ -45,6 +45,16 @@ impl Course {
         self.steering.set_relay(relay);
     }
 
+    /// Asks from another port of this machine as well from now on.
+    pub(crate) fn set_other_port(&mut self, now: Timestamp) {
+        self.steering.set_other_port(now);
+    }
+
+    /// Returns true if the call's packets pass a relay.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.steering.is_relayed()
+    }
+
     /// Takes a probe. Those of strangers are dropped, and those that somebody has sent again.
     pub(crate) fn on_probe(&mut self, aside: &Aside, now: Timestamp) -> Result<(), Failure> {
         let probe = self.seals.open(&aside.bytes).and_then(|bytes| Probe::decode(&bytes));
@@ -108,7 +118,7 @@ impl Course {
         own: &impl Fn() -> Vec<Candidate>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        if !route.relayed && !self.sending.reaches(route.to) {
+        if !route.is_relayed() && !self.sending.reaches(route.to) {
             return Ok(());
         }
         let tells = route == self.steering.used() && now >= self.tell_at;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::config::{Controller, Peer};
+use common::reach::Via;
 use common::units::Bitrate;
 use tokio::net::UdpSocket;
 
@@ -183,7 +184,7 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
         let seen = way(ends, Arc::clone(&is_open)).await;
 
         near.sending().set_relay(Some(Arc::new(Passes(server))));
-        let through = Route { to: FAR, relayed: true };
+        let through = Route { to: FAR, via: Via::Relay };
         let address = near.sending().let_in(through);
         let accept = async {
             match listening.incoming().await.unwrap().accept().await.unwrap() {

@@ -9,6 +9,7 @@ mod house;
 mod introduce;
 mod mapping;
 mod notes;
+mod other_port;
 mod pair;
 mod peers;
 mod proof;

@@ -100,8 +100,9 @@ impl PeersFile {
             return Ok(true);
         }
         known.insert(0, address);
+        // Those of the introduction stay: what is learned may be a port that is another one each time.
         while known.len() > ADDRESSES_MAX {
-            known.remove(ADDRESSES_MAX);
+            known.remove(1);
         }
         self.write(&document.to_string())?;
         Ok(true)
@@ -276,6 +277,7 @@ mod tests {
         assert_eq!(addresses(), ["203.0.113.2:1", "203.0.113.1:1", "198.51.100.1:1"]);
         (3..20).for_each(|n| assert_eq!(file.learn(&key, address(n)), Ok(true)));
         assert_eq!((addresses().len(), addresses()[0].as_str()), (ADDRESSES_MAX, "203.0.113.19:1"));
+        assert_eq!(addresses()[ADDRESSES_MAX - 1], "198.51.100.1:1", "that of the introduction");
     }
 
     #[test]

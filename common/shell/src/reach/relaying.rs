@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::Candidate;
+use common::reach::{Candidate, Place};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -46,6 +46,8 @@ pub(super) struct Relaying {
     task: JoinHandle<()>,
     sending: Sending,
     current: Arc<Mutex<Option<Arc<Relay>>>>,
+    /// What the last one that has refused a place has said.
+    refused: Arc<Mutex<Option<String>>>,
 }
 
 impl Relaying {
@@ -55,10 +57,25 @@ impl Relaying {
             return None;
         }
         let (tell, place) = watch::channel(Allocation::Asked);
-        let current = Arc::default();
-        let keeper = Keeper { turn: turn.clone(), sending: sending.clone(), tell, current: Arc::clone(&current) };
+        let (current, refused) = (Arc::default(), Arc::default());
+        let keeper = Keeper {
+            turn: turn.clone(),
+            sending: sending.clone(),
+            tell,
+            current: Arc::clone(&current),
+            refused: Arc::clone(&refused),
+        };
         let task = tokio::spawn(keeper.keep_for_ever());
-        Some(Self { place, task, sending: sending.clone(), current })
+        Some(Self { place, task, sending: sending.clone(), current, refused })
+    }
+
+    /// Returns how the relays have answered up to now.
+    pub(super) fn answer(&self) -> Place {
+        match (self.place(), lock(&self.refused).clone()) {
+            (Allocation::At(at), _) => Place::At(at),
+            (_, Some(refused)) => Place::Refused(refused),
+            (_, None) => Place::Silent,
+        }
     }
 
     pub(super) fn place(&self) -> Allocation {
@@ -101,6 +118,7 @@ struct Keeper {
     sending: Sending,
     tell: watch::Sender<Allocation>,
     current: Arc<Mutex<Option<Arc<Relay>>>>,
+    refused: Arc<Mutex<Option<String>>>,
 }
 
 impl Keeper {
@@ -160,7 +178,10 @@ impl Keeper {
         self.tell.send_replace(Allocation::Asked);
         match (had, relay.refusal()) {
             (true, _) => limited!(warn, "the place at the relay {name} is lost; asking for another"),
-            (false, Some(refusal)) => limited!(warn, "the relay {name} {}", refusal.sentence()),
+            (false, Some(refusal)) => {
+                *lock(&self.refused) = Some(refusal.says());
+                limited!(warn, "the relay {name} {}", refusal.sentence());
+            }
             (false, None) => limited!(warn, "the relay {name} does not answer at {server}; going on without"),
         }
         had

@@ -1,12 +1,17 @@
 //! A search for one machine at work: its decisions ([`Meeting`]), a socket, STUN servers and a clock. During a call the
 //! same socket shows better ways for it ([`Course`]).
+//!
+//! Where a round of knocks has failed, or a call has come about through a relay only, another port of this machine is tried
+//! beside the first ([`Rounds`]). It asks STUN servers and the router for itself, and what they answer is told like all
+//! addresses. The first port stays open with all that belongs to it: a configured one is what the other machine has stored, and
+//! the place at the relay is bound to it.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Kind, Meeting, News, Outside, Port, Role, Route, Step, merge};
+use common::reach::{Candidate, Kind, Meeting, News, Outside, Place, Port, Role, Rounds, Route, Step, Via, merge};
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
@@ -15,6 +20,7 @@ use super::course::Course;
 use super::house::House;
 use super::mapping::Mapping;
 use super::notes::Notes;
+use super::other_port::OtherPort;
 use super::proof::{KnockKey, random};
 use super::relaying::{Allocation, Relaying};
 use super::stun::Stun;
@@ -64,6 +70,8 @@ pub(crate) struct Search {
     turn: Turn,
     relaying: Option<Relaying>,
     mapping: Option<Mapping>,
+    rounds: Rounds,
+    other: OtherPort,
     port: u16,
     ready: bool,
     gathered: bool,
@@ -119,6 +127,8 @@ impl Search {
             beside,
             knocks,
             meeting,
+            rounds: Rounds::new(now),
+            other: OtherPort::default(),
             stun: Stun::default(),
             servers: receiver,
             port,
@@ -157,6 +167,11 @@ impl Search {
         self.knocked.contains(&address)
     }
 
+    /// Returns true if a right knock has come from anywhere: the other machine is there.
+    pub(crate) fn has_heard(&self) -> bool {
+        !self.knocked.is_empty()
+    }
+
     /// Returns this machine's addresses as known now.
     pub(crate) fn addresses(&self) -> Vec<Candidate> {
         let relayed = match self.place() {
@@ -165,7 +180,8 @@ impl Search {
         };
         let mapped = self.mapping.as_ref().map(Mapping::candidates).unwrap_or_default();
         let seen = self.relaying.as_ref().and_then(Relaying::seen);
-        merge(&[&self.local(), &mapped, &self.stun.seen(), seen.as_slice(), relayed.as_slice()])
+        let other = self.other.addresses();
+        merge(&[&self.local(), &mapped, &self.stun.seen(), &other, seen.as_slice(), relayed.as_slice()])
     }
 
     /// Returns what is known now of this machine's way outside.
@@ -174,7 +190,12 @@ impl Search {
             None => Port::NotAsked,
             Some(mapping) => mapping.opened().map_or(Port::Closed, Port::Open),
         };
-        Outside::of(&self.local(), &self.stun.answers(), port)
+        let relay = self.relaying.as_ref().map_or(Place::NotNamed, Relaying::answer);
+        let mut seen = self.stun.answers();
+        // A relay answers as a STUN server does, and may be one that was asked.
+        let by_relay = self.relaying.as_ref().and_then(Relaying::seen).map(|candidate| candidate.address);
+        seen.extend(by_relay.filter(|_| seen.is_empty()));
+        Outside::of(&self.local(), &seen, port, relay)
     }
 
     fn local(&self) -> Vec<Candidate> {
@@ -192,13 +213,17 @@ impl Search {
 
     /// Adds further addresses of the other machine.
     pub(crate) fn add(&mut self, candidates: &[Candidate]) {
-        self.meeting.add(candidates, clock::now());
+        let now = clock::now();
+        self.meeting.add(candidates, now);
+        self.rounds.on_news(now);
     }
 
     /// Begins anew: the connection has ended.
     pub(crate) fn restart(&mut self) {
         self.beside.forget();
-        self.meeting.restart(clock::now());
+        let now = clock::now();
+        self.meeting.restart(now);
+        self.rounds.restart(now);
         if let Some(relaying) = &self.relaying {
             relaying.check();
         }
@@ -230,8 +255,32 @@ impl Search {
         self.course = None;
         let Some(call) = call else { return };
         let kind = self.kind_of(call.address());
-        self.course = Course::new(call, self.role, kind, self.beside.sending(), clock::now());
+        let now = clock::now();
+        self.course = Course::new(call, self.role, kind, self.beside.sending(), now);
+        if let (Some(course), true) = (&mut self.course, self.other.is_open()) {
+            course.set_other_port(now);
+        }
         self.tell_relay();
+    }
+
+    /// Opens another port if a round has failed; returns the time to look again.
+    fn go_on_from_another_port(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let is_near = match &self.course {
+            Some(course) => !course.is_relayed(),
+            None => self.meeting.is_near(now),
+        };
+        if self.rounds.poll(is_near, now) {
+            // A router that has opened the first port is not asked for more.
+            let asks_router = self.mapping.as_ref().is_some_and(|mapping| mapping.opened().is_none());
+            if self.other.open(self.beside.sending(), self.stun.servers(), asks_router, now) {
+                let now = now + OtherPort::OPENS;
+                self.meeting.set_other_port(now);
+                if let Some(course) = &mut self.course {
+                    course.set_other_port(now);
+                }
+            }
+        }
+        self.rounds.poll_timeout()
     }
 
     /// Tells the call's course of the relay.
@@ -278,6 +327,8 @@ impl Search {
             while let Some((server, request)) = self.stun.poll(now) {
                 self.beside.sending().send(server, &request);
             }
+            let round = self.go_on_from_another_port(now);
+            self.other.ask(self.beside.sending(), now);
             let answered = self.stun.is_complete()
                 && self.servers.is_closed()
                 && self.servers.is_empty()
@@ -291,7 +342,7 @@ impl Search {
             }
             while let Some(step) = self.meeting.poll(now, u64::from_le_bytes(random()?)) {
                 match step {
-                    Step::Knock(route) if route.relayed || self.reaches(route.to) => {
+                    Step::Knock(route) if route.is_relayed() || self.reaches(route.to) => {
                         self.beside.sending().send(route, &self.knocks.make()?);
                     }
                     Step::Knock(_) => {}
@@ -301,7 +352,8 @@ impl Search {
             let course = self.drive_course(now)?;
             let gather = (!self.gathered).then_some(self.gather_until);
             let note = self.leave_note(now);
-            let next = [self.stun.poll_timeout(), self.meeting.poll_timeout(), gather, course, note];
+            let (stun, other) = (self.stun.poll_timeout(), self.other.poll_timeout());
+            let next = [stun, other, self.meeting.poll_timeout(), gather, course, note, round];
             let next = next.into_iter().flatten().min();
             // A deadline that has passed comes again with a moment's pause, so that nobody turns in a circle.
             let next = next.map(|next| next.max(now + Duration::from_millis(1)));
@@ -324,7 +376,9 @@ impl Search {
                 }
                 call = another_call(&mut self.calls) => self.on_call(call),
                 candidates = another_note(&mut self.notes) => {
-                    self.meeting.set_news(News::Note, &candidates, clock::now());
+                    let now = clock::now();
+                    self.meeting.set_news(News::Note, &candidates, now);
+                    self.rounds.on_news(now);
                 }
                 candidates = found_in(&mut self.house) => {
                     self.meeting.set_news(News::House, &candidates, clock::now());
@@ -369,6 +423,7 @@ impl Search {
                 self.meeting.on_knock(aside.from, clock::now());
             }
             Some(&KNOCK) => {}
+            _ if aside.from.via == Via::OtherPort => self.other.on_message(aside.from.to, &aside.bytes),
             _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
         Ok(())

@@ -102,6 +102,11 @@ impl Stun {
         self.servers.entry(server).or_insert(fresh);
     }
 
+    /// Returns the servers that are asked.
+    pub(super) fn servers(&self) -> impl Iterator<Item = SocketAddr> {
+        self.servers.keys().copied()
+    }
+
     /// Returns the next question that is due.
     pub(super) fn poll(&mut self, now: Timestamp) -> Option<(SocketAddr, Vec<u8>)> {
         let (address, server) = self.servers.iter_mut().find(|(_, server)| server.next <= now)?;

@@ -71,19 +71,25 @@ pub(super) enum News {
 }
 
 impl Refusal {
+    /// Returns the rest of a sentence that begins with the relay's name.
     pub(super) fn sentence(&self) -> String {
-        let going = "; going on without";
+        let going = if self.code == MISMATCH { "; ending that one and asking again" } else { "; going on without" };
+        format!("{}{going}", self.says())
+    }
+
+    /// Returns the same without what follows from it.
+    pub(super) fn says(&self) -> String {
         match self.code {
             UNAUTHORIZED | FORBIDDEN => {
-                format!("refuses the name or the password: see `reach.turn_user` and `reach.turn_password`{going}")
+                "refuses the name or the password: see `reach.turn_user` and `reach.turn_password`".to_owned()
             }
-            MISMATCH => "still holds the place of an earlier run; ending that one and asking again".to_owned(),
-            QUOTA => format!("gives this name no more places: as many calls are on as its host allows{going}"),
-            FULL => format!("has no place left{going}"),
+            MISMATCH => "still holds the place of an earlier run".to_owned(),
+            QUOTA => "gives this name no more places: as many calls are on as its host allows".to_owned(),
+            FULL => "has no place left".to_owned(),
             code => {
                 // Words of a stranger: short, and nothing that moves a cursor.
                 let reason: String = self.reason.chars().filter(|c| !c.is_control()).take(60).collect();
-                format!("refuses with {code} ({reason}){going}")
+                format!("refuses with {code} ({reason})")
             }
         }
     }

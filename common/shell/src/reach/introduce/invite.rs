@@ -319,6 +319,47 @@ mod tests {
         assert!(lines[0].iter().all(|cell| *cell == ' ') && lines[2][4..6] == ['█', '▀'], "{code}");
     }
 
+    /// Returns what a reader of QR codes reads in the code of a terminal; none if there is no such program here.
+    fn read(code: &str) -> Option<String> {
+        // Each sign is a light or dark point above another one; a point is four by four of the picture's.
+        let rows = code.lines().flat_map(|line| {
+            let line = line.replace("\x1b[30;107m", "").replace("\x1b[0m", "");
+            let row = |dark: [char; 2]| -> Vec<u8> {
+                line.chars().flat_map(|c| [if dark.contains(&c) { 0 } else { 255 }; 4]).collect()
+            };
+            let [above, below] = [row(['█', '▀']), row(['█', '▄'])];
+            [above.repeat(4), below.repeat(4)]
+        });
+        let rows = rows.collect::<Vec<_>>();
+        // Each of these is a row of points, four times.
+        let width = rows.first()?.len() / 4;
+        let picture = [format!("P5 {width} {} 255\n", 4 * rows.len()).into_bytes(), rows.concat()].concat();
+        let path = std::env::temp_dir().join(format!("duet-ticket-{}.pgm", std::process::id()));
+        std::fs::write(&path, picture).unwrap();
+        let read = std::process::Command::new("zbarimg").args(["--quiet", "--raw"]).arg(&path).output();
+        std::fs::remove_file(&path).unwrap();
+        Some(String::from_utf8(read.ok()?.stdout).unwrap())
+    }
+
+    #[test]
+    fn another_program_reads_the_ticket_in_its_code() {
+        let candidate = |n| Candidate::new(Kind::Seen, format!("203.0.113.{n}:20000").parse().unwrap()).unwrap();
+        let key = Identity::generate().unwrap().public_key();
+        for count in [1, common::reach::ADDRESSES_MAX as u8] {
+            let candidates = (1..=count).map(candidate).collect();
+            let ticket =
+                Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: 1_800_000_000, candidates };
+            let Some(text) = read(&code_of(&ticket).unwrap()) else {
+                // The list of what `make test` could not check.
+                let skipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/skipped");
+                let note = "the QR code of a ticket: there is no zbarimg here, of the package zbar-tools";
+                assert!(std::process::Command::new(skipped).args(["note", note]).status().unwrap().success());
+                return;
+            };
+            assert_eq!(text.trim(), ticket.to_string());
+        }
+    }
+
     #[test]
     fn an_answer_belongs_to_its_ticket() {
         let [host, guest] = std::array::from_fn(|_| Identity::generate().unwrap());

@@ -24,6 +24,12 @@ const NOT_REACHED: &str = "the other machine could not be reached before the tic
                            time, for nobody else, and did the answer get there? If so, one of the two routers must forward \
                            a UDP port, see config/README.md";
 
+/// Time without a sign of the other machine after which `join` says what that may mean.
+const SILENT: Duration = Duration::from_secs(15);
+const NOBODY_ANSWERS: &str = "nobody answers for this ticket. If `invite` has ended on the other machine, as it does with the first \
+                              that joins, or when its window is closed, the ticket is void: ask for a new one. If it runs and waits, \
+                              the answer is still to be typed there. Looking on";
+
 /// Finds the machine that made the ticket: the command `join`. `wanted`: the name for that machine.
 pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Option<&str>) -> Result<(), Failure> {
     let ticket: Ticket = ticket.parse().map_err(Failure::usage)?;
@@ -78,7 +84,8 @@ async fn join_by(
     let knocks = secret.knocks(Role::Dials);
     let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
     let answer_at = tokio::time::Instant::now() + ALONE;
-    let (mut gathered, mut answered) = (false, false);
+    let silent_at = tokio::time::Instant::now() + SILENT;
+    let (mut gathered, mut answered, mut said) = (false, false, false);
     let mut dials = JoinSet::new();
     eprintln!("looking for the other machine");
     loop {
@@ -132,6 +139,12 @@ async fn join_by(
                 answer.proof = secret.seal(&answer);
                 post.give(&answer, show_answer);
             }
+            () = tokio::time::sleep_until(silent_at), if !said => {
+                said = true;
+                if !search.has_heard() {
+                    eprintln!("{NOBODY_ANSWERS}");
+                }
+            }
             () = tokio::time::sleep_until(end) => return Err(Failure::network(NOT_REACHED)),
         }
     }
@@ -172,8 +185,9 @@ async fn part(mut host: Introducing) -> Result<(), Failure> {
 
 fn show_answer(answer: &Ticket) {
     eprintln!(
-        "the other machine cannot be reached directly. Send this line back; it belongs where the ticket was made, while both \
-         programs run:\n"
+        "nobody has answered for this ticket yet. If `invite` still waits on the other machine, the routers are in between: send \
+         this line back; it belongs where the ticket was made, while both programs run. If `invite` has ended there, the ticket \
+         is void.\n"
     );
     println!("{answer}");
 }

@@ -6,7 +6,7 @@ mod post;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use common::config::{Controller, Peer, SharedConfig, Turn};
+use common::config::{Controller, Peer, SharedConfig};
 use common::reach::{Candidate, Kind, Outside, Role, Route, merge};
 use common::units::Bitrate;
 
@@ -31,7 +31,7 @@ const PORT_TRIES: usize = 20;
 
 /// Finds out what this machine's way outside is like; takes up to two seconds. None: no server is to be asked.
 pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
-    if config.stun.is_empty() {
+    if config.stun.is_empty() && config.turn.servers.is_empty() {
         return Ok(None);
     }
     // Nobody is met, so any key does.
@@ -40,8 +40,7 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
     on_the_network(async {
         let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), Takes::Nothing)?;
         let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
-        let without_relay = Asks { turn: &Turn::default(), ..asks(config) };
-        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], without_relay);
+        let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
@@ -107,7 +106,7 @@ fn endpoint(
 fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
     let (relays, told): (Vec<Candidate>, Vec<_>) =
         told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
-    let is_direct = !found.relayed && relays.iter().all(|relay| relay.address != found.to);
+    let is_direct = !found.is_relayed() && relays.iter().all(|relay| relay.address != found.to);
     let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
     merge(&[&told, observed.as_slice()])
 }
