@@ -117,6 +117,7 @@ fn by_itself_the_window_is_opened_by_winit_and_where_that_fails_by_minifb() {
         let ended = receiver.wait();
         ended.check(0, &[]);
         assert_eq!(ended.stderr.contains(taken), refused.is_some(), "{name}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("scale factor"), "winit's own remarks: {}", ended.stderr);
         if let Some(refused) = refused {
             assert!(ended.stderr.contains(refused), "{name}: {}", ended.stderr);
             // Who asks for winit alone is told.
