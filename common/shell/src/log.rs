@@ -12,8 +12,9 @@ use tracing_subscriber::EnvFilter;
 
 use self::outlet::Outlet;
 
-/// Filter of the log unless `DUET_LOG` sets another: the relay's libraries are silent, this program reports for them.
-const FILTER: &str = "info,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
+/// Filter of the log unless `DUET_LOG` sets another: the relay's libraries are silent, this program reports for them,
+/// and what winit thinks of a screen's size in millimetres helps nobody.
+const FILTER: &str = "info,winit=error,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
 
 static OUTLET: OnceLock<Outlet> = OnceLock::new();
 

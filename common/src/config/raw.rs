@@ -210,7 +210,8 @@ pub struct Peer {
 pub struct Display {
     /// `window[:fullscreen]`, `headless`, `y4m:PATH` or `v4l2:DEVICE`. Default `window`.
     pub sink: Option<String>,
-    /// Library that opens the window: `minifb` (X11) or `winit` (Wayland or X11). Default `minifb`.
+    /// Library that opens the window: `winit` (Wayland or X11), `minifb` (X11) or `auto`: winit, or minifb if winit cannot.
+    /// Default `auto`.
     pub backend: Option<String>,
     /// True if the line about delay and losses is shown at start (a key toggles it). Default true.
     pub status_line: Option<bool>,

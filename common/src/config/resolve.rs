@@ -101,7 +101,7 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
         window: choice(
             "display.backend",
             &file.display.backend,
-            &[("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)],
+            &[("auto", WindowBackend::Auto), ("winit", WindowBackend::Winit), ("minifb", WindowBackend::Minifb)],
         )?,
         status_line: file.display.status_line.unwrap_or(true),
         latency_max,

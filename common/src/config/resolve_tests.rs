@@ -21,7 +21,7 @@ fn empty_files_give_the_defaults() {
     assert_eq!(config.shared.mode, LinkMode::DialNobody);
     let config = receiver("").unwrap();
     assert_eq!((config.latency_max, config.status_line), (None, true));
-    assert_eq!(config.window, WindowBackend::Minifb);
+    assert_eq!(config.window, WindowBackend::Auto);
     assert_eq!(config.shared.mode, LinkMode::Listen("[::]:4820".parse().unwrap()));
 }
 

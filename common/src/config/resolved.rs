@@ -74,8 +74,10 @@ pub enum Controller {
 /// The library that opens the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowBackend {
-    /// On X11.
+    /// winit; if it opens no window, minifb.
     #[default]
+    Auto,
+    /// On X11.
     Minifb,
     /// On Wayland or X11.
     Winit,

@@ -40,8 +40,8 @@ pub use self::window::Window;
 pub enum SinkError {
     /// There is no display to open a window on.
     #[error(
-        "no window can be opened: {0}; start this under X11 with DISPLAY set, under Wayland with backend = \"winit\" in [display], or \
-         use --sink headless or --sink y4m:PATH"
+        "no window can be opened: {0}; start this in a terminal of the desktop, where WAYLAND_DISPLAY or DISPLAY is set, or use \
+         --sink headless or --sink y4m:PATH"
     )]
     NoDisplay(String),
     /// The window could not be drawn.

@@ -11,7 +11,7 @@ use crate::report::Status;
 /// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
 /// The keys, as `H` lists them.
-const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 9] = [
     "H    this list",
     "I    the line at the bottom",
     "D    figures: where the time goes",
@@ -23,7 +23,7 @@ const KEYS: [&str; 9] = [
     "Esc  end; press it twice",
 ];
 /// The keys of a call in both directions.
-const CALL_KEYS: [&str; 4] = [
+pub(super) const CALL_KEYS: [&str; 4] = [
     "V    what the other side sees of you",
     "E    effects on your picture, off and on",
     "Z    send smaller pictures",

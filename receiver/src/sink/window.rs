@@ -55,10 +55,7 @@ impl Window {
     /// Opens the window.
     pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
         let WindowParts { backend, status_line, own, latency_limit } = parts;
-        let pane: Box<dyn Pane> = match backend {
-            WindowBackend::Minifb => Box::new(MinifbPane::open(fullscreen)?),
-            WindowBackend::Winit => Box::new(WinitPane::open()?),
-        };
+        let pane = open_pane(backend, fullscreen)?;
         let mut opened = Self {
             composition: Composition::new(pane.size(), status_line, own),
             pane,
@@ -203,6 +200,26 @@ impl Sink for Window {
         self.look_at_pointer(now);
         self.awake.look(|on| self.pane.hold_saver(on), now);
         Ok(if self.pane.is_open() && !self.ends { Wish::Continue } else { Wish::Close })
+    }
+}
+
+/// Opens a pane with the library that is wished for, or with one that can.
+fn open_pane(backend: WindowBackend, fullscreen: bool) -> Result<Box<dyn Pane>, SinkError> {
+    let by_minifb = || MinifbPane::open(fullscreen).map(|pane| Box::new(pane) as Box<dyn Pane>);
+    match backend {
+        WindowBackend::Minifb => by_minifb(),
+        WindowBackend::Winit => Ok(Box::new(WinitPane::open()?)),
+        WindowBackend::Auto => match WinitPane::open() {
+            Ok(pane) => Ok(Box::new(pane)),
+            Err(refused) => match by_minifb() {
+                Ok(pane) => {
+                    tracing::warn!("minifb opens the window instead of winit: {refused}");
+                    Ok(pane)
+                }
+                // What the first could not is nearer to what is wrong.
+                Err(_) => Err(refused),
+            },
+        },
     }
 }
 

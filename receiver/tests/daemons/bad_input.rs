@@ -89,6 +89,38 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
 }
 
 #[test]
+fn doctor_tells_programs_about_all_that_receiving_needs() {
+    let pair = Pair::new();
+    let doctor = |sink: &str| {
+        let path = pair.folder.join("doctor.json");
+        let mut command = pair.receiver();
+        command.args(["doctor", "--json", "--backend", "cpu", "--sink", sink]).env_remove("WAYLAND_DISPLAY");
+        let output = std::fs::File::create(&path).unwrap().into();
+        let ended = Daemon::start_with_output("receiver", command.env("DISPLAY", ":9876"), output).wait();
+        let lines: Vec<serde_json::Value> = serde_json::from_str(&pair.folder.read("doctor.json")).unwrap();
+        (ended, lines)
+    };
+    let status = |lines: &[serde_json::Value], name: &str| {
+        let of_name: Vec<_> = lines.iter().filter(|line| line["name"] == name).collect();
+        assert_eq!(of_name.len(), 1, "{name}: {lines:?}");
+        assert!(of_name[0]["detail"].is_string(), "{name}: {lines:?}");
+        of_name[0]["status"].as_str().unwrap().to_owned()
+    };
+    let (ended, lines) = doctor("headless");
+    ended.check(0, &[]);
+    for name in ["identity", "peers", "address", "backend", "display"] {
+        assert_eq!(status(&lines, name), "ok", "{name}: {lines:?}");
+    }
+    // What these find is the machine's.
+    for name in ["socket buffers", "real-time priority", "clock", "mtu", "router", "speed"] {
+        assert!(["ok", "warn"].contains(&status(&lines, name).as_str()), "{name}: {lines:?}");
+    }
+    let (ended, lines) = doctor("window");
+    ended.check(3, &["display"]);
+    assert_eq!((status(&lines, "display").as_str(), status(&lines, "peers").as_str()), ("fail", "ok"), "{lines:?}");
+}
+
+#[test]
 fn a_key_that_anybody_could_sign_for() {
     let pair = Pair::new();
     let zeros = format!("{}=", "A".repeat(43));

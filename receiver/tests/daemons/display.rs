@@ -138,8 +138,7 @@ impl Display {
     }
 
     /// Holds the key with this symbol down over the window until `seen` gives something; lets it go and presses again
-    /// if that takes long. The window looks at the state of the keys from time to time, so that what is short passes
-    /// unseen.
+    /// if that takes long.
     #[track_caller]
     pub(crate) fn press<T>(&self, window: Window, keysym: u32, what: &str, mut seen: impl FnMut() -> Option<T>) -> T {
         until(what, || {
@@ -156,10 +155,15 @@ impl Display {
 
     /// Presses the key for long enough that a window looks at it meanwhile.
     pub(crate) fn tap(&self, window: Window, keysym: u32) {
+        self.tap_for(window, keysym, LOOK);
+        std::thread::sleep(LOOK);
+    }
+
+    /// Presses the key and lets it go after `time`.
+    pub(crate) fn tap_for(&self, window: Window, keysym: u32, time: Duration) {
         self.key(KEY_PRESS_EVENT, window, keysym);
-        std::thread::sleep(LOOK);
+        std::thread::sleep(time);
         self.key(KEY_RELEASE_EVENT, window, keysym);
-        std::thread::sleep(LOOK);
     }
 
     /// Sends the event of the key with this symbol going down or up over the window.

@@ -192,7 +192,12 @@ impl Daemon {
 
     /// Tells the daemon that its terminal has closed.
     pub(crate) fn hang_up(&self) {
-        let status = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        self.signal("HUP");
+    }
+
+    /// Sends it the signal of that name.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
     }
 

@@ -7,6 +7,7 @@ use crate::display::{Compositor, Display, Screenshot};
 use crate::support::{Daemon, Pair, until};
 
 const ESCAPE: u32 = 0xff1b;
+const LETTER_H: u32 = 0x68;
 const LETTER_I: u32 = 0x69;
 const LETTER_T: u32 = 0x74;
 
@@ -65,6 +66,63 @@ fn escape_pressed_twice_ends_a_waiting_receiver() {
         assert!(receiver.is_running(), "one Esc only asks");
         escape(&display, window, &mut receiver);
         receiver.wait().check(0, &[]);
+    }
+}
+
+#[test]
+fn a_key_that_goes_down_and_up_between_two_looks_counts() {
+    for backend in BACKENDS {
+        let (display, pair) = (Display::start(800, 600), Pair::new());
+        let receiver = start(&display, &pair, backend, "window");
+        let window = until("a window", || display.find("Duet"));
+        let top = || {
+            let shot = display.screenshot(window);
+            shot.pixels[..shot.width * 150].iter().any(is_white)
+        };
+        until("a text", || display.screenshot(window).pixels.iter().any(is_white).then_some(()));
+        assert!(!top(), "the list of keys is shown already");
+        receiver.signal("STOP");
+        display.tap_for(window, LETTER_H, Duration::ZERO);
+        receiver.signal("CONT");
+        until("the list of keys", || top().then_some(()));
+        display.close(window);
+        receiver.wait().check(0, &[]);
+    }
+}
+
+#[test]
+fn by_itself_the_window_is_opened_by_winit_and_where_that_fails_by_minifb() {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    // A library that the system finds and cannot load.
+    let libraries = pair.folder.join("libraries");
+    std::fs::create_dir(&libraries).unwrap();
+    for name in ["libxkbcommon-x11.so.0", "libxkbcommon-x11.so"] {
+        std::fs::write(libraries.join(name), "").unwrap();
+    }
+    let libraries = libraries.to_str().unwrap();
+    let taken = "minifb opens the window instead of winit";
+    let places = [
+        ("DISPLAY", display.name.as_str(), None),
+        ("WAYLAND_DISPLAY", "nowhere", Some("no window can be opened")),
+        ("LD_LIBRARY_PATH", libraries, Some("libxkbcommon-x11.so.0 is missing")),
+    ];
+    for (name, value, refused) in places {
+        let start = |backend| {
+            let mut command = receiver(&pair, backend, "window");
+            Daemon::start("receiver", command.env("DISPLAY", &display.name).env(name, value))
+        };
+        let receiver = start("auto");
+        let window = until("a window", || display.find("Duet"));
+        display.close(window);
+        let ended = receiver.wait();
+        ended.check(0, &[]);
+        assert_eq!(ended.stderr.contains(taken), refused.is_some(), "{name}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("scale factor"), "winit's own remarks: {}", ended.stderr);
+        if let Some(refused) = refused {
+            assert!(ended.stderr.contains(refused), "{name}: {}", ended.stderr);
+            // Who asks for winit alone is told.
+            start("winit").wait().check(3, &["no window can be opened", refused]);
+        }
     }
 }
 

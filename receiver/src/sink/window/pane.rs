@@ -42,6 +42,14 @@ impl Key {
     }
 }
 
+/// Returns the names of the keys that `H` lists.
+#[cfg(test)]
+pub(super) fn listed() -> impl Iterator<Item = &'static str> {
+    use crate::sink::overlay::{CALL_KEYS, KEYS};
+    let lines = KEYS.into_iter().chain(CALL_KEYS);
+    lines.flat_map(|line| line.split_once("  ").map_or(line, |(names, _)| names).split(", "))
+}
+
 /// Events of a pane since it was last looked at.
 #[derive(Debug, Default)]
 pub(super) struct News {

@@ -1,7 +1,10 @@
 //! A window on an X11 display, opened by minifb. Its pixels go to the X server through memory that both share, in parts: the
 //! server shows one while the next is made. minifb's own way of sending them is for servers that cannot share.
 
-use minifb::{KeyRepeat, MouseMode, ScaleMode, WindowOptions};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use minifb::{InputCallback, MouseMode, ScaleMode, WindowOptions};
 
 use super::composition::{Composition, fit, parts};
 use super::pane::{Key, News, Pane};
@@ -25,8 +28,34 @@ pub(super) struct MinifbPane {
     /// Rows with texts, or the whole to be sent; and its size.
     frame: Vec<u32>,
     frame_size: (usize, usize),
-    /// True if minifb has looked at keys while it sent the frame.
-    has_looked: bool,
+    keyboard: Keyboard,
+}
+
+/// Keys as minifb tells of them, one after the other: its own list has none of those that went down and up between two looks.
+#[derive(Clone, Default)]
+struct Keyboard(Rc<RefCell<Keys>>);
+
+#[derive(Default)]
+struct Keys {
+    /// Those that are down.
+    held: Vec<minifb::Key>,
+    /// What those that went down since the last look mean.
+    pressed: Vec<Key>,
+}
+
+impl InputCallback for Keyboard {
+    fn add_char(&mut self, _: u32) {}
+
+    fn set_key_state(&mut self, key: minifb::Key, is_down: bool) {
+        let mut keys = self.0.borrow_mut();
+        // One that is held down is told of again and again.
+        let was_down = keys.held.contains(&key);
+        keys.held.retain(|&held| held != key);
+        if is_down {
+            keys.held.push(key);
+            keys.pressed.extend(meaning(key).filter(|_| !was_down));
+        }
+    }
 }
 
 impl MinifbPane {
@@ -42,9 +71,11 @@ impl MinifbPane {
             scale_mode: ScaleMode::UpperLeft,
             ..WindowOptions::default()
         };
-        let window =
+        let mut window =
             minifb::Window::new(TITLE, size.0, size.1, options).map_err(|e| SinkError::NoDisplay(e.to_string()))?;
         display_loss::survive(&window);
+        let keyboard = Keyboard::default();
+        window.set_input_callback(Box::new(keyboard.clone()));
         Ok(Self {
             place: (window.get_position(), size),
             window,
@@ -54,7 +85,7 @@ impl MinifbPane {
             parts: [Vec::new(), Vec::new()],
             frame: Vec::new(),
             frame_size: (0, 0),
-            has_looked: false,
+            keyboard,
         })
     }
 
@@ -117,7 +148,6 @@ impl MinifbPane {
         composition.begin(self.frame_size);
         composition.make(&mut self.frame, 0);
         composition.write(&mut self.frame);
-        self.has_looked = true;
         self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))
     }
 }
@@ -159,14 +189,11 @@ impl Pane for MinifbPane {
     }
 
     fn look(&mut self) -> Result<News, SinkError> {
-        // Every update forgets the keys of the one before.
-        if !std::mem::take(&mut self.has_looked) {
-            self.window.update();
-        }
+        self.window.update();
         if display_loss::has_happened() {
             return Err(SinkError::Window(x11::ENDED.to_owned()));
         }
-        let keys = self.window.get_keys_pressed(KeyRepeat::No).into_iter().filter_map(key).collect();
+        let keys = std::mem::take(&mut self.keyboard.0.borrow_mut().pressed);
         Ok(News { keys, is_bare: false })
     }
 
@@ -187,7 +214,7 @@ impl Pane for MinifbPane {
     }
 }
 
-fn key(key: minifb::Key) -> Option<Key> {
+fn meaning(key: minifb::Key) -> Option<Key> {
     let letter = match key {
         minifb::Key::Up => return Some(Key::Faster),
         minifb::Key::Down => return Some(Key::Slower),
@@ -206,4 +233,39 @@ fn key(key: minifb::Key) -> Option<Key> {
         _ => return None,
     };
     Key::of_letter(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pane::listed;
+    use super::*;
+
+    #[test]
+    fn each_key_of_the_list_means_something_of_its_own() {
+        use minifb::Key::{D, Down, E, Escape, F, H, I, L, M, S, T, Up, V, Z};
+        let mut meanings = Vec::new();
+        for name in listed() {
+            // A letter before a word that begins with it.
+            let keys = [D, E, F, H, I, L, M, S, T, V, Z, Down, Escape, Up];
+            let pressed = keys.into_iter().find(|key| format!("{key:?}").starts_with(name));
+            let meaning = pressed.and_then(meaning);
+            assert!(meaning.is_some() && !meanings.contains(&meaning), "{name}: {meaning:?}, {meanings:?}");
+            meanings.push(meaning);
+        }
+    }
+
+    #[test]
+    fn a_key_counts_once_however_short_or_long_it_is_down() {
+        let mut keyboard = Keyboard::default();
+        let mut tell = |events: &[(minifb::Key, bool)]| {
+            events.iter().for_each(|&(key, is_down)| keyboard.set_key_state(key, is_down));
+            std::mem::take(&mut keyboard.0.borrow_mut().pressed)
+        };
+        let (h, up) = (minifb::Key::H, minifb::Key::Up);
+        assert_eq!(tell(&[(h, true), (h, false)]), [Key::Keys]);
+        assert_eq!(tell(&[(h, true), (up, true)]), [Key::Keys, Key::Faster]);
+        // Held down, which is told again and again.
+        assert_eq!(tell(&[(h, true), (up, true)]), []);
+        assert_eq!(tell(&[(h, false), (up, false), (h, true)]), [Key::Keys]);
+    }
 }

@@ -80,12 +80,19 @@ impl WinitPane {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let mut builder = EventLoop::builder();
         let mut seen = Seen::default();
+        // Without these winit would panic.
+        if xkbcommon_dl::xkbcommon_option().is_none() {
+            return Err(no_display("the library libxkbcommon.so.0 is missing"));
+        }
         let display = match is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             true => {
                 EventLoopBuilderExtWayland::with_any_thread(builder.with_wayland(), true);
                 None
             }
             false => {
+                if xkbcommon_dl::x11::xkbcommon_x11_option().is_none() {
+                    return Err(no_display("the library libxkbcommon-x11.so.0 is missing"));
+                }
                 EventLoopBuilderExtX11::with_any_thread(builder.with_x11(), true);
                 let display = Display::connect().map_err(no_display)?;
                 seen.screen = Some(display.size());
@@ -346,7 +353,24 @@ fn letter_at(place: PhysicalKey) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pane::listed;
     use super::*;
+
+    #[test]
+    fn each_key_of_the_list_means_something_of_its_own() {
+        let mut meanings = Vec::new();
+        for name in listed() {
+            let pressed = match name {
+                "Up" => WinitKey::Named(NamedKey::ArrowUp),
+                "Down" => WinitKey::Named(NamedKey::ArrowDown),
+                "Esc" => WinitKey::Named(NamedKey::Escape),
+                letter => WinitKey::Character(letter.to_lowercase().into()),
+            };
+            let meaning = key(&pressed, PhysicalKey::Code(KeyCode::KeyQ));
+            assert!(meaning.is_some() && !meanings.contains(&meaning), "{name}: {meaning:?}, {meanings:?}");
+            meanings.push(meaning);
+        }
+    }
 
     #[test]
     fn letters_count_by_what_they_write_and_other_scripts_by_their_place() {
