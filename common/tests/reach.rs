@@ -28,7 +28,7 @@ const PORTS: RangeInclusive<u16> = 49_152..=49_215;
 #[derive(Clone, Debug)]
 struct Allocation {
     port: u16,
-    /// Where the relay sees the host: the place belongs to that.
+    /// Address at which the relay sees the host: the place belongs to that.
     seen: SocketAddr,
     allowed: BTreeSet<IpAddr>,
 }
