@@ -17,7 +17,6 @@ pub(crate) fn open_within<T, E: From<DeviceError>>(
 ) -> Result<T, E> {
     let counted = Arc::new(Memory::default());
     drop(open(&Arc::new(device.counting(counted.clone())))?);
-    counted.check(device)?;
     #[cfg(test)]
     tests::note_count(&counted);
     open(device)
@@ -32,15 +31,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Adds a buffer with these flags.
-    pub(super) fn add(&self, bytes: u64, flags: MemFlags) {
+    /// Adds a buffer with these flags; an error if `device` cannot hold it besides those before. Host memory counts where
+    /// it is the device's own.
+    pub(super) fn add(&self, bytes: u64, flags: MemFlags, device: &Device) -> Result<()> {
         let is_pinned = flags.contains(MemFlags::ALLOC_HOST_PTR);
         let sum = if is_pinned { &self.pinned_bytes } else { &self.device_bytes };
         sum.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Returns an error if `device` cannot hold all of it. Host memory counts where it is the device's own.
-    fn check(&self, device: &Device) -> Result<()> {
         let [device_bytes, pinned_bytes] =
             [&self.device_bytes, &self.pinned_bytes].map(|sum| sum.load(Ordering::Relaxed));
         let pinned_bytes = if device.shares_host_memory { pinned_bytes } else { 0 };
@@ -65,7 +61,7 @@ pub(crate) mod tests {
     use picture::pyramid::BlockLayout;
 
     use super::*;
-    use crate::OpenError;
+    use crate::opencl::device;
     use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
     use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
     use crate::opencl::motion::decoder::OpenClPredictedDecoder;
@@ -76,6 +72,7 @@ pub(crate) mod tests {
     use crate::opencl::quad::encoder::OpenClEncoder;
     use crate::opencl::transform::planes::OpenClPlanes;
     use crate::opencl::transform::whole::OpenClTransform;
+    use crate::{DeviceInfo, OpenError};
 
     thread_local! {
         static COUNTED_BYTES: Cell<u64> = const { Cell::new(0) };
@@ -99,10 +96,10 @@ pub(crate) mod tests {
 
     #[test]
     fn both_limits_are_checked_with_numbers() {
-        let memory = Memory::default();
+        let (memory, device) = (Memory::default(), device::find(None).unwrap());
         [(400, MemFlags::READ_WRITE), (200, MemFlags::READ_WRITE), (1000, MemFlags::ALLOC_HOST_PTR)]
             .into_iter()
-            .for_each(|(bytes, flags)| memory.add(bytes, flags));
+            .for_each(|(bytes, flags)| memory.add(bytes, flags, &device).unwrap());
         assert_eq!((memory.device_bytes.into_inner(), memory.pinned_bytes.into_inner()), (600, 1000));
         fits("altogether", 1600, 1600).unwrap();
         let text = fits("altogether", 1601, 1600).unwrap_err().to_string();
@@ -129,6 +126,27 @@ pub(crate) mod tests {
             "{}, {params:?}",
             std::any::type_name_of_val(&opened)
         );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_anything_is_allocated() {
+        let device = device::find(None).unwrap();
+        let info = DeviceInfo { memory_bytes: 4 << 20, ..device.info.clone() };
+        let small = Arc::new(Device { info, ..Device::clone(&device) });
+        let params = params(640, 361, Chroma::C420, Boundary::Symmetric);
+        let layout = BlockLayout::new(&params);
+        take_allocated();
+        let refused = [
+            OpenClDecoder::on(&small, &params, layout, String::new()).err(),
+            OpenClEncoder::on(&small, &params, String::new()).err(),
+            OpenClPredictedEncoder::on(&small, &params, 32, String::new()).err(),
+        ];
+        assert_eq!(take_allocated(), 0);
+        for refused in refused {
+            assert!(matches!(refused, Some(OpenError::Device(DeviceError::OutOfMemory { .. }))), "{refused:?}");
+        }
+        let many = OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new());
+        assert!(many.is_ok() && take_allocated() > 4 << 20);
     }
 
     #[test]

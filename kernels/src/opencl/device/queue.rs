@@ -131,7 +131,7 @@ impl Queue {
         let len_there = match &self.device.counted {
             None => len,
             Some(counted) => {
-                counted.add(needed_bytes, flags);
+                counted.add(needed_bytes, flags, &self.device)?;
                 1
             }
         };
