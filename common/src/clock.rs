@@ -24,7 +24,7 @@ pub struct ClockOffset {
 struct Sample {
     rtt_us: u64,
     offset_us: i64,
-    /// When the answer came.
+    /// Time at which the answer came.
     at: Timestamp,
 }
 

@@ -60,7 +60,7 @@ impl Page {
         }
     }
 
-    /// How often each of these kinds of reason has occurred.
+    /// Number of times that each of these kinds of reason has occurred.
     fn reasons(&mut self, name: &str, causes: &[Cause], counts: &ReasonCounts) {
         self.family(name, "counter", "Decisions about the rate, and frames not sent or shown whole, by reason.");
         for &cause in causes {

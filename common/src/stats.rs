@@ -147,7 +147,7 @@ pub struct Standing {
     pub state: CallState,
     /// True if a peer is connected and has been heard of a moment ago.
     pub connected: bool,
-    /// How packets go to the peer, in words, as far as that is known; null without one.
+    /// Way of packets to the peer, in words, as far as that is known; null without one.
     pub path: Option<&'static str>,
     /// Times that this has changed since the program's start.
     pub path_changes: u64,
@@ -187,7 +187,7 @@ pub struct SenderReport {
     pub frames_replayed: u64,
     /// States of the receiver whose hash was not that of the sender's.
     pub state_mismatches: u64,
-    /// How often each decision of the rate control was made, and frames did not leave whole, by reason.
+    /// Number of decisions of the rate control, and of frames that did not leave whole, by reason.
     #[serde(serialize_with = "ReasonCounts::sender")]
     pub reasons: ReasonCounts,
     /// Back end: opencl, cpu or reference.
@@ -251,7 +251,7 @@ pub struct ReceiverReport {
     pub datagrams_late: u64,
     /// Datagrams that were none of this stream.
     pub datagrams_malformed: u64,
-    /// How often frames were not shown whole, by reason.
+    /// Number of frames that were not shown whole, by reason.
     #[serde(serialize_with = "ReasonCounts::receiver")]
     pub reasons: ReasonCounts,
     /// True if this is the last line.

@@ -35,7 +35,7 @@ const OTHER_PORT: u16 = 30_000;
 #[derive(Clone, Debug)]
 struct Allocation {
     port: u16,
-    /// Where the relay sees the host: the place belongs to that.
+    /// Address at which the relay sees the host: the place belongs to that.
     seen: SocketAddr,
     allowed: BTreeSet<IpAddr>,
 }

@@ -32,7 +32,7 @@ fn steps(rate: u64) -> Call {
     Call::new(mbit(20), Scenario::table(&[(s(0), line(50)), (s(5), line(rate)), (s(15), line(50))]), way(10))
 }
 
-/// How often the sender and the receiver have given each reason, of those that occurred.
+/// Returns the number of times that the sender and the receiver have given each reason, of those that occurred.
 fn counts(call: &Call) -> Vec<(Cause, u64)> {
     let (sender, receiver) = (call.sender.stats().reasons, call.receiver.stats().reasons);
     let sender = Cause::SENDER.map(|cause| (cause, sender.get(cause)));

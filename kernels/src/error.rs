@@ -24,12 +24,13 @@ pub trait CodecError: std::error::Error {
 pub enum DeviceError {
     /// The device's memory does not hold the buffers.
     #[error(
-        "a picture of this size needs {needed_bytes} bytes of device memory {extent}, the device gives {there_bytes}"
+        "a picture of this size needs at least {needed_bytes} bytes of device memory {extent}, the device gives \
+         {there_bytes}"
     )]
     OutOfMemory {
         /// `altogether` or `in one piece`.
         extent: &'static str,
-        /// Size of all buffers or of the largest one.
+        /// Size of the buffers up to the first that does not fit, or of one.
         needed_bytes: u64,
         /// Bytes that the device offers.
         there_bytes: u64,

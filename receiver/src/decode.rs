@@ -45,7 +45,7 @@ pub struct DecodeStage<R> {
     pub now: fn() -> Timestamp,
     /// Shows that the thread turns.
     pub pulse: Pulse,
-    /// Where frames with prediction are recorded, as the decoder used them.
+    /// Recorder of frames with prediction, as the decoder used them.
     pub recording: Option<Tap>,
 }
 

@@ -13,7 +13,7 @@ const USUAL: u64 = u64::MAX;
 /// Limits that a key steps through, milliseconds.
 const STEPS_MS: [u64; 4] = [10, 20, 40, 80];
 
-/// How long missing parts of a frame are waited for; clones share it.
+/// Time for which missing parts of a frame are waited for; clones share it.
 #[derive(Clone, Debug)]
 pub struct LatencyLimit(Arc<AtomicU64>);
 

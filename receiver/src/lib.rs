@@ -103,9 +103,9 @@ pub struct Network {
     pub pulses: Vec<Pulse>,
     /// The other direction, where this machine sends as well.
     pub own: Option<OwnSide>,
-    /// How long missing parts of a frame are waited for.
+    /// Time for which missing parts of a frame are waited for.
     pub latency_limit: LatencyLimit,
-    /// Who is told of each picture once it is shown.
+    /// Those who are told of each picture once it is shown.
     pub seen: Option<SeenHook>,
 }
 

@@ -33,7 +33,7 @@ pub struct Seen<'a> {
     pub picture: &'a Picture,
     /// Times of the points it passed.
     pub passed: &'a Passed,
-    /// When the first sink had shown it.
+    /// Time at which the first sink had shown it.
     pub presented: Timestamp,
     /// State of the link then.
     pub link: &'a LinkSnapshot,
@@ -47,7 +47,7 @@ impl Seen<'_> {
     }
 }
 
-/// Who is told of each picture once it is shown, on the main thread.
+/// Those who are told of each picture once it is shown, on the main thread.
 pub type SeenHook = Box<dyn FnMut(&Seen<'_>)>;
 
 /// The presenter and its connections.
@@ -66,7 +66,7 @@ pub struct Presenter<'a, E> {
     pub records: bool,
     /// Watches whether pictures come.
     pub absence: Absence,
-    /// Who is told of each picture once it is shown.
+    /// Those who are told of each picture once it is shown.
     pub seen: Option<SeenHook>,
 }
 

@@ -22,7 +22,7 @@ pub struct Status {
     pub line: String,
     /// Figures, for who wants to know.
     pub details: Vec<String>,
-    /// How packets come, in words.
+    /// Way of packets, in words.
     pub path: Option<&'static str>,
 }
 

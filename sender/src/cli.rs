@@ -19,7 +19,7 @@ pub struct Cli {
     /// Task; without one, `run`
     #[command(subcommand)]
     pub command: Option<Task>,
-    /// Where pictures come from; the forms are below
+    /// Source of pictures; the forms are below
     #[arg(long, global = true, value_name = "SPEC")]
     pub source: Option<String>,
     /// Video bit rate, such as 20M
@@ -58,7 +58,7 @@ pub enum Task {
     Call {
         /// Whom: the name from `invite` or `join`. Unless there are several, it may be left out
         name: Option<String>,
-        /// Where the other's pictures go; may be repeated. See below
+        /// Sink of the other's pictures; may be repeated. See below
         #[arg(long, value_name = "SPEC")]
         sink: Vec<String>,
     },
@@ -69,7 +69,7 @@ pub enum Task {
 pub struct Resolved {
     /// File and flags together.
     pub config: SenderConfig,
-    /// Where pictures come from.
+    /// Source of pictures.
     pub source: SourceSpec,
     /// Description of the picture that is received over the same connection, if one is.
     pub receiving: Option<Receiving>,

@@ -81,7 +81,7 @@ pub(crate) struct Encode {
     pub(crate) frames_max: Option<u64>,
     /// Shows that the thread turns.
     pub(crate) pulse: Pulse,
-    /// Who may want to see what is sent.
+    /// Watcher of what is sent.
     pub(crate) own: OwnSide,
     /// Changes of pictures before they are coded.
     pub(crate) effects: LiveEffects,

@@ -42,7 +42,7 @@ pub(crate) struct Parts {
     pub(crate) dials: bool,
     /// See [`Link::is_for_one_stream`].
     pub(crate) one_stream: bool,
-    /// Who may ask for another rate.
+    /// Those who may ask for another rate.
     pub(crate) own: OwnSide,
     pub(crate) recording: Option<Recorder>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct SenderLink {
     path: PathInUse,
     /// As it was asked for last during the call.
     rate_max: Bitrate,
-    /// When something came last, while somebody is connected.
+    /// Time at which something came last, while somebody is connected.
     heard: Option<Timestamp>,
     action: Option<Action>,
     watchdog: Option<Watchdog>,

@@ -76,7 +76,7 @@ pub struct InvalidEffect {
     pub value: f32,
 }
 
-/// How much of each effect; none of them by default. Every value is in its effect's range.
+/// Amount of each effect; none of them by default. Every value is in its effect's range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effects([f32; Effect::ALL.len()]);
 

@@ -256,7 +256,7 @@ mod tests {
         peer(name, raw::Peer { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..raw::Peer::default() })
     }
 
-    /// Who is called, and how.
+    /// The one who is called, and the way.
     fn called(
         name: Option<&str>,
         peers: &[raw::Peer],

@@ -21,7 +21,7 @@ use crate::tls::Protocol;
 
 /// Longest link test that is answered, the other way included.
 const ANSWER_MAX: Duration = Duration::from_secs(90);
-/// How often, and for how long, a tester is told what this side has found in its turn, until it leaves.
+/// Time between reports to a tester of what this side has found in its turn, and their end unless it leaves before.
 const TELL: Duration = Duration::from_millis(100);
 const TELL_MAX: Duration = Duration::from_secs(5);
 /// Interval of checking whether the send buffer has room, and, in a running test, whether a call has begun.

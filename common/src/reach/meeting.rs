@@ -130,7 +130,7 @@ impl Relay {
     }
 }
 
-/// How a way came to be known.
+/// Origin of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// It was told before.
@@ -141,7 +141,7 @@ enum Source {
     Knock,
 }
 
-/// Who brings news of where the other machine is. Each newer one of the same takes the place of the one before.
+/// Source of news of the other machine's place. Each newer one of the same takes the place of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// A note at a mailbox server.

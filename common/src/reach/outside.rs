@@ -9,7 +9,7 @@ use super::candidate::Candidate;
 pub struct Outside {
     /// Router between this machine and the outside, over IPv4 unless there is IPv6 only.
     pub router: Router,
-    /// How far IPv6 goes.
+    /// Reach of IPv6.
     pub ipv6: Ipv6,
     /// Answer of the router to a request for a port.
     pub port: Port,
@@ -65,7 +65,7 @@ pub enum Router {
     Translated(IpAddr),
 }
 
-/// How far IPv6 goes.
+/// Reach of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ipv6 {
     /// This machine has no such address.

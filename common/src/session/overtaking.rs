@@ -1,4 +1,4 @@
-//! How long to wait for datagrams that others have overtaken.
+//! The wait for datagrams that others have overtaken.
 
 use std::time::Duration;
 

@@ -311,7 +311,7 @@ impl Display for Reason {
     }
 }
 
-/// How often each kind of reason has occurred.
+/// Number of times that each kind of reason has occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReasonCounts([u64; Cause::SENDER.len() + Cause::RECEIVER.len()]);
 

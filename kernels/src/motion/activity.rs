@@ -1,4 +1,4 @@
-//! How near a prediction is: whether coding a frame alone is worth trying.
+//! Distance of a prediction from its picture, which tells if coding a frame alone is worth trying.
 
 use picture::coded::StepIndex;
 

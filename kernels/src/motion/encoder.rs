@@ -47,10 +47,10 @@ impl CodecError for PredictError {
     }
 }
 
-/// How frames are predicted.
+/// Settings of the prediction of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictionSettings {
-    /// How many frames before a frame its reference is, 1 to [`STATES_MAX`](picture::params::STATES_MAX).
+    /// Distance of a frame from its reference, frames, 1 to [`STATES_MAX`](picture::params::STATES_MAX).
     pub reference_age: u8,
     /// The search for vectors.
     pub effort: Effort,
@@ -63,7 +63,7 @@ const STEPS_PER_BIT: f32 = 0.4;
 /// The finest step of a predicted frame with a budget, 2, which leaves some 50 dB: what is finer corrects rounding, and a
 /// picture that stands still would never be done.
 const FINEST_STEP: StepIndex = StepIndex::ONE.coarser_by(8);
-/// How near to it the last frame's step must be for it to be tried first.
+/// Most steps between it and the last frame's step for it to be tried first.
 const NEAR_FINEST: u8 = 4;
 /// The most bytes of blocks coded alone that are joined, of each 80 samples of luma: 0.3 bits a sample. Beyond it joining spares
 /// little and takes long.

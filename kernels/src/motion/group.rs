@@ -395,7 +395,8 @@ impl Squares {
         squares
     }
 
-    /// Which of the four squares in square (x, y) of this depth are not zero: left upper, right upper, left lower, right lower.
+    /// Returns the squares that are not zero of the four in square (x, y) of this depth: left upper, right upper, left lower,
+    /// right lower.
     fn pattern(&self, depth: usize, x: usize, y: usize) -> usize {
         let [upper, lower] = [1, 2].map(|row| self.0[depth + 1][2 * y + row] >> (2 * x + 1) & 3);
         (upper | lower << 2) as usize
@@ -584,7 +585,7 @@ mod tests {
         )
     }
 
-    /// Where groups begin, and the number of their blocks.
+    /// Starts of groups, and the number of their blocks.
     fn extents(joined: &CodedFrame) -> Vec<(usize, usize)> {
         let coded = (0..joined.block_count()).filter(|&index| !joined.block(index).is_empty());
         let count = |index| {

@@ -48,7 +48,7 @@ mod tests {
         picture
     }
 
-    /// Where the window of a unit of luma lies along an axis, its weights, and those of the second half of its cells.
+    /// Place of the window of a unit of luma along an axis, its weights, and those of the second half of its cells.
     struct Span {
         start: usize,
         weights: Vec<u16>,

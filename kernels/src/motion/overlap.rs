@@ -1,4 +1,4 @@
-//! How the windows of units overlap: weights along an axis.
+//! Overlapping windows of units: weights along an axis.
 
 use picture::pyramid::Rect;
 

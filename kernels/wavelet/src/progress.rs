@@ -1,4 +1,4 @@
-//! How much of a file is done, on a terminal.
+//! The share of a file that is done, on a terminal.
 
 use std::fs::File;
 

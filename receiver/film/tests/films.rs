@@ -24,9 +24,9 @@ struct Screen {
     centre: (f64, f64),
     /// Pixels of a unit.
     unit: f64,
-    /// How far it is turned, degrees.
+    /// Angle by which it is turned, degrees.
     degrees: f64,
-    /// How much nearer its right end is than its left, as a share.
+    /// Share by which its right end is nearer than its left.
     nearer: f64,
 }
 

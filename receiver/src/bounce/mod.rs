@@ -32,7 +32,7 @@ use crate::{Network, options, run_over};
 
 /// Least rate at which pictures go back, and the rate before it is known at which they come.
 const RATE_MIN: Bitrate = Bitrate::from_bps(500_000);
-/// How often the rate is computed at which pictures come.
+/// Time between computations of the rate at which pictures come.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Room for one coded frame, bytes.
 const FRAME_BYTES_MAX: usize = 512 << 10;

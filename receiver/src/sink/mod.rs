@@ -1,4 +1,4 @@
-//! Where decoded pictures go. One sink or several; all run on the main thread, since a window must.
+//! Sinks of decoded pictures. There is one or several; all run on the main thread, since a window must.
 
 mod awake;
 mod camera_picture;

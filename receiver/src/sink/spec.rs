@@ -90,7 +90,7 @@ pub struct WindowParts {
     pub status_line: bool,
     /// The other direction of a call.
     pub own: Option<OwnSide>,
-    /// How long missing parts of a frame are waited for.
+    /// Time for which missing parts of a frame are waited for.
     pub latency_limit: LatencyLimit,
 }
 

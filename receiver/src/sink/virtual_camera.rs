@@ -44,7 +44,7 @@ pub struct VirtualCamera {
     news: Slot<News>,
     /// Memory of pictures that are written.
     used: Receiver<Picture>,
-    /// How the thread has ended, until that is told.
+    /// Result of the thread, until that is told.
     ended: Option<Receiver<Result<(), VideoOutputError>>>,
     params: Option<StreamParams>,
 }

@@ -29,7 +29,7 @@ use crate::report::Status;
 const TITLE: &str = "Duet";
 /// Size until the stream's is known, pixels.
 const WAITING_SIZE: (usize, usize) = (1280, 720);
-/// How often an unchanged picture is drawn again, in case something covered it.
+/// Time after which an unchanged picture is drawn again, in case something covered it.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A resizable window that keeps the picture's shape.

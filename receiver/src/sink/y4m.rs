@@ -15,7 +15,7 @@ use shell::outlet;
 
 use super::SinkError;
 
-/// How much longer than the time since its begin a stream's part of the file may get by repeated pictures, seconds.
+/// Most time that repeated pictures add to a stream's part of the file beyond the time since its begin, seconds.
 const AHEAD_MAX: f64 = 1.0;
 /// Longest outage that the file shows by the picture before it; after a longer one it is another call.
 const OUTAGE_MAX: Duration = Duration::from_secs(600);
@@ -51,7 +51,7 @@ struct Part {
     pictures: u64,
     last: FrameId,
     picture: Picture,
-    /// When the last one was shown.
+    /// Time at which the last one was shown.
     at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Which of a camera's formats is taken, and why.
+//! The choice among a camera's formats, and its reasons.
 
 use picture::frame::{FrameRate, FrameSize};
 

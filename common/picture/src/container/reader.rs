@@ -30,7 +30,7 @@ pub enum Entry {
 /// A frame of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFrame {
-    /// Which picture it is, from 0. For pictures that have no frame the one before stands.
+    /// Number of the picture, from 0. For pictures that have no frame the one before stands.
     pub number: u32,
     /// Its bytes.
     pub content: Content,
@@ -58,7 +58,7 @@ pub enum Content {
 pub enum Damage {
     /// These bytes are no frame.
     Bytes {
-        /// Where they lie in the file.
+        /// Range of their bytes in the file.
         at: Range<u64>,
         /// The pictures whose frames should stand before the next frame.
         pictures: Range<u32>,

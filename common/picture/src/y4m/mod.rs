@@ -27,7 +27,7 @@ const FRAME: &[u8] = b"FRAME";
 const RANGE_KEY: &str = "COLORRANGE=";
 const MATRIX_KEY: &str = "DUETMATRIX=";
 
-/// Where a chroma sample of 4:2:0 lies among its 2x2 pixels. Samples are kept as they are; this is only passed on.
+/// Place of a chroma sample of 4:2:0 among its 2x2 pixels. Samples are kept as they are; this is only passed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Siting {
     /// In their middle, as Duet makes them: `420jpeg`.
@@ -72,7 +72,7 @@ pub struct Y4mHeader {
     pub rate: Option<FrameRate>,
     /// Sampling of chroma.
     pub chroma: Chroma,
-    /// Where chroma of 4:2:0 with 8 bits lies.
+    /// Place of chroma of 4:2:0 with 8 bits.
     pub siting: Siting,
     /// Bits of a sample.
     pub depth: BitDepth,

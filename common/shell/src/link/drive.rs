@@ -26,7 +26,7 @@ use crate::signals::Requests;
 
 /// Time that a goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// When to look again whether the send buffer has room.
+/// Time after which the send buffer is looked at again for room.
 const ROOM_CHECK: Duration = Duration::from_millis(1);
 /// Datagrams handed over between two looks at everything else.
 const DATAGRAMS_AT_ONCE: usize = 64;
@@ -241,7 +241,7 @@ struct Active {
     pending: Vec<u8>,
     heard: bool,
     ways: Ways,
-    /// How often packets have changed their way.
+    /// Number of times that packets have changed their way.
     moves: u64,
 }
 

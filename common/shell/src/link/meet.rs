@@ -21,9 +21,9 @@ use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes};
 use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
 
-/// How often the side that is dialled looks whether a call has begun or ended.
+/// Time after which the side that is dialled looks again if a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often a name server is asked for the other machine.
+/// Time between questions to a name server for the other machine.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Longest search for a machine whose link shall be tested.
 const TEST_PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +36,7 @@ pub(super) struct Meeting {
     pub(super) role: Role,
     endpoint: Endpoint,
     search: Search,
-    /// Where a name server says that the other machine is, whenever that changes.
+    /// Addresses at which a name server says that the other machine is, whenever they change.
     named: mpsc::Receiver<Vec<Candidate>>,
 }
 

@@ -156,7 +156,7 @@ pub struct LinkOptions {
     pub frame_bytes: usize,
     /// One way or both; the peer must do the same.
     pub protocol: Protocol,
-    /// Where it is written down that the peer was found elsewhere than before.
+    /// Place where it is written down that the peer was found elsewhere than before.
     pub learning: Option<Learning>,
 }
 

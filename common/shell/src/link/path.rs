@@ -7,7 +7,7 @@ use common::reach::{Kind, Route};
 
 use super::LinkState;
 
-/// How the ends of ways are told apart.
+/// Names by which the ends of ways are told apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     /// True if both sides have looked for each other.

@@ -10,7 +10,7 @@
 //! They are taken from where the peer has proved to be, with a seal that only the two ends of the call can make. QUIC
 //! opens them as always: a forged source gains nobody more than a place on the way, as it does at any router.
 //!
-//! Where the peer marks what comes on the very way that QUIC knows, it sees this machine elsewhere than QUIC does
+//! If the peer marks what comes on the very way that QUIC knows, it sees this machine elsewhere than QUIC does
 //! there, as behind a router that has begun to use another port. A client's QUIC would drop packets from there, so they
 //! are marked, too.
 

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::limited;
 use crate::quic::{Aside, InCall, Sending};
 
-/// How often an end tells the other its addresses, which may change.
+/// Time after which an end tells the other its addresses again, which may change.
 const TELL: Duration = Duration::from_secs(2);
 
 /// The way of one call's packets.

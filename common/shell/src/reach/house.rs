@@ -29,7 +29,8 @@ const SERVICE: &str = "_duet._udp.local.";
 const NAME_BYTES: usize = 16;
 /// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-/// How often is looked what is to be announced, and what was found is told: whoever lies all the time is knocked at no faster.
+/// Time between looks at what is to be announced, and between tellings of what was found: whoever lies all the time is
+/// knocked at no faster.
 const LOOK: Duration = Duration::from_millis(100);
 /// Looks from one count of records to the next, and longest wait for the answer.
 const LOOKS_PER_COUNT: u32 = 10;

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::proof::random;
 use crate::clock;
 
-/// How long the router keeps a port open unless it is asked again.
+/// Time for which the router keeps a port open unless it is asked again.
 const LEASE: Duration = Duration::from_secs(600);
 /// Time after which it is asked again, if it keeps the port for as long.
 const RENEW: Duration = Duration::from_secs(240);
@@ -246,7 +246,7 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// How a router with UPnP is searched for.
+/// Settings of the search for a router with UPnP.
 fn search() -> SearchOptions {
     let mut options = SearchOptions::default();
     (options.timeout, options.single_search_timeout) = (Some(SEARCH), Some(SEARCH));

@@ -143,7 +143,7 @@ fn a_question_that_a_router_has_not_answered_is_taken_back_by_both_protocols() {
     );
 }
 
-/// How a UPnP router behaves.
+/// Behaviour of a UPnP router.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Manner {
     /// As it should, with that address outside.

@@ -142,7 +142,7 @@ impl PeersFile {
     }
 }
 
-/// Where an introduced peer was found, for the next call.
+/// Place at which an introduced peer was found, for the next call.
 #[derive(Clone, Debug)]
 pub struct Learning {
     files: Vec<PeersFile>,

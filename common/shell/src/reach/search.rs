@@ -34,7 +34,7 @@ const SERVERS_MAX: usize = 4;
 /// Time that servers may take to be found and to answer before nobody waits for them.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How often a note is left, and the house is told, if this machine's addresses have changed.
+/// Time between notes, and between what the house is told, if this machine's addresses have changed.
 const NOTE: Duration = Duration::from_secs(1);
 
 /// Addresses with right knocks that are remembered.
@@ -49,7 +49,7 @@ pub(crate) enum Found {
     Addresses,
 }
 
-/// Who is asked for ways to this machine.
+/// Those who are asked for ways to this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks<'a> {
     /// `HOST:PORT` of STUN servers.

@@ -1,5 +1,5 @@
-//! Which picture of a recording a frame is, so that the file keeps time: frames that never came, outages and a camera
-//! that is slower than it says leave pictures without a frame.
+//! The numbers of frames among a recording's pictures, so that the file keeps time: frames that never came, outages and
+//! a camera that is slower than it says leave pictures without a frame.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use common::units::{FrameId, Timestamp};
 use picture::frame::FrameRate;
 
-/// How much longer than the time since its begin a stream's part of the file may get, seconds: a sender with strange
-/// times must not make the file endless.
+/// Time by which a stream's part of the file may get longer than the time since its begin, seconds: a sender with
+/// strange times must not make the file endless.
 const AHEAD_MAX: f64 = 1.0;
 /// Pictures by which a frame's number may differ from its time before the time counts.
 const SLACK: f64 = 1.5;

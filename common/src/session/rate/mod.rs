@@ -180,7 +180,7 @@ pub(super) struct RateControl {
     /// Events that the owner has not taken.
     reasons: Vec<Reason>,
     growth: Growth,
-    /// When probing was told last.
+    /// Time at which probing was told last.
     probed: Option<Timestamp>,
 }
 
@@ -191,7 +191,7 @@ struct Growth {
     since: Timestamp,
     /// The target as last seen.
     last_bps: f64,
-    /// Where it last rose, and when; none: growth has not begun.
+    /// Rate at which it last rose, and the time; none: growth has not begun.
     risen: Option<(f64, Timestamp)>,
 }
 

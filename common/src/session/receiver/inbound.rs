@@ -59,7 +59,7 @@ struct Ending {
     deadline: Timestamp,
 }
 
-/// How long a frame is waited for, and overtaken datagrams after its end.
+/// Time for which a frame is waited for, and overtaken datagrams after its end.
 fn waits(latency_max: Option<Duration>, interval: Duration) -> [Duration; 2] {
     [interval * 3 / 4, interval / 5].map(|usual| latency_max.unwrap_or(usual))
 }

@@ -9,7 +9,7 @@ use crate::motion::field::HALF_TAPS;
 
 /// Samples around a plane: a window that lies beyond them sees what one does that still touches them.
 const BORDER: usize = 64;
-/// How far outside a window may begin, so that it and what the filter adds lie in the border.
+/// Most samples outside at which a window may begin, so that it and what the filter adds lie in the border.
 const BEFORE: i32 = 56;
 const BEHIND: i32 = 8;
 /// Rows that a thread takes at least.

@@ -96,11 +96,14 @@ impl CpuDecoder {
     }
 }
 
-/// Returns the planes of a picture.
-fn planes_of<'a>(layout: &BlockLayout, picture: &'a mut Picture) -> Vec<&'a mut [u8]> {
+/// Returns the planes of a picture; those of channels that it has not are empty.
+fn planes_of<'a>(layout: &BlockLayout, picture: &'a mut Picture) -> [&'a mut [u8]; 3] {
     let mut rest = picture.data_mut();
-    let sizes = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
-    sizes.map(|pixels| rest.split_off_mut(..pixels).unwrap_or_default()).collect()
+    let mut planes = <[&mut [u8]; 3]>::default();
+    for (plane, pyramid) in planes.iter_mut().zip(layout.pyramids()) {
+        *plane = rest.split_off_mut(..pyramid.plane().pixels()).unwrap_or_default();
+    }
+    planes
 }
 
 impl ResidualDecoder for CpuDecoder {

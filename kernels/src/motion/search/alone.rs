@@ -14,7 +14,7 @@ use crate::cpu::motion::square::{difference_16, difference_32, difference_of_hal
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
 use crate::motion::overlap::one;
 
-/// Where the search around a vector begins, quarters of a sample.
+/// Offset at which the search around a vector begins, quarters of a sample.
 const STRIDE: i32 = 8;
 /// The same around one that a neighbour has found, or that is good enough.
 const NEIGHBOUR_STRIDE: i32 = 2;

@@ -11,7 +11,7 @@ use crate::motion::overlap::{one, rising_cell};
 
 /// Bits that quartering a unit must be able to save, in differences, to be tried.
 const QUARTER_BITS: u64 = 20;
-/// Where the search around a cell's vector begins, quarters of a sample.
+/// Offset at which the search around a cell's vector begins, quarters of a sample.
 const STRIDE: i32 = 2;
 
 impl Search<'_> {

@@ -10,7 +10,7 @@ use crate::motion::overlap::mean;
 
 /// Side of the squares.
 const COARSE: usize = 4;
-/// How far the search goes, squares.
+/// Reach of the search, squares.
 const COARSE_RANGE: i32 = 12;
 
 /// Means of squares of luma.

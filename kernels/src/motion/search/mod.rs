@@ -37,7 +37,7 @@ const QUIET_BITS: u64 = 4;
 
 const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
 
-/// How much an encoder does to find vectors.
+/// Work that an encoder does to find vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// Units alone and joined.
@@ -96,7 +96,7 @@ impl Search<'_> {
         self.lambda * u64::from(sixteenths)
     }
 
-    /// Where the prediction of the samples from (x, y) on comes from.
+    /// Returns the place from which the samples from (x, y) on are predicted.
     fn taps(&self, x: i32, y: i32, vector: [i32; 2]) -> Taps<'_> {
         self.reference.quarter(4 * x + vector[0], 4 * y + vector[1])
     }

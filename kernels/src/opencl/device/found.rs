@@ -137,6 +137,7 @@ fn look() -> Result<Vec<Device>, OpenError> {
                 queues_overlap,
                 has_cache_hints: nvidia_capability(id).is_some_and(|major| major >= 8),
                 opened: Arc::default(),
+                counted: None,
             });
         }
     }

@@ -1,55 +1,50 @@
-//! Total size of the buffers of an encoder, decoder or transform, known before the first one is allocated.
+//! The limits of a device, checked before the buffers of an encoder, decoder or transform are allocated.
 
-use ocl::core::OclPrm;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ocl::core::MemFlags;
 
 use super::Device;
 use crate::DeviceError;
 use crate::opencl::device::Result;
 
-/// A list of buffers to come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Returns what `open` makes on `device`, if the buffers that it asks for fit there: it runs first on a device that
+/// only counts them.
+pub(crate) fn open_within<T, E: From<DeviceError>>(
+    device: &Arc<Device>,
+    open: impl Fn(&Arc<Device>) -> Result<T, E>,
+) -> Result<T, E> {
+    let counted = Arc::new(Memory::default());
+    drop(open(&Arc::new(device.counting(counted.clone())))?);
+    #[cfg(test)]
+    tests::note_count(&counted);
+    open(device)
+}
+
+/// Bytes of buffers to come.
+#[derive(Debug, Default)]
 pub(crate) struct Memory {
-    device_bytes: u64,
-    pinned_bytes: u64,
-    largest_bytes: u64,
+    device_bytes: AtomicU64,
+    /// Of host memory that the device reaches.
+    pinned_bytes: AtomicU64,
 }
 
 impl Memory {
-    /// Adds device memory for each of these numbers of values.
-    pub(crate) fn buffers<T: OclPrm>(&mut self, lens: &[usize]) {
-        for &len in lens {
-            self.device_bytes += self.buffer::<T>(len);
-        }
-    }
-
-    /// Adds host memory that the device reaches for each of these numbers of values.
-    pub(crate) fn pinned<T: OclPrm>(&mut self, lens: &[usize]) {
-        for &len in lens {
-            self.pinned_bytes += self.buffer::<T>(len);
-        }
-    }
-
-    fn buffer<T: OclPrm>(&mut self, len: usize) -> u64 {
-        let bytes = (len.max(1) as u64).saturating_mul(size_of::<T>() as u64);
-        self.largest_bytes = self.largest_bytes.max(bytes);
-        bytes
-    }
-
-    /// Returns an error if `device` cannot hold all of it. Host memory counts where it is the device's own.
-    pub(crate) fn check(&self, device: &Device) -> Result<()> {
-        let pinned_bytes = if device.shares_host_memory { self.pinned_bytes } else { 0 };
-        fits("altogether", self.device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)?;
-        fits("in one piece", self.largest_bytes, device.largest_buffer_bytes())
-    }
-
-    /// Returns the all bytes, for comparison with what was allocated.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.device_bytes + self.pinned_bytes
+    /// Adds a buffer with these flags; an error if `device` cannot hold it besides those before. Host memory counts where
+    /// it is the device's own.
+    pub(super) fn add(&self, bytes: u64, flags: MemFlags, device: &Device) -> Result<()> {
+        let is_pinned = flags.contains(MemFlags::ALLOC_HOST_PTR);
+        let sum = if is_pinned { &self.pinned_bytes } else { &self.device_bytes };
+        sum.fetch_add(bytes, Ordering::Relaxed);
+        let [device_bytes, pinned_bytes] =
+            [&self.device_bytes, &self.pinned_bytes].map(|sum| sum.load(Ordering::Relaxed));
+        let pinned_bytes = if device.shares_host_memory { pinned_bytes } else { 0 };
+        fits("altogether", device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)
     }
 }
 
-fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<()> {
+pub(super) fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<()> {
     if needed_bytes <= there_bytes {
         return Ok(());
     }
@@ -60,25 +55,33 @@ fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) -> Result<()>
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use std::cell::Cell;
-    use std::sync::Arc;
 
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::{Boundary, CodecParams, StreamParams, Wavelet};
+    use picture::params::{Boundary, CodecParams, Profile, StreamParams, Wavelet};
     use picture::pyramid::BlockLayout;
 
     use super::*;
     use crate::opencl::device;
-    use crate::opencl::lossless::channel::Plan;
     use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
     use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
     use crate::opencl::motion::decoder::OpenClPredictedDecoder;
     use crate::opencl::motion::encoder::OpenClPredictedEncoder;
+    use crate::opencl::pcwt::decoder::OpenClPcwtDecoder;
+    use crate::opencl::pcwt::encoder::OpenClPcwtEncoder;
     use crate::opencl::quad::decoder::OpenClDecoder;
     use crate::opencl::quad::encoder::OpenClEncoder;
+    use crate::opencl::transform::planes::OpenClPlanes;
     use crate::opencl::transform::whole::OpenClTransform;
+    use crate::{DeviceInfo, OpenError};
 
     thread_local! {
+        static COUNTED_BYTES: Cell<u64> = const { Cell::new(0) };
         static ALLOCATED_BYTES: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Notes what this thread has counted.
+    pub(super) fn note_count(memory: &Memory) {
+        COUNTED_BYTES.set(memory.device_bytes.load(Ordering::Relaxed) + memory.pinned_bytes.load(Ordering::Relaxed));
     }
 
     /// Counts what this thread allocates.
@@ -93,10 +96,11 @@ pub(crate) mod tests {
 
     #[test]
     fn both_limits_are_checked_with_numbers() {
-        let mut memory = Memory::default();
-        memory.buffers::<u32>(&[100, 50]);
-        memory.pinned::<u8>(&[1000]);
-        assert_eq!((memory.device_bytes, memory.pinned_bytes, memory.largest_bytes), (600, 1000, 1000));
+        let (memory, device) = (Memory::default(), device::find(None).unwrap());
+        [(400, MemFlags::READ_WRITE), (200, MemFlags::READ_WRITE), (1000, MemFlags::ALLOC_HOST_PTR)]
+            .into_iter()
+            .for_each(|(bytes, flags)| memory.add(bytes, flags, &device).unwrap());
+        assert_eq!((memory.device_bytes.into_inner(), memory.pinned_bytes.into_inner()), (600, 1000));
         fits("altogether", 1600, 1600).unwrap();
         let text = fits("altogether", 1601, 1600).unwrap_err().to_string();
         assert!(text.contains("1601") && text.contains("1600") && text.contains("altogether"), "{text}");
@@ -112,22 +116,41 @@ pub(crate) mod tests {
         }
     }
 
-    fn lossless_plans_what_it_allocates(device: &Arc<Device>, params: StreamParams) {
-        let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
-        let (params, layout) = (StreamParams { codec, ..params }, BlockLayout::new(&params));
-        let plans = Plan::all(device, &params, layout.pyramids()).unwrap();
+    /// Opens something, and compares what was counted before with what was allocated.
+    fn check_open<T>(params: &StreamParams, open: impl FnOnce(&StreamParams) -> Result<T, OpenError>) {
         take_allocated();
-        let _encoder = OpenClLosslessEncoder::open(&params, None, String::new()).unwrap();
-        let planned = OpenClLosslessEncoder::memory(&params, &layout, &plans).bytes();
-        assert_eq!(planned, take_allocated(), "{params:?}");
-        let _decoder = OpenClLosslessDecoder::open(&params, layout.clone(), None, String::new()).unwrap();
-        let planned = OpenClLosslessDecoder::memory(&params, &layout, &plans).bytes();
-        assert_eq!(planned, take_allocated(), "{params:?}");
+        let opened = open(params).unwrap();
+        let allocated = take_allocated();
+        assert!(
+            allocated > 0 && allocated == COUNTED_BYTES.replace(0),
+            "{}, {params:?}",
+            std::any::type_name_of_val(&opened)
+        );
     }
 
     #[test]
-    fn what_is_planned_is_what_is_allocated() {
+    fn what_does_not_fit_is_refused_before_anything_is_allocated() {
         let device = device::find(None).unwrap();
+        let info = DeviceInfo { memory_bytes: 4 << 20, ..device.info.clone() };
+        let small = Arc::new(Device { info, ..Device::clone(&device) });
+        let params = params(640, 361, Chroma::C420, Boundary::Symmetric);
+        let layout = BlockLayout::new(&params);
+        take_allocated();
+        let refused = [
+            OpenClDecoder::on(&small, &params, layout, String::new()).err(),
+            OpenClEncoder::on(&small, &params, String::new()).err(),
+            OpenClPredictedEncoder::on(&small, &params, 32, String::new()).err(),
+        ];
+        assert_eq!(take_allocated(), 0);
+        for refused in refused {
+            assert!(matches!(refused, Some(OpenError::Device(DeviceError::OutOfMemory { .. }))), "{refused:?}");
+        }
+        let many = OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new());
+        assert!(many.is_ok() && take_allocated() > 4 << 20);
+    }
+
+    #[test]
+    fn what_is_counted_is_what_is_allocated() {
         for (width, height, chroma, boundary) in [
             (1, 1, Chroma::Grey, Boundary::Symmetric),
             (17, 31, Chroma::C420, Boundary::Periodic),
@@ -135,24 +158,21 @@ pub(crate) mod tests {
             (321, 240, Chroma::C444, Boundary::Zero),
         ] {
             let params = params(width, height, chroma, boundary);
-            take_allocated();
-            let _encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
-            assert_eq!(OpenClEncoder::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
-            let _decoder = OpenClDecoder::open(&params, None, String::new()).unwrap();
-            assert_eq!(
-                OpenClDecoder::memory(&device, &params, &BlockLayout::new(&params)).unwrap().bytes(),
-                take_allocated(),
-                "{params:?}"
-            );
-            let _predicted = OpenClPredictedDecoder::open(&params, 3, None, String::new()).unwrap();
-            let planned = OpenClPredictedDecoder::memory(&device, &params, &BlockLayout::new(&params), 3).unwrap();
-            assert_eq!(planned.bytes(), take_allocated(), "{params:?}");
-            let _predicting = OpenClPredictedEncoder::open(&params, 3, None, String::new()).unwrap();
-            let planned = OpenClPredictedEncoder::memory(&device, &params, 3).unwrap();
-            assert_eq!(planned.bytes(), take_allocated(), "{params:?}");
-            lossless_plans_what_it_allocates(&device, params);
-            let _transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
-            assert_eq!(OpenClTransform::memory(&device, &params).unwrap().bytes(), take_allocated(), "{params:?}");
+            check_open(&params, |params| OpenClEncoder::open(params, None, String::new()));
+            check_open(&params, |params| OpenClDecoder::open(params, None, String::new()));
+            check_open(&params, |params| OpenClPredictedDecoder::open(params, 3, None, String::new()));
+            check_open(&params, |params| OpenClPredictedEncoder::open(params, 3, None, String::new()));
+            check_open(&params, |params| OpenClTransform::open(&params.into(), None, String::new()));
+            check_open(&params, |params| OpenClPlanes::<f32>::open(&params.into(), None, String::new()));
+            let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
+            let lossless = StreamParams { codec, ..params };
+            check_open(&lossless, |params| OpenClLosslessEncoder::open(params, None, String::new()));
+            let layout = BlockLayout::new(&lossless);
+            check_open(&lossless, |params| OpenClLosslessDecoder::open(params, layout, None, String::new()));
+            let codec = CodecParams { profile: Profile::Pcwt, ..codec };
+            let trees = StreamParams { codec, ..params };
+            check_open(&trees, |params| OpenClPcwtEncoder::open(params, None, String::new(), None));
+            check_open(&trees, |params| OpenClPcwtDecoder::open(params, None, String::new()));
         }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) use self::found::{find, named};
 use self::handle::Handle;
 use self::header::Header;
 use self::kernel::Program;
+use self::memory::Memory;
 use crate::tune::Tuning;
 use crate::{Backend, BackendInfo, DeviceError, DeviceInfo};
 
@@ -54,6 +55,8 @@ pub(crate) struct Device {
     /// True if kernels may tell its second-level cache what to keep (`cl/transform/dwt_tile.cl`).
     pub(crate) has_cache_hints: bool,
     opened: Arc<Mutex<Opened>>,
+    /// If there is this, buffers are counted there, and have room for one value each.
+    counted: Option<Arc<Memory>>,
 }
 
 /// Handles made once for a device, whatever its settings.
@@ -127,6 +130,11 @@ impl Device {
     /// Returns the same device with other settings. Both share one context.
     pub(crate) fn with_tuning(&self, tuning: Tuning) -> Self {
         Self { tuning, ..self.clone() }
+    }
+
+    /// Returns the same device, whose buffers are only counted.
+    fn counting(&self, counted: Arc<Memory>) -> Self {
+        Self { counted: Some(counted), ..self.clone() }
     }
 
     /// Returns true once [`Self::build`] has built this.

@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use picture::pyramid::BlockLayout;
-
 use super::flow::{Flow, PipelineParams};
 use super::quantised::Quantised;
 use crate::OpenError;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
-use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 
@@ -29,22 +25,6 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Adds what [`Self::new`] allocates besides the pipelines.
-    pub(crate) fn memory(params: &PipelineParams, layout: &BlockLayout, memory: &mut Memory) {
-        let flow = params.flow;
-        if flow.picture().is_some() {
-            Uploads::memory(&params.stream, memory);
-        }
-        for pyramid in layout.pyramids() {
-            let len = ChannelTransform::<f32>::staging_len(pyramid);
-            let sides = usize::from(takes_values(flow)) + usize::from(gives_values(flow));
-            memory.pinned::<f32>(&vec![len; sides]);
-            if let Flow::PictureToQuantised(..) = flow {
-                memory.buffers::<i32>(&[pyramid.side() * pyramid.side()]);
-            }
-        }
-    }
-
     pub(crate) fn new(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, OpenError> {
         let PipelineParams { stream, flow, stripes, timed, .. } = params;
         let (pipelines, layout) = ChannelPipeline::all_with(device, stream, *timed)?;
@@ -60,7 +40,7 @@ impl Lane {
             pipelines,
         };
         for (pipeline, pyramid) in lane.pipelines.iter().zip(layout.pyramids()) {
-            let len = ChannelTransform::<f32>::staging_len(pyramid);
+            let len = pipeline.transform.staging_len();
             if takes_values(*flow) {
                 lane.inputs.push(pipeline.queue.pinned(len)?);
             }

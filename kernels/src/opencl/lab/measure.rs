@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ocl::core::OclPrm;
+use picture::pyramid::Pyramid;
 
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Event, Pinned, Queue, Timing, span};
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::ChannelTransform;
@@ -47,33 +48,24 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         scene: &Scene,
     ) -> Result<Self, OpenError> {
         let device = device::find(device)?;
-        Self::memory(&device, params)?.check(&device)?;
-        let mut channels = Vec::new();
-        for (index, pyramid) in params.pyramids().iter().enumerate() {
-            let queue = Queue::new(&device)?;
-            // Timing every kernel would keep the channels apart.
-            queue.set_timing(Timing::Markers);
-            let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
-            let (width, (samples, pitch)) = (pyramid.plane().width(), transform.samples());
-            let (samples, bands) = (samples.len(), transform.bands.len());
-            let mut taller = queue.pinned(ChannelTransform::<T>::taller_len(pyramid, MORE_ROWS))?;
-            fill(taller.values_mut(), width, pitch, index, scene);
-            let result = queue.pinned(samples.max(bands))?;
-            channels.push(MeasuredChannel { queue, transform, scene: taller, result, width });
+        let mut channels = open_within(&device, |device| Self::channels(device, params))?;
+        for (index, MeasuredChannel { transform, scene: taller, width, .. }) in channels.iter_mut().enumerate() {
+            fill(taller.values_mut(), *width, transform.samples().1, index, scene);
         }
         Ok(Self { channels, backend: backend(&device, reason) })
     }
 
-    /// Returns the memory that [`Self::open`] allocates, and the plane of [`Measure::copies`].
-    fn memory(device: &Arc<Device>, params: &TransformParams) -> Result<Memory, OpenError> {
-        let (queue, mut memory) = (Queue::new(device)?, Memory::default());
-        for pyramid in params.pyramids() {
-            ChannelTransform::memory(&pyramid, &Schemes::<T>::open(&queue, params, &pyramid)?, &mut memory);
-            let taller = ChannelTransform::<T>::taller_len(&pyramid, MORE_ROWS);
-            memory.pinned::<T>(&[taller, ChannelTransform::<T>::staging_len(&pyramid)]);
-            memory.buffers::<T>(&[taller]);
-        }
-        Ok(memory)
+    fn channels(device: &Arc<Device>, params: &TransformParams) -> Result<Vec<MeasuredChannel<T>>, OpenError> {
+        let channel = |pyramid: &Pyramid| {
+            let queue = Queue::new(device)?;
+            // Timing every kernel would keep the channels apart.
+            queue.set_timing(Timing::Markers);
+            let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
+            let scene = queue.pinned(ChannelTransform::<T>::taller_len(pyramid, MORE_ROWS))?;
+            let result = queue.pinned(transform.staging_len())?;
+            Ok(MeasuredChannel { queue, transform, scene, result, width: pyramid.plane().width() })
+        };
+        params.pyramids().iter().map(channel).collect()
     }
 
     /// Transforms the planes of picture `picture` to coefficients in `result`.

@@ -4,15 +4,13 @@
 use std::sync::Arc;
 
 use picture::frame::PixelFormat;
-use picture::pyramid::BlockLayout;
 
 use super::flow::PipelineParams;
 use super::lane::Lane;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::timeline::Timeline;
 use crate::opencl::device::{self, Device};
-use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::PicturePlace;
 use crate::reference::check_picture;
 use crate::{CodecError, DeviceError, OpenError, PictureError, PictureRef};
@@ -64,19 +62,10 @@ impl OpenClPipeline {
     /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &PipelineParams) -> Result<Self, OpenError> {
         let params = PipelineParams { depth: params.depth.max(1), stripes: params.stripes.max(1), ..*params };
-        Self::memory(device, &params)?.check(device)?;
-        let lanes = (0..params.depth).map(|_| Lane::new(device, &params)).collect::<Result<Vec<_>, _>>()?;
+        let lanes = open_within(device, |device| {
+            (0..params.depth).map(|_| Lane::new(device, &params)).collect::<Result<Vec<_>, _>>()
+        })?;
         Ok(Self { params, lanes, next: 0, pending: 0, device: device.info.name.clone() })
-    }
-
-    /// Returns the memory that [`Self::open`] allocates.
-    pub(crate) fn memory(device: &Device, params: &PipelineParams) -> Result<Memory, OpenError> {
-        let (layout, mut memory) = (BlockLayout::new(&params.stream), Memory::default());
-        for _ in 0..params.depth {
-            ChannelPipeline::memory(device, &params.stream, &layout, &mut memory)?;
-            Lane::memory(params, &layout, &mut memory);
-        }
-        Ok(memory)
     }
 
     /// Returns the device's name.

@@ -10,7 +10,6 @@ use picture::pyramid::Pyramid;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Kernel;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::choice::Schemes;
@@ -26,12 +25,6 @@ pub(crate) struct Staged<T: OclPrm> {
 }
 
 impl<T: OclPrm> Staged<T> {
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(len: usize, memory: &mut Memory) {
-        memory.buffers::<T>(&[len]);
-        memory.pinned::<T>(&[len]);
-    }
-
     pub(crate) fn new(queue: &Queue, len: usize) -> Result<Self> {
         Ok(Self { device: queue.buffer(len)?, host: queue.pinned(len)? })
     }
@@ -57,49 +50,6 @@ impl<T: OclPrm> Staged<T> {
     }
 }
 
-/// A channel to come, of which it is known what it will allocate.
-pub(crate) struct Plan {
-    channel: Channel,
-    pub(crate) queue: Queue,
-    pub(crate) pyramid: Pyramid,
-    schemes: Schemes<i32>,
-}
-
-impl Plan {
-    /// Returns the plans of all channels of a stream whose planes are these `pyramids`.
-    pub(crate) fn all(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        pyramids: &[Pyramid],
-    ) -> Result<Vec<Self>, OpenError> {
-        let transform = TransformParams::from(params);
-        let plan = |(&channel, pyramid): (&Channel, &Pyramid)| {
-            let queue = Queue::with(device, false)?;
-            let schemes = Schemes::open(&queue, &transform, pyramid)?;
-            Ok(Self { channel, queue, pyramid: pyramid.clone(), schemes })
-        };
-        params.chroma.channels().iter().zip(pyramids).map(plan).collect()
-    }
-
-    /// Adds what [`Self::open`] allocates.
-    pub(crate) fn memory(&self, memory: &mut Memory) {
-        ChannelTransform::memory(&self.pyramid, &self.schemes, memory);
-    }
-
-    /// Returns the channel.
-    pub(crate) fn open(self) -> Result<IntegerChannel> {
-        let plane = self.pyramid.plane();
-        Ok(IntegerChannel {
-            channel: self.channel,
-            width: plane.width(),
-            height: plane.height(),
-            side: self.pyramid.side(),
-            transform: ChannelTransform::new(&self.queue, &self.pyramid, &self.schemes)?,
-            queue: self.queue,
-        })
-    }
-}
-
 /// Queue, plane and transform of one channel.
 pub(crate) struct IntegerChannel {
     pub(crate) channel: Channel,
@@ -112,6 +62,23 @@ pub(crate) struct IntegerChannel {
 }
 
 impl IntegerChannel {
+    /// Returns all channels of a stream whose planes are these `pyramids`.
+    pub(crate) fn all(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        pyramids: &[Pyramid],
+    ) -> Result<Vec<Self>, OpenError> {
+        let transform = TransformParams::from(params);
+        let channel = |(&channel, pyramid): (&Channel, &Pyramid)| {
+            let queue = Queue::with(device, false)?;
+            let schemes = Schemes::open(&queue, &transform, pyramid)?;
+            let (width, height) = (pyramid.plane().width(), pyramid.plane().height());
+            let transform = ChannelTransform::new(&queue, pyramid, &schemes)?;
+            Ok(Self { channel, queue, width, height, side: pyramid.side(), transform })
+        };
+        params.chroma.channels().iter().zip(pyramids).map(channel).collect()
+    }
+
     /// Runs a kernel with a work-item for every column and row of these.
     pub(crate) fn launch(&self, kernel: &Kernel, columns: usize, rows: usize) -> Result<()> {
         if columns > 0 && rows > 0 {

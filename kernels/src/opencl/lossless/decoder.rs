@@ -8,11 +8,11 @@ use picture::coded::ReceivedFrame;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
-use super::channel::{IntegerChannel, Plan};
+use super::channel::IntegerChannel;
 use super::encoder::squares;
 use super::ends::PictureWriter;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
@@ -50,30 +50,25 @@ impl OpenClLosslessDecoder {
         layout: BlockLayout,
         reason: String,
     ) -> Result<Self, OpenError> {
-        let plans = Plan::all(device, params, layout.pyramids())?;
-        Self::memory(params, &layout, &plans).check(device)?;
+        open_within(device, |device| Self::new(device, params, layout.clone(), reason.clone()))
+    }
+
+    fn new(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: BlockLayout,
+        reason: String,
+    ) -> Result<Self, OpenError> {
+        let channels = IntegerChannel::all(device, params, layout.pyramids())?;
         let program = device.codec_program(true)?;
-        let channels = plans.into_iter().map(Plan::open).collect::<Result<Vec<_>, _>>()?;
         let decoder = |(channel, square): (&IntegerChannel, _)| {
             let blocks = ChannelBlocks::new(&channel.queue, channel.channel, &layout)?;
             ChannelDecoder::new(square, blocks, 0)
         };
         let decoders = channels.iter().zip(squares(&channels, &program)).map(decoder).collect::<Result<_, _>>()?;
-        let writer = PictureWriter::new(&channels.iter().collect::<Vec<_>>(), params, layout.pyramids())?;
+        let writer = PictureWriter::new(&channels.iter().collect::<Vec<_>>(), params)?;
         let (times, backend) = (DecodeTimes::default(), backend(device, reason));
         Ok(Self { params: *params, layout, channels, decoders, writer, damaged: 0, times, backend })
-    }
-
-    /// Returns the memory that [`Self::open`] allocates.
-    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
-        let mut memory = Memory::default();
-        plans.iter().for_each(|plan| plan.memory(&mut memory));
-        PictureWriter::memory(params, layout.pyramids(), &mut memory);
-        let counts = ChannelBlocks::memory(params, layout, &mut memory);
-        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
-            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
-        }
-        memory
     }
 
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<()> {

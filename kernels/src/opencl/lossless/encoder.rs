@@ -8,11 +8,11 @@ use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
-use super::channel::{IntegerChannel, Plan};
+use super::channel::IntegerChannel;
 use super::ends::PictureReader;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::wait;
 use crate::opencl::device::timeline::Recorder;
 use crate::opencl::device::{self, Device, backend};
@@ -48,11 +48,13 @@ impl OpenClLosslessEncoder {
 
     /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
+        open_within(device, |device| Self::new(device, params, reason.clone()))
+    }
+
+    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
-        let plans = Plan::all(device, params, layout.pyramids())?;
-        Self::memory(params, &layout, &plans).check(device)?;
+        let channels = IntegerChannel::all(device, params, layout.pyramids())?;
         let program = device.codec_program(true)?;
-        let channels = plans.into_iter().map(Plan::open).collect::<Result<Vec<_>, _>>()?;
         let blocks = channels.iter().map(|channel| ChannelBlocks::new(&channel.queue, channel.channel, &layout));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
         let (owners, squares) = (owners(&blocks), squares(&channels, &program));
@@ -68,18 +70,6 @@ impl OpenClLosslessEncoder {
             backend: backend(device, reason),
             channels,
         })
-    }
-
-    /// Returns the memory that [`Self::open`] allocates.
-    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, plans: &[Plan]) -> Memory {
-        let mut memory = Memory::default();
-        plans.iter().for_each(|plan| plan.memory(&mut memory));
-        PictureReader::memory(params, &mut memory);
-        let counts = ChannelBlocks::memory(params, layout, &mut memory);
-        counts.iter().for_each(|&count| ChannelCoder::memory(count, 1, &mut memory));
-        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
-        Gather::memory(samples, counts.iter().sum(), &mut memory);
-        memory
     }
 
     fn run(&mut self, picture: PictureRef<'_>) -> Result<CodedFrame> {

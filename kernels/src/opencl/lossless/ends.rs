@@ -3,7 +3,6 @@
 
 use picture::frame::{BitDepth, Chroma};
 use picture::params::StreamParams;
-use picture::pyramid::Pyramid;
 
 use super::channel::{IntegerChannel, Staged};
 use crate::opencl::device::Device;
@@ -11,7 +10,6 @@ use crate::opencl::device::Result;
 use crate::opencl::device::copy::{copy_in, copy_to_pinned};
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, kernel, named};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::source::{self, Convert};
 use crate::{Picture, PictureRef};
@@ -43,23 +41,12 @@ struct ChannelReader {
 }
 
 impl PictureReader {
-    /// Returns the most bytes of a picture that each channel uploads.
-    fn capacities(params: &StreamParams) -> impl Iterator<Item = usize> {
-        let (depth, size, chroma) = (params.codec.depth, params.size, params.chroma);
-        let channels = chroma.channels().iter();
-        channels.map(move |&channel| depth.bytes() * source::capacity(size, chroma, channel))
-    }
-
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(params: &StreamParams, memory: &mut Memory) {
-        Self::capacities(params).for_each(|capacity| Staged::<u8>::memory(capacity, memory));
-    }
-
     /// Creates the kernels for pictures of a stream.
     pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
-        let reader = |(channel, capacity): (&&IntegerChannel, _)| {
+        let reader = |channel: &&IntegerChannel| {
+            let capacity = source::capacity(params.size, params.chroma, channel.channel);
             let program = program(channel.queue.device(), params.codec.depth)?;
-            let bytes = Staged::new(&channel.queue, capacity)?;
+            let bytes = Staged::new(&channel.queue, params.codec.depth.bytes() * capacity)?;
             let (from, to) = ([("in", bytes.device.arg())], plane_args(channel));
             let source = named(SOURCE, [Arg::Int(0); 5]);
             let samples = kernel(&program, "rct_samples", &[&from[..], &source, &to].concat())?;
@@ -67,7 +54,7 @@ impl PictureReader {
             let rgb = kernel(&program, "rct_split", &[&from[..], &of_channel, &to].concat())?;
             Ok(ChannelReader { bytes, samples, rgb })
         };
-        let channels = channels.iter().zip(Self::capacities(params)).map(reader).collect::<Result<_>>()?;
+        let channels = channels.iter().map(reader).collect::<Result<_>>()?;
         Ok(Self { params: *params, channels })
     }
 
@@ -132,23 +119,12 @@ pub(crate) enum PictureWriter {
 }
 
 impl PictureWriter {
-    fn bytes(params: &StreamParams, pyramids: &[Pyramid]) -> Vec<usize> {
-        let sample = params.codec.depth.bytes();
-        let planes = pyramids.iter().map(|pyramid| sample * pyramid.plane().pixels());
-        if params.chroma == Chroma::Rgb { vec![planes.sum()] } else { planes.collect() }
-    }
-
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(params: &StreamParams, pyramids: &[Pyramid], memory: &mut Memory) {
-        Self::bytes(params, pyramids).into_iter().for_each(|bytes| Staged::<u8>::memory(bytes, memory));
-    }
-
-    /// Creates the kernels for the planes of a stream's `channels`, which are `pyramids`.
-    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams, pyramids: &[Pyramid]) -> Result<Self> {
-        let bytes = Self::bytes(params, pyramids);
+    /// Creates the kernels for the planes of a stream's `channels`.
+    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
+        let bytes = |channel: &IntegerChannel| params.codec.depth.bytes() * channel.width * channel.height;
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);
         if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
-            let picture = Staged::new(&luma.queue, bytes[0])?;
+            let picture = Staged::new(&luma.queue, channels.iter().map(|channel| bytes(channel)).sum())?;
             let planes = [luma, blue, red].map(|channel| channel.transform.samples().0.arg());
             let out = [
                 ("pitch", luma.transform.samples().1.into()),
@@ -160,9 +136,9 @@ impl PictureWriter {
             let merge = kernel(&*program(luma)?, "rct_merge", &args)?;
             return Ok(Self::Rgb { merge, picture });
         }
-        let writer = |(channel, bytes): (&&IntegerChannel, usize)| {
+        let writer = |channel: &&IntegerChannel| {
             let (plane, pitch) = channel.transform.samples();
-            let samples = Staged::new(&channel.queue, bytes)?;
+            let samples = Staged::new(&channel.queue, bytes(channel))?;
             let args = [
                 ("in", plane.arg()),
                 ("pitch", pitch.into()),
@@ -172,7 +148,7 @@ impl PictureWriter {
             ];
             Ok((kernel(&*program(channel)?, "rct_bytes", &args)?, samples))
         };
-        Ok(Self::Planes(channels.iter().zip(bytes).map(writer).collect::<Result<_>>()?))
+        Ok(Self::Planes(channels.iter().map(writer).collect::<Result<_>>()?))
     }
 
     /// Starts to bring the plane of channel `index` to the host, if it goes there alone.

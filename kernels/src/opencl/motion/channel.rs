@@ -6,7 +6,6 @@ use super::params::{BORDER, Cell, eighths};
 use crate::motion::predictor::plane_size;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 
 /// Kernels that predict one channel, and what they make of a state.
@@ -25,17 +24,7 @@ struct Halves {
     rows: usize,
 }
 
-/// Returns the samples of the planes of whole and half samples.
-fn halves_len(size: FrameSize) -> usize {
-    4 * (size.width() + 2 * BORDER) * (size.height() + 2 * BORDER)
-}
-
 impl ChannelPrediction {
-    /// Adds what [`Self::new`] allocates for the channels of a stream.
-    pub(crate) fn memory(size: FrameSize, memory: &mut Memory) {
-        memory.buffers::<u8>(&[halves_len(size)]);
-    }
-
     /// Creates the kernels for a channel of pictures of `size`, of `units` columns and rows; `cells` are their motion, and
     /// `residual`, with its pitch, is what was coded besides: without it they make the prediction alone. `state` is any plane: those
     /// meant are set for each frame.
@@ -87,7 +76,7 @@ impl ChannelPrediction {
 impl Halves {
     fn new(queue: &Queue, size: FrameSize, state: &Buffer<u8>) -> Result<Self> {
         let program = queue.device().halves_program()?;
-        let planes = queue.buffer(halves_len(size))?;
+        let planes = queue.buffer(4 * (size.width() + 2 * BORDER) * (size.height() + 2 * BORDER))?;
         let sizes = [("width", size.width().into()), ("height", size.height().into())];
         let below = [&[("from", state.arg())], &sizes[..], &[("halves", planes.arg())]].concat();
         let right = [&[("halves", planes.arg())], &sizes[..]].concat();

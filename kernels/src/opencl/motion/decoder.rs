@@ -16,7 +16,7 @@ use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
@@ -60,18 +60,17 @@ impl OpenClPredictedDecoder {
         device: Option<&str>,
         reason: String,
     ) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, states, reason)
+        open_within(&device::find(device)?, |device| Self::new(device, params, states, reason.clone()))
     }
 
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(
+    /// Opens the same on this device with its settings, where its buffers are known to fit.
+    pub(super) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
         states: u8,
         reason: String,
     ) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
-        Self::memory(device, params, &layout, states)?.check(device)?;
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let Some(first) = pipelines.first().map(|pipeline| &pipeline.queue) else {
             let reason = "a stream without channels".to_owned();
@@ -115,28 +114,6 @@ impl OpenClPredictedDecoder {
             damaged: 0,
             backend: backend(device, reason),
         })
-    }
-
-    /// Returns the memory that a decoder allocates before the first frame.
-    pub(crate) fn memory(
-        device: &Device,
-        params: &StreamParams,
-        layout: &BlockLayout,
-        states: u8,
-    ) -> Result<Memory, OpenError> {
-        let mut memory = Memory::default();
-        ChannelPipeline::memory(device, params, layout, &mut memory)?;
-        let counts = ChannelBlocks::memory(params, layout, &mut memory);
-        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
-            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
-            memory.pinned::<u8>(&[pyramid.plane().pixels()]);
-        }
-        let cells = cell_count(Field::new(params.size).units());
-        memory.buffers::<Cell>(&[cells]);
-        memory.pinned::<Cell>(&[cells]);
-        DeviceStates::memory(layout, states, &mut memory);
-        ChannelPrediction::memory(params.size, &mut memory);
-        Ok(memory)
     }
 
     /// Brings the blocks of a frame, of which `first` others come before, to the device and starts to decode them.

@@ -9,7 +9,6 @@ use std::time::Duration;
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::Channel;
 use picture::params::StreamParams;
-use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPrediction;
 use super::decoder::OpenClPredictedDecoder;
@@ -20,7 +19,7 @@ use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Pinned};
 use crate::opencl::device::timeline::{DeviceStage, Sampling, Timeline};
 use crate::opencl::device::{self, Device};
@@ -49,7 +48,7 @@ pub(crate) struct OpenClPredictedEncoder {
     cells: Buffer<Cell>,
     cells_host: Pinned<Cell>,
     staging: Vec<Pinned<u8>>,
-    /// Where the state of the frame in work will be, and its prediction is.
+    /// Place of the prediction of the frame in work, and later of its state.
     place: Place,
     header: FrameHeader,
     sampling: Sampling,
@@ -85,8 +84,11 @@ impl OpenClPredictedEncoder {
         states: u8,
         reason: String,
     ) -> Result<Self, OpenError> {
-        Self::memory(device, params, states)?.check(device)?;
-        let decoder = OpenClPredictedDecoder::on(device, params, states, reason)?;
+        open_within(device, |device| Self::new(device, params, states, reason.clone()))
+    }
+
+    fn new(device: &Arc<Device>, params: &StreamParams, states: u8, reason: String) -> Result<Self, OpenError> {
+        let decoder = OpenClPredictedDecoder::new(device, params, states, reason)?;
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let Some(first) = pipelines.first() else {
             let reason = "a stream without channels".to_owned();
@@ -129,28 +131,6 @@ impl OpenClPredictedEncoder {
             timeline: Timeline::default(),
             computing: Duration::ZERO,
         })
-    }
-
-    /// Returns the memory that an encoder allocates before the first frame.
-    pub(crate) fn memory(device: &Device, params: &StreamParams, states: u8) -> Result<Memory, OpenError> {
-        let layout = BlockLayout::new(params);
-        let mut memory = OpenClPredictedDecoder::memory(device, params, &layout, states)?;
-        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Uploads::memory(params, &mut memory);
-        let cells = cell_count(Field::new(params.size).units());
-        memory.buffers::<Cell>(&[cells]);
-        memory.pinned::<Cell>(&[cells]);
-        Distances::memory(params.size.height(), &mut memory);
-        ChannelPrediction::memory(params.size, &mut memory);
-        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels());
-        for samples in samples.clone() {
-            memory.pinned::<u8>(&[samples]);
-            ChannelRestorer::memory(&mut memory);
-        }
-        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
-        let (areas, _) = areas_and_rate(device, layout.blocks().len());
-        FrameCoder::memory(samples.sum(), &counts, areas, &mut memory);
-        Ok(memory)
     }
 
     fn run_bring(&mut self, picture: PictureRef<'_>) -> Result<()> {

@@ -3,7 +3,6 @@
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::transform::channel::ChannelPipeline;
 
@@ -47,13 +46,6 @@ pub(crate) struct Distances {
 }
 
 impl Distances {
-    /// Adds what [`Self::new`] allocates for a plane of so many rows of samples.
-    pub(crate) fn memory(height: usize, memory: &mut Memory) {
-        let count = 2 * height.div_ceil(ACTIVITY_SIDE);
-        memory.buffers::<u32>(&[count]);
-        memory.pinned::<u32>(&[count]);
-    }
-
     /// Creates the kernel for the samples of `pipeline`; `state` as of [`ChannelResidual::new`].
     pub(crate) fn new(pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Self> {
         let queue = &pipeline.queue;

@@ -1,9 +1,6 @@
 //! Planes of states in device memory.
 
-use picture::pyramid::BlockLayout;
-
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
@@ -22,13 +19,6 @@ struct Slot {
 pub(crate) struct Place(usize);
 
 impl DeviceStates {
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(layout: &BlockLayout, states: u8, memory: &mut Memory) {
-        for _ in 0..=states {
-            layout.pyramids().iter().for_each(|pyramid| memory.buffers::<u8>(&[pyramid.plane().pixels()]));
-        }
-    }
-
     /// Creates room for `states` states of a stream and one more.
     pub(crate) fn new(pipelines: &[ChannelPipeline], states: u8) -> Result<Self> {
         let plane = |pipeline: &ChannelPipeline| pipeline.queue.buffer(pipeline.width * pipeline.height);

@@ -7,13 +7,13 @@ use picture::params::StreamParams;
 use super::{ChannelTree, Channels, program};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::lossless::channel::Staged;
 use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
-use crate::{BackendInfo, DecodeError, OpenError, Picture, TransformParams};
+use crate::{BackendInfo, DecodeError, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClPcwtDecoder {
@@ -29,27 +29,15 @@ impl OpenClPcwtDecoder {
     /// Opens a decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why
     /// this back end was chosen.
     pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
-        let device = device::find(device)?;
-        let mut memory = Memory::default();
-        PictureWriter::memory(params, &TransformParams::from(params).pyramids(), &mut memory);
-        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
-            Staged::<u8>::memory(pyramid.plane().pixels(), memory);
-            Staged::<u32>::memory(tree.groups.len(), memory);
-            Staged::<i32>::memory(1, memory);
-        })?;
-        Self::with(&device, params, channels, reason)
+        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone()))
     }
 
-    fn with(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        channels: Channels,
-        reason: String,
-    ) -> Result<Self, OpenError> {
+    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
+        let channels = ChannelTree::all(device, params)?;
         let program = program(device)?;
         let coders =
             channels.iter().map(|channel| TreeDecoder::new(channel, &program)).collect::<Result<Vec<_>, _>>()?;
-        let writer = PictureWriter::new(&channels.planes(), params, &TransformParams::from(params).pyramids())?;
+        let writer = PictureWriter::new(&channels.planes(), params)?;
         let backend = backend(device, reason);
         Ok(Self { params: *params, trees: trees(params), channels, coders, writer, backend })
     }

@@ -1,13 +1,15 @@
 //! The OpenCL encoder of the profile `pcwt`: every channel on its own queue, all bands of a level at once.
 
+use std::sync::Arc;
+
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Event, wait};
-use crate::opencl::device::{self, backend};
+use crate::opencl::device::{self, Device, backend};
 use crate::opencl::lossless::channel::{LSIZE, Staged};
 use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
@@ -36,18 +38,17 @@ impl OpenClPcwtEncoder {
         reason: String,
         joining: Option<Joining>,
     ) -> Result<Self, OpenError> {
-        let device = device::find(device)?;
-        let mut memory = Memory::default();
-        PictureReader::memory(params, &mut memory);
-        let channels = ChannelTree::all(&device, params, memory, |tree, pyramid, memory| {
-            let groups = tree.groups.len();
-            memory.buffers::<u32>(&[groups * SLOT_WORDS]);
-            Staged::<i32>::memory(1, memory);
-            Staged::<u32>::memory(groups, memory);
-            Staged::<u32>::memory(groups, memory);
-            Staged::<u8>::memory(TreeEncoder::capacity(pyramid.plane().pixels()), memory);
-        })?;
-        let program = program(&device)?;
+        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone(), joining))
+    }
+
+    fn new(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        reason: String,
+        joining: Option<Joining>,
+    ) -> Result<Self, OpenError> {
+        let channels = ChannelTree::all(device, params)?;
+        let program = program(device)?;
         // One work-item after another on a processor, side by side on a graphics card.
         let suited = if device.info.kind == DeviceKind::Cpu { Joining::Serial } else { Joining::Atomic };
         let joining = joining.unwrap_or(suited);
@@ -57,7 +58,7 @@ impl OpenClPcwtEncoder {
             coders: coders.collect::<Result<_, _>>()?,
             reader: PictureReader::new(&channels.planes(), params)?,
             channels,
-            backend: backend(&device, reason),
+            backend: backend(device, reason),
         })
     }
 
@@ -109,18 +110,14 @@ struct TreeEncoder {
 }
 
 impl TreeEncoder {
-    /// Returns the bytes of a plane's groups that have room at first: a byte a sample. More is allocated when needed.
-    fn capacity(samples: usize) -> usize {
-        samples.max(4096)
-    }
-
     fn new(channel: &ChannelTree, program: &Program, joining: Joining) -> Result<Self> {
         let (plane, tree) = (&channel.plane, &channel.tree);
         let (queue, count) = (&plane.queue, tree.groups.len());
         let square = [("square", plane.transform.bands.arg()), ("pitch", plane.transform.band_pitch.into())];
         let (peak, sizes, places) = (Staged::new(queue, 1)?, Staged::new(queue, count)?, Staged::new(queue, count)?);
         let slots = queue.buffer::<u32>(count * SLOT_WORDS)?;
-        let gathered = Staged::new(queue, Self::capacity(plane.width * plane.height))?;
+        // A byte a sample at first; more is allocated when needed.
+        let gathered = Staged::new(queue, (plane.width * plane.height).max(4096))?;
         let zero = Arg::Int(0);
         let of_level = [
             ("bands", channel.bands.arg()),

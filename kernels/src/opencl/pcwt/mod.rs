@@ -13,9 +13,8 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::header::{Header, layout};
 use crate::opencl::device::kernel::Program;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Buffer;
-use crate::opencl::lossless::channel::{IntegerChannel, LSIZE, Plan};
+use crate::opencl::lossless::channel::{IntegerChannel, LSIZE};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, Tree};
@@ -121,36 +120,21 @@ pub(crate) struct ChannelTree {
 }
 
 impl ChannelTree {
-    /// Opens all channels of a stream, after `more`, the memory that is needed for all together and for each of them
-    /// besides, was found to fit.
-    pub(crate) fn all(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        mut memory: Memory,
-        more: impl Fn(&Tree, &Pyramid, &mut Memory),
-    ) -> Result<Channels, OpenError> {
-        let mut plans = Vec::new();
-        for plan in Plan::all(device, params, &TransformParams::from(params).pyramids())? {
-            let tree = Tree::new(&plan.pyramid);
-            plan.memory(&mut memory);
-            memory.buffers::<BandInfo>(&[tree.bands.len()]);
-            memory.buffers::<GroupInfo>(&[tree.groups.len()]);
-            memory.buffers::<u8>(&[tree.elements()]);
-            more(&tree, &plan.pyramid, &mut memory);
-            plans.push((plan, tree));
-        }
-        memory.check(device)?;
-        let open = |(plan, tree): (Plan, Tree)| {
-            let queue = &plan.queue;
+    /// Opens all channels of a stream.
+    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<Channels, OpenError> {
+        let pyramids = TransformParams::from(params).pyramids();
+        let open = |(plane, pyramid): (IntegerChannel, &Pyramid)| {
+            let (tree, queue) = (Tree::new(pyramid), &plane.queue);
             Ok(Self {
                 bands: queue.constant(&bands(&tree))?,
                 groups: queue.constant(&groups(&tree))?,
                 maxima: queue.buffer(tree.elements())?,
-                plane: plan.open()?,
+                plane,
                 tree,
             })
         };
-        Ok(Channels(plans.into_iter().map(open).collect::<Result<_, OpenError>>()?))
+        let planes = IntegerChannel::all(device, params, &pyramids)?;
+        Ok(Channels(planes.into_iter().zip(&pyramids).map(open).collect::<Result<_, OpenError>>()?))
     }
 }
 

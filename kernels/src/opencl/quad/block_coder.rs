@@ -13,20 +13,11 @@ use super::channel_coder::{ChannelCoder, CodingPass};
 use super::gather::{Gather, SlotPlace};
 use crate::PictureRef;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::Recorder;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 use crate::rate::BlockCoder;
-
-/// Areas of a device that codes whole frames.
-const AREAS: usize = 3;
-
-/// Returns the number of areas of a device: one if it codes no more blocks than it must.
-pub(crate) fn areas(codes_whole_frames: bool) -> usize {
-    if codes_whole_frames { AREAS } else { 1 }
-}
 
 /// The block coder of a frame: all channels.
 pub(crate) struct FrameCoder {
@@ -59,12 +50,6 @@ impl FrameCoder {
         let (gather, blocks) = (Gather::new(&squares, &channels)?, owners.len());
         let (areas, running, recorder) = (vec![None; areas], Vec::new(), Recorder::default());
         Ok(Self { pipelines, recorder, overlap: true, channels, gather, owners, blocks, areas, running })
-    }
-
-    /// Adds what [`Self::new`] allocates for channels that have `samples` samples in all and so many blocks each.
-    pub(crate) fn memory(samples: usize, counts: &[usize], areas: usize, memory: &mut Memory) {
-        counts.iter().for_each(|&count| ChannelCoder::memory(count, areas, memory));
-        Gather::memory(samples, counts.iter().sum(), memory);
     }
 
     /// Forgets the last frame; the search for this one will begin with `steps`.

@@ -7,7 +7,6 @@ use picture::coded::{BlockState, FrameHeader, ReceivedFrame};
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING, Span, StepValues};
 
@@ -31,27 +30,13 @@ pub(crate) struct ChannelDecoder {
 const SPAN: usize = size_of::<Span>();
 
 impl ChannelDecoder {
-    /// Returns the bytes of a frame that there is room for at first: two bits a sample, in whole words. More is
-    /// allocated when a frame needs it.
-    fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096).next_multiple_of(4)
-    }
-
-    /// Adds what [`Self::new`] allocates for a plane of `samples` in `count` blocks.
-    pub(crate) fn memory(samples: usize, count: usize, memory: &mut Memory) {
-        memory.buffers::<u32>(&[constants::decoder_table().len(), count]);
-        memory.buffers::<StepValues>(&[constants::step_table(0).len()]);
-        memory.buffers::<u8>(&[SPAN * count + Self::capacity(samples)]);
-        memory.pinned::<u32>(&[count]);
-        memory.pinned::<u8>(&[SPAN * count + Self::capacity(samples)]);
-    }
-
     /// Creates a decoder for these blocks of a square, those of a frame without its `dropped` finest levels.
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::decoder_table())?;
         let steps = queue.constant(&constants::step_table(dropped))?;
-        let capacity = SPAN * count + Self::capacity(square.samples);
+        // Two bits a sample at first, in whole words; more is allocated when a frame needs it.
+        let capacity = SPAN * count + square.samples.div_ceil(4).max(4096).next_multiple_of(4);
         let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
         let decode = kernel(
             square.program,

@@ -1,12 +1,10 @@
 //! The blocks of one channel as the kernels know them, and the square of coefficients that they lie in.
 
 use picture::frame::Channel;
-use picture::params::StreamParams;
 use picture::pyramid::{Block, BlockLayout, Orientation};
 
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Queue};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::BlockInfo;
@@ -42,14 +40,6 @@ pub(crate) struct ChannelBlocks {
 }
 
 impl ChannelBlocks {
-    /// Returns the number of blocks of each channel, and the memory that [`Self::new`] allocates for them.
-    pub(crate) fn memory(params: &StreamParams, layout: &BlockLayout, memory: &mut Memory) -> Vec<usize> {
-        let of = |&channel: &Channel| layout.blocks().iter().filter(|block| block.channel == channel).count();
-        let counts: Vec<_> = params.chroma.channels().iter().map(of).collect();
-        counts.iter().for_each(|count| memory.buffers::<BlockInfo>(&[*count]));
-        counts
-    }
-
     /// Returns the blocks of `channel`, whose `queue` this is.
     pub(crate) fn new(queue: &Queue, channel: Channel, layout: &BlockLayout) -> Result<Self> {
         Self::keeping(queue, channel, layout, layout.coarse_blocks())

@@ -7,7 +7,6 @@ use picture::coded::StepIndex;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
@@ -38,14 +37,6 @@ pub(crate) struct ChannelCoder {
 const PASS_ARGS: [[&str; 2]; 2] = [["step", "area"], ["step_1", "area_1"]];
 
 impl ChannelCoder {
-    /// Adds what [`Self::new`] allocates for `count` blocks.
-    pub(crate) fn memory(count: usize, areas: usize, memory: &mut Memory) {
-        let slots = areas * count * (constants::SLOT_BYTES / 4);
-        memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
-        memory.buffers::<StepValues>(&[constants::step_table(0).len()]);
-        memory.pinned::<u32>(&[areas * count]);
-    }
-
     /// Creates a coder for these blocks of a square of coefficients, with so many areas.
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());

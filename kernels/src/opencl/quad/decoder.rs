@@ -11,7 +11,7 @@ use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
@@ -60,7 +60,15 @@ impl OpenClDecoder {
         layout: BlockLayout,
         reason: String,
     ) -> Result<Self, OpenError> {
-        Self::memory(device, params, &layout)?.check(device)?;
+        open_within(device, |device| Self::new(device, params, layout.clone(), reason.clone()))
+    }
+
+    fn new(
+        device: &Arc<Device>,
+        params: &StreamParams,
+        layout: BlockLayout,
+        reason: String,
+    ) -> Result<Self, OpenError> {
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let dropped = layout.dropped_levels();
         let channel = |pipeline: &ChannelPipeline| {
@@ -83,18 +91,6 @@ impl OpenClDecoder {
             damaged: 0,
             backend: backend(device, reason),
         })
-    }
-
-    /// Returns the memory that a decoder allocates before the first frame.
-    pub(crate) fn memory(device: &Device, params: &StreamParams, layout: &BlockLayout) -> Result<Memory, OpenError> {
-        let mut memory = Memory::default();
-        ChannelPipeline::memory(device, params, layout, &mut memory)?;
-        Downloader::memory(layout, &mut memory);
-        let counts = ChannelBlocks::memory(params, layout, &mut memory);
-        for (pyramid, count) in layout.pyramids().iter().zip(counts) {
-            ChannelDecoder::memory(pyramid.plane().pixels(), count, &mut memory);
-        }
-        Ok(memory)
     }
 
     /// Sets the overlap as [`super::encoder::OpenClEncoder::set_overlap`] does.

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use picture::coded::{CodedFrame, StepIndex};
 use picture::params::StreamParams;
-use picture::pyramid::BlockLayout;
 
-use super::block_coder::{self, FrameCoder};
+use super::block_coder::FrameCoder;
 use super::blocks::ChannelBlocks;
 use crate::motion::predictor::AloneEncoder;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
 use crate::opencl::device::{self, Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
@@ -41,7 +40,10 @@ impl OpenClEncoder {
 
     /// Opens the same on this device with its settings.
     pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
-        Self::memory(device, params)?.check(device)?;
+        open_within(device, |device| Self::new(device, params, reason.clone()))
+    }
+
+    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let uploads = Uploads::new(&pipelines, params, 1)?;
         let blocks = layout.blocks().len();
@@ -58,18 +60,6 @@ impl OpenClEncoder {
             times: EncodeTimes::default(),
             backend: backend(device, reason),
         })
-    }
-
-    /// Returns the memory that an encoder allocates before the first frame.
-    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
-        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
-        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Uploads::memory(params, &mut memory);
-        let counts = ChannelBlocks::memory(params, &layout, &mut memory);
-        let areas = block_coder::areas(codes_whole_frames(device));
-        let samples = layout.pyramids().iter().map(|pyramid| pyramid.plane().pixels()).sum();
-        FrameCoder::memory(samples, &counts, areas, &mut memory);
-        Ok(memory)
     }
 
     /// Sets whether transfers and kernels of different channels may run at the same time (they may unless this says
@@ -158,15 +148,14 @@ impl AloneEncoder for OpenClEncoder {
 /// Blocks that a processor codes at a time near the budget.
 const CHUNK: usize = 160;
 
-/// Returns true if it takes as long for some blocks as for many: graphics cards do.
-fn codes_whole_frames(device: &Device) -> bool {
-    device.tuning.block_group_size > 1
-}
+/// Areas of a device that codes whole frames.
+const AREAS: usize = 3;
 
 /// Returns the areas of a device's [`FrameCoder`], and the rate control of its frames of so many blocks.
 pub(crate) fn areas_and_rate(device: &Device, blocks: usize) -> (usize, RateControl) {
-    let areas = block_coder::areas(codes_whole_frames(device));
-    (areas, RateControl::new(blocks, if areas > 1 { blocks } else { CHUNK }))
+    // It takes as long for some blocks as for many: graphics cards do.
+    let codes_whole_frames = device.tuning.block_group_size > 1;
+    if codes_whole_frames { (AREAS, RateControl::new(blocks, blocks)) } else { (1, RateControl::new(blocks, CHUNK)) }
 }
 
 /// Divides the `total` of a frame: the uploads of samples, then the transforms as far as they were not hidden behind

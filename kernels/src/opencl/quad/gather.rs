@@ -6,7 +6,6 @@ use super::blocks::Square;
 use super::channel_coder::ChannelCoder;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel, named};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::params::GatheredBlock;
@@ -29,23 +28,12 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// Returns the bytes of a frame that have room at first: two bits a sample. More is allocated when needed.
-    fn capacity(samples: usize) -> usize {
-        samples.div_ceil(4).max(4096)
-    }
-
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(samples: usize, blocks: usize, memory: &mut Memory) {
-        memory.buffers::<GatheredBlock>(&[blocks]);
-        memory.buffers::<u8>(&[Self::capacity(samples)]);
-        memory.pinned::<GatheredBlock>(&[blocks]);
-        memory.pinned::<u8>(&[Self::capacity(samples)]);
-    }
-
     /// Creates the kernel for the blocks of one to three channels of these squares, on the queue of the first.
     pub(crate) fn new(squares: &[Square<'_>], channels: &[ChannelCoder]) -> Result<Self> {
         let (queue, program) = (squares[0].queue, squares[0].program);
-        let capacity = Self::capacity(squares.iter().map(|square| square.samples).sum());
+        // Two bits a sample at first; more is allocated when a frame needs it.
+        let samples: usize = squares.iter().map(|square| square.samples).sum();
+        let capacity = samples.div_ceil(4).max(4096);
         let blocks: usize = channels.iter().map(|channel| channel.blocks.indices.len()).sum();
         let (places, bytes) = (queue.buffer(blocks)?, queue.buffer(capacity)?);
         // A channel that is not there has no blocks either.

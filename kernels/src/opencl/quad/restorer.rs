@@ -5,7 +5,6 @@ use picture::coded::FrameHeader;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::params::{StepValues, step_table};
 
@@ -18,11 +17,6 @@ pub(crate) struct ChannelRestorer {
 }
 
 impl ChannelRestorer {
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(memory: &mut Memory) {
-        memory.buffers::<StepValues>(&[step_table(0).len()]);
-    }
-
     /// Creates the kernel for these blocks of a square, which live longer.
     pub(crate) fn new(square: &Square<'_>, blocks: &ChannelBlocks) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());

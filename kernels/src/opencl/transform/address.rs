@@ -11,7 +11,6 @@ use crate::address::{self, Lifted, Rounded};
 use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, named};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem, Queue};
 use crate::transform::Filter;
 
@@ -250,15 +249,6 @@ impl<T: Tabled> Table<T> {
             }
         }
         Ok(Self { at: queue.constant(&at)?, weights: queue.constant(&weights)?, outputs })
-    }
-
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(terms: usize, line: &Line, direction: Direction, memory: &mut Memory) {
-        let len = terms * line.outputs(direction);
-        memory.buffers::<i32>(&[len]);
-        memory.buffers::<T>(&[len]);
-        memory.pinned::<i32>(&[len]);
-        memory.pinned::<T>(&[len]);
     }
 
     /// Returns it as arguments of these names.

@@ -15,7 +15,6 @@ use crate::OpenError;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Event, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
@@ -61,20 +60,6 @@ impl ChannelPipeline {
         let pipelines =
             channels.map(|(&channel, pyramid)| Self::new(Queue::with(device, timed)?, params, channel, pyramid));
         pipelines.collect()
-    }
-
-    /// Adds what [`Self::all`] allocates.
-    pub(crate) fn memory(
-        device: &Device,
-        params: &StreamParams,
-        layout: &BlockLayout,
-        memory: &mut Memory,
-    ) -> Result<(), OpenError> {
-        let boundary = params.codec.boundary;
-        layout.pyramids().iter().try_for_each(|pyramid| {
-            ChannelTransform::memory(pyramid, &Schemes::stream(device, boundary, pyramid)?, memory);
-            Ok(())
-        })
     }
 
     fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, OpenError> {

@@ -7,10 +7,9 @@ use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
 use super::address::{self, Direction, IN, Line, OUT, Programs, Table, Tabled};
-use super::level::{Launch, Level, LevelKernels, LevelSize};
+use super::level::{Launch, Level, LevelKernels};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{kernel, named};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
@@ -53,14 +52,6 @@ impl<T: Tabled> Convolution<T> {
 }
 
 impl<T: Tabled> LevelKernels<T> for Convolution<T> {
-    fn memory(&self, size: &LevelSize, memory: &mut Memory) {
-        for direction in [Direction::Forward, Direction::Inverse] {
-            Line::both(size, direction).iter().for_each(|line| {
-                Table::<T>::memory(self.terms, line, direction, memory);
-            });
-        }
-    }
-
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
         self.launch(level, Direction::Forward)
     }

@@ -1,12 +1,9 @@
 //! The way of decoded coefficients to samples on the host.
 
-use picture::pyramid::BlockLayout;
-
 use super::channel::ChannelPipeline;
 use super::ends::Last;
 use super::source;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
@@ -18,15 +15,6 @@ pub(crate) struct Downloader {
 }
 
 impl Downloader {
-    /// Adds what [`Self::new`] allocates for all channels.
-    pub(crate) fn memory(layout: &BlockLayout, memory: &mut Memory) {
-        for pyramid in layout.pyramids() {
-            let len = pyramid.plane().pixels();
-            memory.buffers::<u8>(&[len]);
-            memory.pinned::<u8>(&[len]);
-        }
-    }
-
     /// Creates the kernels for the coefficients of `pipeline`.
     pub(crate) fn new(pipeline: &ChannelPipeline) -> Result<Self> {
         let len = pipeline.width * pipeline.height;

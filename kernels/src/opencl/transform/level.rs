@@ -7,7 +7,6 @@ use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Kernel, NamedArg};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Mem};
 
 /// A buffer between levels, and how far apart its rows are.
@@ -194,9 +193,6 @@ pub(crate) trait LevelKernels<T>: Send {
     fn scratch(&self, _size: &LevelSize) -> usize {
         0
     }
-
-    /// Adds memory that the launches of a level of this size keep besides.
-    fn memory(&self, _size: &LevelSize, _memory: &mut Memory) {}
 
     /// Launches from samples to coefficients.
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>>;

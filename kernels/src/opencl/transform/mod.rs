@@ -28,7 +28,6 @@ use picture::pyramid::Pyramid;
 use self::choice::Schemes;
 use self::level::{Launch, Level, LevelSize, Pitched};
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Queue};
 
 /// Device memory and launches of one channel's transform.
@@ -55,41 +54,10 @@ fn pitch(width: usize) -> usize {
     if lines >= 256 && lines.is_multiple_of(256) { lines + 16 } else { lines }
 }
 
-/// Values in each buffer of a transform.
-struct BufferLengths {
-    plane: usize,
-    bands: usize,
-    /// The low bands between levels take turns in two buffers.
-    lows: [usize; 2],
-    scratch: usize,
-}
-
-impl BufferLengths {
-    fn new<T>(pyramid: &Pyramid, schemes: &Schemes<T>) -> Self {
-        let sizes = LevelSize::all(pyramid);
-        let low =
-            |index: usize| if index + 1 < sizes.len() { pitch(sizes[index].low_w) * sizes[index].low_h } else { 0 };
-        Self {
-            plane: pitch(pyramid.plane().width()) * pyramid.plane().height(),
-            bands: pitch(pyramid.side()) * pyramid.side(),
-            lows: [low(0), low(1)],
-            scratch: sizes.iter().map(|size| schemes.of(size).scratch(size)).max().unwrap_or(0),
-        }
-    }
-}
-
 impl<T: OclPrm> ChannelTransform<T> {
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(pyramid: &Pyramid, schemes: &Schemes<T>, memory: &mut Memory) {
-        LevelSize::all(pyramid).iter().for_each(|size| schemes.of(size).memory(size, memory));
-        let BufferLengths { plane, bands, lows, scratch } = BufferLengths::new(pyramid, schemes);
-        memory.buffers::<T>(&[plane, bands, lows[0], lows[1], scratch]);
-    }
-
     /// Returns the values of host memory that hold the square or the plane with the pitch that they have on the device.
-    pub(crate) fn staging_len(pyramid: &Pyramid) -> usize {
-        let plane = pitch(pyramid.plane().width()) * pyramid.plane().height();
-        plane.max(pitch(pyramid.side()) * pyramid.side())
+    pub(crate) fn staging_len(&self) -> usize {
+        self.samples().0.len().max(self.bands.len())
     }
 
     /// Returns the values of a plane that goes on for `rows` more rows.
@@ -100,12 +68,17 @@ impl<T: OclPrm> ChannelTransform<T> {
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
     pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let sizes = LevelSize::all(pyramid);
-        let lengths = BufferLengths::new(pyramid, schemes);
         let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
-        let (plane, bands) = (queue.buffer(lengths.plane)?, queue.buffer(lengths.bands)?);
+        let plane = queue.buffer(plane_pitch * pyramid.plane().height())?;
+        let bands = queue.buffer(band_pitch * pyramid.side())?;
         queue.clear(&bands)?;
-        let lows: [Buffer<T>; 2] = [queue.buffer(lengths.lows[0])?, queue.buffer(lengths.lows[1])?];
-        let scratch = queue.buffer(lengths.scratch)?;
+        // The low bands between levels take turns in two buffers.
+        let low = |index: usize| match sizes.get(index) {
+            Some(size) if index + 1 < sizes.len() => queue.buffer(pitch(size.low_w) * size.low_h),
+            _ => queue.buffer(0),
+        };
+        let lows: [Buffer<T>; 2] = [low(0)?, low(1)?];
+        let scratch = queue.buffer(sizes.iter().map(|size| schemes.of(size).scratch(size)).max().unwrap_or(0))?;
 
         let all_bands = Pitched { buffer: &bands, pitch: band_pitch };
         let mut fine = Pitched { buffer: &plane, pitch: plane_pitch };

@@ -116,7 +116,7 @@ layout! {
         int index;
         /// 1 if it is coarse.
         int coarse;
-        /// How many indices its step is coarser than the frame's.
+        /// Number of indices by which its step is coarser than the frame's.
         int coarser;
     }
 }

@@ -7,7 +7,7 @@ use super::ChannelTransform;
 use super::address::Tabled;
 use super::choice::Schemes;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::{self, backend};
 use crate::reference::sample::Sample;
@@ -36,22 +36,15 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let pyramids = params.pyramids();
-        let queues = pyramids.iter().map(|_| Queue::new(&device)).collect::<Result<Vec<_>, _>>()?;
-        let plan = |(pyramid, queue)| Ok((pyramid, queue, Schemes::open(queue, params, pyramid)?));
-        let plans = pyramids.iter().zip(&queues).map(plan).collect::<Result<Vec<_>, OpenError>>()?;
-        let mut memory = Memory::default();
-        for (pyramid, _, schemes) in &plans {
-            ChannelTransform::memory(pyramid, schemes, &mut memory);
-            memory.pinned::<T>(&[ChannelTransform::<T>::staging_len(pyramid)]);
-        }
-        memory.check(&device)?;
-        let channels = plans.iter().map(|(pyramid, queue, schemes)| ChannelPlanes::new(queue, pyramid, schemes));
-        Ok(Self {
-            params: params.clone(),
-            channels: channels.collect::<Result<_, _>>()?,
-            pyramids,
-            backend: backend(&device, reason),
-        })
+        let channels = open_within(&device, |device| {
+            let channel = |pyramid: &Pyramid| {
+                let queue = Queue::new(device)?;
+                let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
+                Ok(ChannelPlanes { staging: queue.pinned(transform.staging_len())?, queue, transform })
+            };
+            pyramids.iter().map(channel).collect::<Result<_, OpenError>>()
+        })?;
+        Ok(Self { params: params.clone(), channels, pyramids, backend: backend(&device, reason) })
     }
 
     fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
@@ -101,12 +94,6 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
 }
 
 impl<T: Sample + Tabled> ChannelPlanes<T> {
-    fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
-        let transform = ChannelTransform::new(queue, pyramid, schemes)?;
-        let staging = queue.pinned(ChannelTransform::<T>::staging_len(pyramid))?;
-        Ok(Self { queue: queue.clone(), transform, staging })
-    }
-
     /// Waits; returns the first `width` values of the first `height` rows that came to the host.
     fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
         self.queue.finish()?;

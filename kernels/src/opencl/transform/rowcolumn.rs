@@ -9,7 +9,6 @@ use super::address::{self, Direction, IN, Line, OUT, Programs, SquareArgs, Table
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{kernel, named};
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
@@ -68,14 +67,6 @@ impl<T: Tabled> LevelKernels<T> for RowColumn<T> {
     fn scratch(&self, size: &LevelSize) -> usize {
         let [rows, _] = lines(size, Direction::Inverse);
         rows.coefficients() * size.in_h
-    }
-
-    fn memory(&self, size: &LevelSize, memory: &mut Memory) {
-        for direction in [Direction::Forward, Direction::Inverse] {
-            for line in lines(size, direction) {
-                Table::<T>::memory(self.terms, &line, direction, memory);
-            }
-        }
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {

@@ -11,7 +11,6 @@ use super::ends::{First, RowProgress};
 use super::source::{self, Source};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_to_pinned;
-use crate::opencl::device::memory::Memory;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::{DeviceError, PictureRef};
@@ -54,14 +53,6 @@ struct Start {
 }
 
 impl Uploads {
-    /// Adds what [`Self::new`] allocates.
-    pub(crate) fn memory(params: &StreamParams, memory: &mut Memory) {
-        memory.pinned::<u8>(&[picture_bytes(params.size)]);
-        for &channel in params.chroma.channels() {
-            memory.buffers::<u8>(&[source::capacity(params.size, params.chroma, channel)]);
-        }
-    }
-
     /// Creates the upload for the stream of `pipelines`, at least one. Pictures travel in `stripes` stripes.
     pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
         Self::with(pipelines, params, stripes, false)

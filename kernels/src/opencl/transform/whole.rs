@@ -1,14 +1,15 @@
 //! The transform without the block coder, for measurements and tools.
 
+use std::sync::Arc;
+
 use picture::frame::{ColourSpace, FrameRate};
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 
-use super::ChannelTransform;
 use super::channel::ChannelPipeline;
 use super::upload::{PicturePlace, Uploads};
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::Memory;
+use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::Pinned;
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
 use crate::opencl::device::{self, Device, backend};
@@ -35,12 +36,13 @@ impl OpenClTransform {
     /// [`OpenError::NotOnThisBackend`] if it is none that OpenCL computes. `reason` says why this back end was chosen.
     pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
         let params = as_stream(params)?;
-        let device = device::find(device)?;
-        Self::memory(&device, &params)?.check(&device)?;
-        let (pipelines, layout) = ChannelPipeline::all(&device, &params)?;
+        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone()))
+    }
+
+    fn new(device: &Arc<Device>, params: StreamParams, reason: String) -> Result<Self, OpenError> {
+        let (pipelines, layout) = ChannelPipeline::all(device, &params)?;
         let uploads = Uploads::new(&pipelines, &params, 1)?;
-        let lens = layout.pyramids().iter().map(ChannelTransform::<f32>::staging_len);
-        let staging = pipelines.iter().zip(lens).map(|(p, len)| p.queue.pinned(len)).collect::<Result<_, _>>()?;
+        let staging = pipelines.iter().map(|p| p.queue.pinned(p.transform.staging_len())).collect::<Result<_, _>>()?;
         Ok(Self {
             params,
             layout,
@@ -49,19 +51,8 @@ impl OpenClTransform {
             uploads,
             recorder: Recorder::default(),
             timeline: Timeline::default(),
-            backend: backend(&device, reason),
+            backend: backend(device, reason),
         })
-    }
-
-    /// Returns the memory that [`Self::open`] allocates.
-    pub(crate) fn memory(device: &Device, params: &StreamParams) -> Result<Memory, OpenError> {
-        let (layout, mut memory) = (BlockLayout::new(params), Memory::default());
-        ChannelPipeline::memory(device, params, &layout, &mut memory)?;
-        Uploads::memory(params, &mut memory);
-        for pyramid in layout.pyramids() {
-            memory.pinned::<f32>(&[ChannelTransform::<f32>::staging_len(pyramid)]);
-        }
-        Ok(memory)
     }
 
     /// Returns the device's commands for the last call.

@@ -14,7 +14,7 @@ use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
 use crate::{clip, options};
 
-/// How far the picture moves from one frame to the next, samples of chroma.
+/// Distance by which the picture moves from one frame to the next, samples of chroma.
 const MOVED: [usize; 2] = [3, 2];
 
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {

@@ -25,7 +25,7 @@ pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
     pub(crate) depth: BitDepth,
-    /// Where chroma of 4:2:0 lies.
+    /// Place of chroma of 4:2:0.
     pub(crate) siting: Siting,
     /// Meaning of Y, Cb and Cr, now or after conversion from RGB.
     pub(crate) colour: ColourSpace,

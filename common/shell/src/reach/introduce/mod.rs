@@ -101,8 +101,8 @@ fn endpoint(
     Err(last)
 }
 
-/// Where a machine may be in later calls: what it says of itself, and where it was found. Its place at a relay lasts as long
-/// as its program.
+/// Returns the places of a machine in later calls: those it tells, and where it was found. Its place at a relay lasts as
+/// long as its program.
 fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
     let (relays, told): (Vec<Candidate>, Vec<_>) =
         told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
