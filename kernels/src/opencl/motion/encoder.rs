@@ -32,6 +32,7 @@ use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
 use crate::reference::check_picture;
+use crate::reference::quantise::DeadZone;
 use crate::{
     BackendInfo, CodecError, DecodeError, DecodeTimes, DeviceError, EncodeError, EncodeTimes, OpenError, Picture,
     PictureRef, Target,
@@ -115,7 +116,7 @@ impl OpenClPredictedEncoder {
             params: *params,
             decoder,
             rate,
-            coder: FrameCoder::new(pipelines, channel_blocks, areas)?,
+            coder: FrameCoder::new(pipelines, channel_blocks, areas, DeadZone::OF_RESIDUALS)?,
             uploads,
             channels,
             distances,

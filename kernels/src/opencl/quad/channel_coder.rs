@@ -12,6 +12,7 @@ use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::{self as constants, StepValues};
+use crate::reference::quantise::DeadZone;
 
 /// A frame, or a part of it, at one step into one area.
 #[derive(Clone, Copy)]
@@ -42,15 +43,15 @@ impl ChannelCoder {
     pub(crate) fn memory(count: usize, areas: usize, memory: &mut Memory) {
         let slots = areas * count * (constants::SLOT_BYTES / 4);
         memory.buffers::<u32>(&[constants::encoder_table().len(), slots, areas * count]);
-        memory.buffers::<StepValues>(&[constants::step_table(0).len()]);
+        memory.buffers::<StepValues>(&[constants::coding_table(DeadZone::OF_PICTURES).len()]);
         memory.pinned::<u32>(&[areas * count]);
     }
 
-    /// Creates a coder for these blocks of a square of coefficients, with so many areas.
-    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self> {
+    /// Creates a coder for these blocks of a square of coefficients, with so many areas and this dead zone.
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize, zone: DeadZone) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::encoder_table())?;
-        let steps = queue.constant(&constants::step_table(0))?;
+        let steps = queue.constant(&constants::coding_table(zone))?;
         let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
         let sizes = queue.buffer::<u32>(areas * count)?;
         let encode = kernel(
