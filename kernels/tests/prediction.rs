@@ -257,8 +257,8 @@ fn the_golden_file_is_made_again_and_decodes_to_its_pictures() {
         }
         let read = |name: &str| std::fs::read(golden(name)).unwrap();
         assert!(file == read("predicted_99x70.duet") && decoded == read("predicted_99x70.decoded"), "{choice:?}");
-        // The others are of encoders that chose otherwise, without groups.
-        let old = ["predicted_99x70_v2", "predicted_99x70_v4"];
+        // The others are of encoders that chose otherwise, the first two without groups.
+        let old = ["predicted_99x70_v2", "predicted_99x70_v4", "predicted_99x70_v5"];
         let old = old.map(|name| (read(&format!("{name}.duet")), read(&format!("{name}.decoded"))));
         for (file, pictures) in [(file, decoded)].into_iter().chain(old) {
             for choice in BACK_ENDS {

@@ -219,8 +219,8 @@ BLOCK_GROUP __kernel void quad_encode(__global const VALUE *restrict bands, int 
 #if LOSSLESS
     load_block(quantised, work->lengths, bands, pitch, block, lane);
 #else
-    float inverse = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)].inverse;
-    quantise_block(quantised, work->lengths, work->quads, bands, pitch, block, inverse, lane);
+    StepValues values = steps[min((second ? step_1 : step) + block.coarser, LAST_STEP)];
+    quantise_block(quantised, work->lengths, work->quads, bands, pitch, block, values, lane);
 #endif
     measure_quads(work, lane);
 

@@ -30,18 +30,23 @@ int parts_of(float coefficient, float inverse)
     return (int)min(fabs(coefficient) * inverse * (float)PARTS, 255.0f);
 }
 
-// The lowest threshold there is: what is below becomes 0 wherever it is.
+// The value from which on a magnitude becomes 1, in parts of a step.
+int first_threshold(StepValues step, int activity)
+{
+    return max(step.quiet - QUIET_SLOPE * activity, step.busy - BUSY_SLOPE * activity);
+}
+
+// The most activity there is, with which the threshold is the lowest: what is below becomes 0 wherever it is.
 #define MOST_ACTIVE (8 + BESIDE_ONE)
-#define LEAST max(FIRST_QUIET - FIRST_QUIET_SLOPE * MOST_ACTIVE, FIRST_BUSY - FIRST_BUSY_SLOPE * MOST_ACTIVE)
 
 // What a coefficient of that many `parts` becomes whose quad's neighbours have this activity and the largest of whose
 // quad's other coefficients is `others`, cut to an integer.
-int decide(float coefficient, float inverse, int parts, int activity, int others)
+int decide(float coefficient, StepValues step, int parts, int activity, int others)
 {
-    int magnitude = (int)min(fabs(coefficient) * inverse, (float)((1 << MAX_LENGTH) - 1));
+    int magnitude = (int)min(fabs(coefficient) * step.inverse, (float)((1 << MAX_LENGTH) - 1));
     if (parts < PLAIN) {
         int one = activity + (others >= 1 ? BESIDE_ONE : 0), two = activity + (others >= 2 ? BESIDE_TWO : 0);
-        int first = max(FIRST_QUIET - FIRST_QUIET_SLOPE * one, FIRST_BUSY - FIRST_BUSY_SLOPE * one);
+        int first = first_threshold(step, one);
         int second = max(SECOND - SECOND_SLOPE * two, 2 * PARTS);
         magnitude = (parts >= first) + (parts >= second);
     }
@@ -53,7 +58,7 @@ int decide(float coefficient, float inverse, int parts, int activity, int others
 
 // Quantises this lane's part of a block of `bands`: coefficients and their bit-lengths.
 INLINE void quantise_block(__local int *quantised, __local uchar *lengths, __local uchar *quads,
-                           __global const VALUE *restrict bands, int pitch, BlockInfo block, float inverse, int lane)
+                           __global const VALUE *restrict bands, int pitch, BlockInfo block, StepValues step, int lane)
 {
     // First, magnitudes in parts of a step, where lengths will be, and the largest of each quad.
 #pragma unroll 2
@@ -62,7 +67,7 @@ INLINE void quantise_block(__local int *quantised, __local uchar *lengths, __loc
         for (int x = lane; x < SIDE; x += BLOCK_LANES) {
             float coefficient = x < width ? bands[(size_t)y * pitch + x] : 0.0f;
             quantised[y * SIDE + x] = as_int(coefficient);
-            lengths[LENGTH_AT(y, x)] = (uchar)parts_of(coefficient, inverse);
+            lengths[LENGTH_AT(y, x)] = (uchar)parts_of(coefficient, step.inverse);
         }
     }
     SYNC;
@@ -73,6 +78,7 @@ INLINE void quantise_block(__local int *quantised, __local uchar *lengths, __loc
         }
     }
     SYNC;
+    int least = first_threshold(step, MOST_ACTIVE);
     for (int y = 0; y < QUADS; y++) {
         for (int x = lane; x < QUADS; x += BLOCK_LANES) {
             __local uchar *at = lengths + LENGTH_AT(2 * y, 2 * x);
@@ -86,8 +92,8 @@ INLINE void quantise_block(__local int *quantised, __local uchar *lengths, __loc
             for (int position = 0; position < 4; position++) {
                 int row = 2 * y + position / 2, column = 2 * x + position % 2, decided = 0;
                 __local int *value = quantised + row * SIDE + column;
-                if (parts[position] >= LEAST)
-                    decided = decide(as_float(*value), inverse, parts[position], activity, WHOLE(largest[position]));
+                if (parts[position] >= least)
+                    decided = decide(as_float(*value), step, parts[position], activity, WHOLE(largest[position]));
                 *value = decided;
                 lengths[LENGTH_AT(row, column)] = LENGTH(decided);
             }

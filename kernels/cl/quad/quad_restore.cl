@@ -31,7 +31,7 @@ BLOCK_GROUP __kernel void quad_restore(__global float *bands, int pitch, __globa
         work->peak = work->ones = 0;
     step = min(step + ((uint)block.index >= fine_blocks), LAST_STEP);
     StepValues values = steps[min(step + block.coarser, LAST_STEP)];
-    quantise_block(work->quantised, work->lengths, work->quads, bands, pitch, block, values.inverse, lane);
+    quantise_block(work->quantised, work->lengths, work->quads, bands, pitch, block, values, lane);
     int peak = 0, ones = 0;
     for (int y = 0; y < SIDE; y++) {
         for (int x = lane; x < SIDE; x += BLOCK_LANES) {

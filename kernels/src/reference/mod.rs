@@ -30,7 +30,7 @@ use crate::{
     PictureError, PictureRef, Target,
 };
 use quad::Shape;
-use quantise::Quantiser;
+use quantise::{DeadZone, Quantiser};
 use sample::Sample;
 
 pub use transform::ReferenceTransform;
@@ -54,7 +54,8 @@ impl ReferenceEncoder {
     pub fn new(params: &StreamParams, reason: String) -> Self {
         let layout = BlockLayout::new(params);
         let count = layout.blocks().len();
-        let blocks = Blocks { layout, squares: Vec::new(), codes: vec![Vec::new(); count] };
+        let (squares, codes) = (Vec::new(), vec![Vec::new(); count]);
+        let blocks = Blocks { layout, squares, codes, dead_zone: DeadZone::OF_PICTURES };
         let times = EncodeTimes::default();
         Self { params: *params, rate: RateControl::new(count, 64), blocks, times, backend: backend(reason) }
     }
@@ -65,9 +66,11 @@ impl ReferenceEncoder {
     fn encode_planes(
         &mut self,
         target: Target,
+        dead_zone: DeadZone,
         planes: impl FnOnce() -> Vec<Vec<f32>>,
     ) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
+        self.blocks.dead_zone = dead_zone;
         self.blocks.squares = forward(&planes(), &self.params, &self.blocks.layout);
         self.times.transform = start.elapsed();
         let start = Instant::now();
@@ -82,7 +85,7 @@ impl Encoder for ReferenceEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
-        self.encode_planes(target, || colour::planes(picture, chroma))
+        self.encode_planes(target, DeadZone::OF_PICTURES, || colour::planes(picture, chroma))
     }
 
     fn times(&self) -> EncodeTimes {
@@ -103,7 +106,7 @@ impl ResidualEncoder for ReferenceEncoder {
     ) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
-        self.encode_planes(target, || {
+        self.encode_planes(target, DeadZone::OF_RESIDUALS, || {
             let mut planes = colour::planes(picture, chroma);
             for (sample, &predicted) in planes.iter_mut().flatten().zip(prediction.data()) {
                 *sample -= f32::from(predicted) - 128.0;
@@ -118,6 +121,7 @@ impl AloneEncoder for ReferenceEncoder {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);
         self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
+        self.blocks.dead_zone = DeadZone::OF_PICTURES;
         Ok(self.rate.fits(&mut self.blocks, step, bytes)?)
     }
 }
@@ -128,6 +132,7 @@ struct Blocks {
     layout: BlockLayout,
     squares: Vec<Vec<f32>>,
     codes: Vec<Vec<u8>>,
+    dead_zone: DeadZone,
 }
 
 impl BlockCoder for Blocks {
@@ -138,7 +143,7 @@ impl BlockCoder for Blocks {
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
         for (index, length) in range.zip(lengths) {
             let block = &self.layout.blocks()[index];
-            let quantiser = Quantiser::new(step.coarser_by(block.coarser));
+            let quantiser = Quantiser::new(step.coarser_by(block.coarser)).with_dead_zone(self.dead_zone);
             let side = self.layout.pyramids()[block.channel.index()].side();
             let square = &self.squares[block.channel.index()];
             let coefficients: Vec<f32> = rows(block, side).flat_map(|row| &square[row]).copied().collect();

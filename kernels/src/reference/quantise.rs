@@ -21,21 +21,36 @@ pub const BESIDE_ONE: u8 = 2;
 /// Addition of a magnitude of at least 2 elsewhere in the quad to the activity that [`second_threshold`] takes.
 pub const BESIDE_TWO: u8 = 5;
 
-/// Straight lines `start - slope * activity` that the thresholds follow, in parts of a step.
-pub const FIRST_QUIET: [u8; 2] = [76, 9];
-/// First threshold where there is more activity.
-pub const FIRST_BUSY: [u8; 2] = [55, 1];
-/// Second threshold, likewise.
+/// Slopes of the straight lines `start - slope * activity` that the first threshold follows, in parts of a step: where there is
+/// little activity, and where there is more.
+pub const FIRST_SLOPES: [u8; 2] = [9, 1];
+/// Start and slope of the second threshold's line, likewise.
 pub const SECOND: [u8; 2] = [152, 3];
+
+/// Where the lines of the first threshold start, in parts of a step: how wide the zone is in which magnitudes become 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadZone {
+    /// Where there is little activity.
+    pub quiet: u8,
+    /// Where there is more.
+    pub busy: u8,
+}
+
+impl DeadZone {
+    /// That of pictures.
+    pub const OF_PICTURES: Self = Self { quiet: 76, busy: 55 };
+    /// That of what a prediction leaves: wider, because a small error that stays can be corrected in the next frame.
+    pub const OF_RESIDUALS: Self = Self { quiet: 88, busy: 60 };
+}
 
 /// Returns the value from which on a magnitude becomes 1, in parts of a step.
 ///
 /// `activity` is the sum of what the four quads beside, above and below have for their largest magnitude, 0, 1 or 2
 /// (cut to an integer, more counts as 2), plus [`BESIDE_ONE`] if another coefficient of the quad is at least 1. A 1
 /// among zeros costs many bits and is worth them only if it is large.
-pub const fn first_threshold(activity: u8) -> u8 {
-    let quiet = FIRST_QUIET[0].saturating_sub(FIRST_QUIET[1].wrapping_mul(activity));
-    let busy = FIRST_BUSY[0].saturating_sub(FIRST_BUSY[1].wrapping_mul(activity));
+pub const fn first_threshold(zone: DeadZone, activity: u8) -> u8 {
+    let quiet = zone.quiet.saturating_sub(FIRST_SLOPES[0].wrapping_mul(activity));
+    let busy = zone.busy.saturating_sub(FIRST_SLOPES[1].wrapping_mul(activity));
     if quiet > busy { quiet } else { busy }
 }
 
@@ -65,18 +80,34 @@ pub struct Quantiser {
     pub plain: u8,
     /// Up to how many ones alone an encoder leaves out of a detail block: [`SPARSE_ONES`].
     pub sparse_ones: u16,
+    /// An encoder's first threshold.
+    pub dead_zone: DeadZone,
 }
 
 impl Quantiser {
     /// Keeps integers of up to [`crate::tables::MAX_LENGTH`] bits as they are.
-    pub const EXACT: Self =
-        Self { inverse: 1.0, step: 1.0, offset_of_one: 0.0, offset: 0.0, plain: PARTS, sparse_ones: 0 };
+    pub const EXACT: Self = Self {
+        inverse: 1.0,
+        step: 1.0,
+        offset_of_one: 0.0,
+        offset: 0.0,
+        plain: PARTS,
+        sparse_ones: 0,
+        dead_zone: DeadZone::OF_PICTURES,
+    };
 
-    /// Returns the quantiser of a step.
+    /// Returns the quantiser of a step, for pictures.
     pub fn new(step: StepIndex) -> Self {
         let step = step.step();
         let (offset_of_one, offset) = (RECONSTRUCTION_OF_ONE * step, RECONSTRUCTION * step);
-        Self { inverse: 1.0 / step, step, offset_of_one, offset, plain: PLAIN, sparse_ones: SPARSE_ONES }
+        let (plain, sparse_ones, dead_zone) = (PLAIN, SPARSE_ONES, DeadZone::OF_PICTURES);
+        Self { inverse: 1.0 / step, step, offset_of_one, offset, plain, sparse_ones, dead_zone }
+    }
+
+    /// Returns the same with another dead zone.
+    #[must_use]
+    pub fn with_dead_zone(self, dead_zone: DeadZone) -> Self {
+        Self { dead_zone, ..self }
     }
 
     /// Returns the same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the
@@ -140,7 +171,7 @@ impl Quantiser {
                 + quad(Some(y), Some(x + 1))
                 + quad(y.checked_sub(1), Some(x))
                 + quad(Some(y + 1), Some(x));
-            let first = first_threshold(activity + if largest >= 1 { BESIDE_ONE } else { 0 });
+            let first = first_threshold(self.dead_zone, activity + if largest >= 1 { BESIDE_ONE } else { 0 });
             let second = second_threshold(activity + if largest >= 2 { BESIDE_TWO } else { 0 });
             let magnitude = i32::from(parts >= first) + i32::from(parts >= second);
             if coefficient < 0.0 { -magnitude } else { magnitude }
@@ -215,9 +246,11 @@ mod tests {
     #[test]
     fn thresholds_fall_with_activity_and_stay_in_order() {
         for activity in 0..=8 + BESIDE_TWO {
-            let (first, second) = (first_threshold(activity), second_threshold(activity));
-            assert!(first < 2 * PARTS && (2 * PARTS..PLAIN).contains(&second));
-            assert!(first_threshold(activity + 1) <= first && second_threshold(activity + 1) <= second);
+            let second = second_threshold(activity);
+            assert!((2 * PARTS..PLAIN).contains(&second) && second_threshold(activity + 1) <= second);
+            let [first, next] = [activity, activity + 1].map(|a| first_threshold(DeadZone::OF_PICTURES, a));
+            let [wider, next_wider] = [activity, activity + 1].map(|a| first_threshold(DeadZone::OF_RESIDUALS, a));
+            assert!(next <= first && next_wider <= wider && first < wider && wider < 2 * PARTS);
         }
     }
 }

@@ -478,13 +478,15 @@ impl Sorting {
     }
 }
 
+type Poller = Pin<Box<dyn UdpPoller>>;
+
 /// Waits until both sockets can send: whoever waits does not say for which packet.
 #[derive(Debug)]
 struct BothWritable {
     shared: Arc<Shared>,
-    first: Pin<Box<dyn UdpPoller>>,
+    first: Poller,
     /// The other socket, as of the last look.
-    other: Option<(Arc<dyn AsyncUdpSocket>, Pin<Box<dyn UdpPoller>>)>,
+    other: Option<(Arc<dyn AsyncUdpSocket>, Poller)>,
 }
 
 impl UdpPoller for BothWritable {

@@ -8,11 +8,14 @@ use picture::pyramid::BLOCK_SIDE;
 use super::tile::{QUADS, TILE};
 use crate::cpu::simd::truncated;
 use crate::reference::quantise::{
-    BESIDE_ONE, BESIDE_TWO, MAX_MAGNITUDE, PARTS, Quantiser, first_threshold, second_threshold,
+    BESIDE_ONE, BESIDE_TWO, DeadZone, MAX_MAGNITUDE, PARTS, Quantiser, first_threshold, second_threshold,
 };
 
+/// The most activity that the first threshold takes.
+const MOST_ACTIVE: u8 = 8 + BESIDE_ONE;
 /// The lowest threshold there is: what is below becomes 0 wherever it is.
-const LEAST: u8 = first_threshold(8 + BESIDE_ONE);
+const LEAST: u8 = first_threshold(DeadZone::OF_PICTURES, MOST_ACTIVE);
+const _: () = assert!(LEAST <= first_threshold(DeadZone::OF_RESIDUALS, MOST_ACTIVE));
 
 /// A byte for each quad of a row.
 pub(super) type QuadRow = [u8; QUADS];
@@ -72,7 +75,7 @@ impl Quantised {
             if is_quiet {
                 self.keep(y, [[0; QUADS]; 4], [[0; QUADS]; 4], &mut peaks);
             } else {
-                self.decide(y, quantiser.plain, &mut peaks);
+                self.decide(y, quantiser, &mut peaks);
             }
         }
         peaks.into_iter().fold(0, u8::max)
@@ -110,7 +113,7 @@ impl Quantised {
 
     /// Quantises a row of quads.
     #[inline(always)]
-    fn decide(&mut self, y: usize, plain_from: u8, peaks: &mut QuadRow) {
+    fn decide(&mut self, y: usize, quantiser: Quantiser, peaks: &mut QuadRow) {
         let beside = each(row(&self.whole[y + 1], 0), row(&self.whole[y + 1], 2), u8::wrapping_add);
         let across = each(row(&self.whole[y], 1), row(&self.whole[y + 2], 1), u8::wrapping_add);
         let activity = each(beside, across, u8::wrapping_add);
@@ -122,12 +125,13 @@ impl Quantised {
             let others = each(parts[position ^ 1], pairs[1 - position / 2], u8::max);
             let mut small = [0_u8; QUADS];
             for x in 0..QUADS {
-                let first = first_threshold(activity[x].wrapping_add(if others[x] >= PARTS { BESIDE_ONE } else { 0 }));
+                let beside_one = if others[x] >= PARTS { BESIDE_ONE } else { 0 };
+                let first = first_threshold(quantiser.dead_zone, activity[x].wrapping_add(beside_one));
                 let beside_two = if others[x] >= 2 * PARTS { BESIDE_TWO } else { 0 };
                 let second = second_threshold(activity[x].wrapping_add(beside_two));
                 let here = parts[position][x];
                 let one_or_two = u8::from(here >= first).wrapping_add(u8::from(here >= second));
-                small[x] = if here >= plain_from { u8::MAX } else { one_or_two };
+                small[x] = if here >= quantiser.plain { u8::MAX } else { one_or_two };
             }
             for x in 0..QUADS {
                 let scaled = self.scaled[y][position][x];

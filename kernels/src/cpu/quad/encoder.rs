@@ -17,7 +17,7 @@ use crate::cpu::backend;
 use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
-use crate::reference::quantise::Quantiser;
+use crate::reference::quantise::{DeadZone, Quantiser};
 use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target};
 
 /// Blocks recoded at a time near the budget.
@@ -44,7 +44,13 @@ impl CpuEncoder {
         Self {
             params: *params,
             rate: RateControl::new(places.len(), CHUNK),
-            blocks: Blocks { planes, places, codes, scratches: PerThread::new(Scratch::two) },
+            blocks: Blocks {
+                planes,
+                places,
+                codes,
+                dead_zone: DeadZone::OF_PICTURES,
+                scratches: PerThread::new(Scratch::two),
+            },
             times: EncodeTimes::default(),
             backend: backend(reason),
         }
@@ -56,8 +62,10 @@ impl CpuEncoder {
     fn encode_planes(
         &mut self,
         target: Target,
+        dead_zone: DeadZone,
         transform: impl FnOnce(&mut [Plane]) + Send,
     ) -> Result<CodedFrame, EncodeError> {
+        self.blocks.dead_zone = dead_zone;
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.
         rayon::scope(|_| {
             let start = Instant::now();
@@ -76,7 +84,7 @@ impl Encoder for CpuEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
-        self.encode_planes(target, |planes| {
+        self.encode_planes(target, DeadZone::OF_PICTURES, |planes| {
             let channels = planes.par_iter_mut().zip(chroma.channels());
             channels.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
         })
@@ -101,7 +109,7 @@ impl ResidualEncoder for CpuEncoder {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
         let predicted = planes(chroma, self.params.size, prediction.data());
-        self.encode_planes(target, |planes| {
+        self.encode_planes(target, DeadZone::OF_RESIDUALS, |planes| {
             let channels = planes.par_iter_mut().zip(chroma.channels()).zip(predicted);
             channels.for_each(|((plane, &channel), predicted)| {
                 plane.forward_residual(picture, predicted, chroma, channel);
@@ -114,6 +122,7 @@ impl AloneEncoder for CpuEncoder {
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
+        self.blocks.dead_zone = DeadZone::OF_PICTURES;
         rayon::scope(|_| {
             let channels = self.blocks.planes.par_iter_mut().zip(chroma.channels());
             channels.for_each(|(plane, &channel)| plane.forward(picture, chroma, channel));
@@ -128,6 +137,7 @@ struct Blocks {
     planes: Vec<Plane>,
     places: Vec<TilePlace>,
     codes: Vec<Vec<u8>>,
+    dead_zone: DeadZone,
     scratches: PerThread<[Scratch; 2]>,
 }
 
@@ -137,11 +147,11 @@ impl BlockCoder for Blocks {
     }
 
     fn code(&mut self, range: Range<usize>, step: StepIndex, lengths: &mut [u32]) -> Result<(), DeviceError> {
-        let (planes, scratches) = (&self.planes, &self.scratches);
+        let (planes, scratches, dead_zone) = (&self.planes, &self.scratches, self.dead_zone);
         let pairs = self.codes[range.clone()].par_chunks_mut(2).zip(self.places[range].par_chunks(2));
         let pairs = pairs.zip(lengths.par_chunks_mut(2)).with_min_len(PAIRS_PER_TASK);
         pairs.for_each(|((codes, places), lengths)| {
-            scratches.with(|scratches| code_pair(scratches, planes, places, step, codes));
+            scratches.with(|scratches| code_pair(scratches, planes, places, (step, dead_zone), codes));
             for (length, code) in lengths.iter_mut().zip(codes) {
                 *length = code.len() as u32;
             }
@@ -150,12 +160,12 @@ impl BlockCoder for Blocks {
     }
 }
 
-/// Codes up to two blocks at `step`.
+/// Codes up to two blocks at a step.
 fn code_pair(
     scratches: &mut [Scratch; 2],
     planes: &[Plane],
     places: &[TilePlace],
-    step: StepIndex,
+    (step, dead_zone): (StepIndex, DeadZone),
     codes: &mut [Vec<u8>],
 ) {
     let mut prepared = [false; 2];
@@ -165,7 +175,7 @@ fn code_pair(
         let plane = &planes[place.channel];
         place.load(plane.bands(), plane.pitch(), &mut scratch.tile);
         code.clear();
-        let quantiser = Quantiser::new(step.coarser_by(place.coarser));
+        let quantiser = Quantiser::new(step.coarser_by(place.coarser)).with_dead_zone(dead_zone);
         *prepared = encode_block::prepare(scratch, place.shape, quantiser, code);
     }
     let [first, second] = scratches;

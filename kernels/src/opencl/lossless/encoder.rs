@@ -20,6 +20,7 @@ use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};
 use crate::opencl::quad::gather::{Gather, SlotPlace};
+use crate::reference::quantise::DeadZone;
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
 
@@ -58,7 +59,10 @@ impl OpenClLosslessEncoder {
         let blocks = channels.iter().map(|channel| ChannelBlocks::new(&channel.queue, channel.channel, &layout));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
         let (owners, squares) = (owners(&blocks), squares(&channels, &program));
-        let coders = squares.iter().zip(blocks).map(|(&square, blocks)| ChannelCoder::new(square, blocks, 1));
+        let coders = squares
+            .iter()
+            .zip(blocks)
+            .map(|(&square, blocks)| ChannelCoder::new(square, blocks, 1, DeadZone::OF_PICTURES));
         let coders = coders.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             params: *params,

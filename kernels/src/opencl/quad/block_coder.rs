@@ -18,6 +18,7 @@ use crate::opencl::device::timeline::Recorder;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 use crate::rate::BlockCoder;
+use crate::reference::quantise::DeadZone;
 
 /// The block coder of a frame: all channels.
 pub(crate) struct FrameCoder {
@@ -36,15 +37,16 @@ pub(crate) struct FrameCoder {
 }
 
 impl FrameCoder {
-    /// Creates a coder for the blocks of each channel, of which a frame has `blocks` in all.
+    /// Creates a coder for the blocks of each channel, with this dead zone.
     pub(crate) fn new(
         pipelines: Vec<ChannelPipeline>,
         channel_blocks: Vec<ChannelBlocks>,
         areas: usize,
+        zone: DeadZone,
     ) -> Result<Self> {
         let owners = owners(&channel_blocks);
         let channels = pipelines.iter().zip(channel_blocks);
-        let channels = channels.map(|(p, blocks)| ChannelCoder::new(p.into(), blocks, areas));
+        let channels = channels.map(|(p, blocks)| ChannelCoder::new(p.into(), blocks, areas, zone));
         let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
         let squares: Vec<_> = pipelines.iter().map(Square::from).collect();
         let (gather, blocks) = (Gather::new(&squares, &channels)?, owners.len());

@@ -11,6 +11,7 @@ use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::{self as constants, StepValues};
+use crate::reference::quantise::DeadZone;
 
 /// A frame, or a part of it, at one step into one area.
 #[derive(Clone, Copy)]
@@ -37,11 +38,11 @@ pub(crate) struct ChannelCoder {
 const PASS_ARGS: [[&str; 2]; 2] = [["step", "area"], ["step_1", "area_1"]];
 
 impl ChannelCoder {
-    /// Creates a coder for these blocks of a square of coefficients, with so many areas.
-    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize) -> Result<Self> {
+    /// Creates a coder for these blocks of a square of coefficients, with so many areas and this dead zone.
+    pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize, zone: DeadZone) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::encoder_table())?;
-        let steps = queue.constant(&constants::step_table(0))?;
+        let steps = queue.constant(&constants::coding_table(zone))?;
         let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
         let sizes = queue.buffer::<u32>(areas * count)?;
         let encode = kernel(

@@ -17,6 +17,7 @@ use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
 use crate::reference::check_picture;
+use crate::reference::quantise::DeadZone;
 use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
@@ -53,7 +54,7 @@ impl OpenClEncoder {
         Ok(Self {
             params: *params,
             rate,
-            coder: FrameCoder::new(pipelines, channel_blocks, areas)?,
+            coder: FrameCoder::new(pipelines, channel_blocks, areas, DeadZone::OF_PICTURES)?,
             uploads,
             sampling: Sampling::default(),
             timeline: Timeline::default(),

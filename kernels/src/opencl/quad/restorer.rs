@@ -1,4 +1,4 @@
-//! The blocks of one channel as a decoder will have them, made of their coefficients: an encoder need not decode.
+//! The blocks of one channel of a residual as a decoder will have them, made of their coefficients: an encoder need not decode.
 
 use picture::coded::FrameHeader;
 
@@ -6,7 +6,8 @@ use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
 use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::transform::params::{StepValues, step_table};
+use crate::opencl::transform::params::{StepValues, coding_table};
+use crate::reference::quantise::DeadZone;
 
 /// Kernel for the blocks of one channel.
 pub(crate) struct ChannelRestorer {
@@ -17,10 +18,10 @@ pub(crate) struct ChannelRestorer {
 }
 
 impl ChannelRestorer {
-    /// Creates the kernel for these blocks of a square, which live longer.
+    /// Creates the kernel for these blocks of a residual's square, which live longer.
     pub(crate) fn new(square: &Square<'_>, blocks: &ChannelBlocks) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
-        let steps = queue.constant(&step_table(0))?;
+        let steps = queue.constant(&coding_table(DeadZone::OF_RESIDUALS))?;
         let args = [
             ("bands", square.bands),
             ("pitch", square.pitch.into()),
@@ -101,7 +102,8 @@ mod tests {
                     queue.upload_now(&wanted, bands).unwrap();
                     let blocks = layout.blocks().iter().enumerate();
                     for (index, block) in blocks.filter(|(_, block)| block.channel == pipeline.channel) {
-                        let quantiser = Quantiser::new(header.step_of(index).coarser_by(block.coarser));
+                        let step = header.step_of(index).coarser_by(block.coarser);
+                        let quantiser = Quantiser::new(step).with_dead_zone(DeadZone::OF_RESIDUALS);
                         let values: Vec<_> = rows(block, square.pitch).flat_map(|row| wanted[row].to_vec()).collect();
                         let quantised = quantiser.quantise_block(&values, Shape::from(block));
                         for (row, values) in rows(block, square.pitch).zip(quantised.chunks(block.rect.width)) {

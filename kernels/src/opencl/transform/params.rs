@@ -5,7 +5,7 @@ use picture::params::Boundary;
 use picture::pyramid::BLOCK_SIDE;
 
 use crate::opencl::device::header::{Header, layout, literal};
-use crate::reference::quantise::{self, Quantiser};
+use crate::reference::quantise::{self, DeadZone, Quantiser};
 use crate::tune::settings::{TileShape, Tuning};
 use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
@@ -80,11 +80,27 @@ pub(crate) fn decoder_table() -> Vec<u32> {
     symbols.enumerate().map(entry).collect()
 }
 
-/// Returns the values for coding at each step.
+/// Returns the values for decoding at each step, without `dropped` finest levels.
 pub(crate) fn step_table(dropped: usize) -> Vec<StepValues> {
+    values_of_steps(dropped, DeadZone::OF_PICTURES)
+}
+
+/// Returns the values for coding at each step with this dead zone.
+pub(crate) fn coding_table(zone: DeadZone) -> Vec<StepValues> {
+    values_of_steps(0, zone)
+}
+
+fn values_of_steps(dropped: usize, zone: DeadZone) -> Vec<StepValues> {
     let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
-    let values =
-        |Quantiser { inverse, step, offset_of_one, offset, .. }| StepValues { inverse, step, offset_of_one, offset };
+    let (quiet, busy) = (zone.quiet.into(), zone.busy.into());
+    let values = |Quantiser { inverse, step, offset_of_one, offset, .. }| StepValues {
+        inverse,
+        step,
+        offset_of_one,
+        offset,
+        quiet,
+        busy,
+    };
     quantisers.map(|q| values(q.without_levels(dropped))).collect()
 }
 
@@ -98,6 +114,9 @@ layout! {
         float offset_of_one;
         /// Added to larger ones.
         float offset;
+        /// Where the first threshold's lines start, in parts of a step.
+        int quiet;
+        int busy;
     }
 }
 
@@ -168,7 +187,7 @@ pub(crate) fn header(tuning: &Tuning, boundary: Boundary) -> Header {
 
 /// Returns the constants of kernels for blocks, and the descriptions that they read.
 pub(crate) fn block_header(tuning: &Tuning) -> Header {
-    let numbers: [(&str, usize); 35] = [
+    let numbers: [(&str, usize); 33] = [
         ("BLOCK_LSIZE", tuning.block_group_size),
         ("BLOCKS_PER_GROUP", tuning.blocks_per_group),
         ("BLOCK_LANES", tuning.lanes()),
@@ -198,10 +217,8 @@ pub(crate) fn block_header(tuning: &Tuning) -> Header {
         ("PLAIN", quantise::PLAIN.into()),
         ("BESIDE_ONE", quantise::BESIDE_ONE.into()),
         ("BESIDE_TWO", quantise::BESIDE_TWO.into()),
-        ("FIRST_QUIET", quantise::FIRST_QUIET[0].into()),
-        ("FIRST_QUIET_SLOPE", quantise::FIRST_QUIET[1].into()),
-        ("FIRST_BUSY", quantise::FIRST_BUSY[0].into()),
-        ("FIRST_BUSY_SLOPE", quantise::FIRST_BUSY[1].into()),
+        ("QUIET_SLOPE", quantise::FIRST_SLOPES[0].into()),
+        ("BUSY_SLOPE", quantise::FIRST_SLOPES[1].into()),
         ("SECOND", quantise::SECOND[0].into()),
         ("SECOND_SLOPE", quantise::SECOND[1].into()),
     ];
