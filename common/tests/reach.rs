@@ -110,7 +110,7 @@ struct World {
     connections: u64,
 }
 
-/// Where a packet ends: at a port of a host, or at a server.
+/// The end of a packet's way: a port of a host, or a server.
 type End = Option<(usize, Via)>;
 
 impl World {
@@ -196,7 +196,7 @@ impl World {
         Some((at, Route { to: from, via: Via::Relay }))
     }
 
-    /// Where the relay sees the host.
+    /// The host as the relay sees it.
     fn seen_by_relay(&mut self, host: usize, now: Timestamp) -> Option<SocketAddr> {
         let relay = if self.hosts[host].v4.is_some() { RELAY } else { RELAY_V6 };
         self.route(host, Via::Port, relay, now).map(|(_, seen)| seen)
@@ -434,7 +434,7 @@ fn kind(random: &mut Random) -> RouterKind {
     RouterKind { per_destination, filter, hairpin: random.chance(0.5), lasts: Duration::from_secs(30) }
 }
 
-/// What stands before one port of a machine, as far as it matters to others outside.
+/// The routers before one port of a machine, as far as they matter to others outside.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     /// True if each destination sees another port.
@@ -474,7 +474,7 @@ fn ports(chain: &[RouterKind], spoilt: Option<Spoilt>, has_mailbox: bool) -> Vec
     }
 }
 
-/// What became of a seed.
+/// The outcome of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Outcome {
     found: bool,

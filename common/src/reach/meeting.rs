@@ -48,7 +48,7 @@ pub enum Role {
     Waits,
 }
 
-/// Where a way begins. The order is that of preference.
+/// The begin of a way. The order is that of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
     /// The port that the other machine has been told of, or has stored.
@@ -64,7 +64,7 @@ pub enum Via {
 pub struct Route {
     /// Address to knock at.
     pub to: SocketAddr,
-    /// Where it begins.
+    /// Its begin.
     pub via: Via,
 }
 

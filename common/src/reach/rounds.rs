@@ -1,4 +1,4 @@
-//! When a round of knocks has failed, so that the next one leaves from another port.
+//! Tells when a round of knocks has failed, so that the next one leaves from another port.
 
 use std::time::Duration;
 

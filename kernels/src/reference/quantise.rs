@@ -27,12 +27,12 @@ pub const FIRST_SLOPES: [u8; 2] = [9, 1];
 /// Start and slope of the second threshold's line, likewise.
 pub const SECOND: [u8; 2] = [152, 3];
 
-/// Where the lines of the first threshold start, in parts of a step: how wide the zone is in which magnitudes become 0.
+/// The zone in which magnitudes become 0, by the starts of the first threshold's lines, in parts of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadZone {
-    /// Where there is little activity.
+    /// The start where there is little activity.
     pub quiet: u8,
-    /// Where there is more.
+    /// The start where there is more.
     pub busy: u8,
 }
 

@@ -345,7 +345,7 @@ impl Sorting {
         }
     }
 
-    /// What comes at the other port is QUIC's if it comes from who was let in.
+    /// Tells what comes at the other port: it is QUIC's if it comes from who was let in.
     fn take_at_other_port(&self, buffer: &[u8], meta: &mut RecvMeta, from: Route) {
         self.take_direct(buffer, meta, from);
         let known = lock(&self.shared.aliases).address_of(from);

@@ -46,7 +46,7 @@ pub(super) struct Relaying {
     task: JoinHandle<()>,
     sending: Sending,
     current: Arc<Mutex<Option<Arc<Relay>>>>,
-    /// What the last one that has refused a place has said.
+    /// The words of the last one that has refused a place.
     refused: Arc<Mutex<Option<String>>>,
 }
 

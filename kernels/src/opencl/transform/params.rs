@@ -114,7 +114,7 @@ layout! {
         float offset_of_one;
         /// Added to larger ones.
         float offset;
-        /// Where the first threshold's lines start, in parts of a step.
+        /// Starts of the first threshold's lines, in parts of a step.
         int quiet;
         int busy;
     }
