@@ -39,7 +39,7 @@ struct Keyboard(Rc<RefCell<Keys>>);
 struct Keys {
     /// Those that are down.
     held: Vec<minifb::Key>,
-    /// Returns the meanings of those that went down since the last look.
+    /// The meanings of those that went down since the last look.
     pressed: Vec<Key>,
 }
 
