@@ -13,7 +13,7 @@ use crate::machine::device;
 
 /// Devices with too little memory: those that say so, and those that have no room left when they are asked.
 const DEVICES: [(&str, &str, &str); 2] =
-    [("DUET_LAYER_MEMORY", "16000000", "altogether"), ("DUET_LAYER_BUFFER", "1500000", "clCreateBuffer")];
+    [("DUET_LAYER_MEMORY", "20000000", "altogether"), ("DUET_LAYER_BUFFER", "1500000", "clCreateBuffer")];
 
 fn params(width: u32, height: u32) -> Result<StreamParams> {
     Ok(StreamParams {
