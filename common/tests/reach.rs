@@ -297,8 +297,13 @@ impl World {
                 }
             }
             What::Alive(id) => {
-                if let Some((_, address, heard)) = host.connection.as_mut().filter(|(known, ..)| *known == id) {
-                    (*address, *heard) = (if at == 0 { *address } else { from }, now);
+                // The server follows a client that comes from elsewhere; a client takes packets only from where it has dialled
+                // (RFC 9000, section 9.6).
+                let is_from_peer = |(known, address, _): &&mut (u64, Route, Timestamp)| {
+                    *known == id && (at == 1 || address.to == from.to)
+                };
+                if let Some((_, address, heard)) = host.connection.as_mut().filter(is_from_peer) {
+                    (*address, *heard) = (from, now);
                 }
             }
         }
