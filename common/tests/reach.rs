@@ -291,7 +291,9 @@ impl World {
                 }
             }
             What::Accept(id) => {
-                if let Some((_, address, ..)) = host.dialling.take_if(|(dialled, ..)| *dialled == id) {
+                let is_answer =
+                    |(dialled, to, ..): &mut (u64, Route, Timestamp, Timestamp)| *dialled == id && to.to == from.to;
+                if let Some((_, address, ..)) = host.dialling.take_if(is_answer) {
                     assert!(host.connection.is_none(), "two connections");
                     host.connection = Some((id, address, now));
                 }
