@@ -284,12 +284,7 @@ impl World {
         match packet.what {
             What::Knock if host.connection.is_none() => meeting.on_knock(from, now),
             What::Knock => {}
-            What::Initial(id) => {
-                if host.connection.is_none_or(|(known, ..)| known <= id) {
-                    host.connection = Some((id, from, now));
-                    self.send(at, from, What::Accept(id), now);
-                }
-            }
+            What::Initial(id) => self.send(at, from, What::Accept(id), now),
             What::Accept(id) => {
                 let is_answer =
                     |(dialled, to, ..): &mut (u64, Route, Timestamp, Timestamp)| *dialled == id && to.to == from.to;
@@ -297,6 +292,10 @@ impl World {
                     assert!(host.connection.is_none(), "two connections");
                     host.connection = Some((id, address, now));
                 }
+            }
+            // The end of the client's handshake.
+            What::Alive(id) if at == 1 && host.connection.is_none_or(|(known, ..)| known < id) => {
+                host.connection = Some((id, from, now));
             }
             What::Alive(id) => {
                 // The server follows a client that comes from elsewhere; a client takes packets only from where it has dialled
@@ -458,6 +457,10 @@ struct Before {
 fn punches(one: Before, other: Before) -> bool {
     // A port that nobody can know beforehand is no matter only to who lets every port in.
     let is_found = |one: Before, other: Before| !one.is_symmetric || !other.is_strict;
+    // Where both show each destination another port, each answer comes from a port that was not asked: nobody takes it.
+    if one.is_symmetric && other.is_symmetric {
+        return false;
+    }
     match (one.is_told, other.is_told) {
         (true, true) => is_found(one, other) && is_found(other, one),
         // Whoever was told nothing must be knocked at first, and must let in whoever that is.

@@ -447,6 +447,17 @@ impl Meeting {
         self.role == Role::Dials && self.dialling.is_none() && !self.quiet
     }
 
+    /// Returns how often dialling has failed on ways like this one. Two routers that show each destination another port make a
+    /// new way of each dial, so those that nobody has told count as one for each port of this machine.
+    fn failed_alike(&self, path: &Path) -> u32 {
+        if path.source != Source::Knock {
+            return path.failed;
+        }
+        let place = |path: &Path| (path.source, path.route.via, path.route.to.ip());
+        let is_alike = |other: &&Path| place(other) == place(path);
+        self.paths.iter().filter(is_alike).fold(0, |sum: u32, other| sum.saturating_add(other.failed))
+    }
+
     /// Returns the best of the paths that work, once it is clear that no better one answers as soon.
     fn to_dial(&self, now: Timestamp) -> Option<Route> {
         if !self.dials() {
@@ -455,7 +466,8 @@ impl Meeting {
         let open = self.paths.iter().filter(|path| path.works(now) && path.dial_from <= now);
         // Through one relay rather than through two. Of a way that is open from there to here only, knocks come as well: it
         // must not keep others from being dialled.
-        let best = open.min_by_key(|path| (path.failed, path.kind, path.route.via, path.heard))?;
+        let order = |path: &&Path| (self.failed_alike(path), path.failed, path.kind, path.route.via, path.heard);
+        let best = open.min_by_key(order)?;
         let better = self.paths.iter().any(|path| path.kind < best.kind);
         let settled = best.heard.is_some_and(|(first, _)| now >= first + best.settle());
         (!better || settled).then_some(best.route)
@@ -643,6 +655,30 @@ mod tests {
         }
         let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
         assert_eq!(routes[..4], [ways[0], ways[1], relayed, ways[0]], "{dialled:?}");
+    }
+
+    #[test]
+    fn a_router_that_shows_each_dial_another_port_does_not_keep_the_relay_from_being_dialled() {
+        let mut meeting = Meeting::new(Role::Dials, &[], at(0));
+        let relayed = Route { to: SocketAddr::from(([203, 0, 113, 5], 20_000)), via: Via::Relay };
+        let (mut port, mut dialled) = (20_000, Vec::new());
+        for ms in 0..5_000 {
+            if ms % 100 == 0 {
+                meeting.on_knock(SocketAddr::from(([203, 0, 113, 5], port)).into(), at(ms));
+                meeting.on_knock(relayed, at(ms));
+            }
+            if let Some((route, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
+                meeting.on_dial_failed(*route, at(ms));
+            }
+            while let Some(step) = meeting.poll(at(ms), 1) {
+                if let Step::Dial(route) = step {
+                    dialled.push((route, ms));
+                    port += 1;
+                }
+            }
+        }
+        let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
+        assert_eq!(routes[1], relayed, "{dialled:?}");
     }
 
     #[test]
