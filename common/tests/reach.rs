@@ -64,7 +64,7 @@ struct Host {
     other_port: Option<u16>,
     starts: Timestamp,
     meeting: Option<Meeting>,
-    rounds: Rounds,
+    rounds: Option<Rounds>,
     /// Candidates told to the other, and the time at which it learns them.
     told: Vec<Candidate>,
     /// Those that a mailbox server has, and the time at which it passes them on.
@@ -314,7 +314,10 @@ impl World {
     fn go_on_from_another_port(&mut self, at: usize, now: Timestamp) {
         let host = &mut self.hosts[at];
         let meeting = host.meeting.as_mut().unwrap();
-        if !self.one_port && host.rounds.poll(meeting.is_near(now), now) {
+        if self.one_port || meeting.is_empty() {
+            return;
+        }
+        if host.rounds.get_or_insert_with(|| Rounds::new(now)).poll(meeting.is_near(now), now) {
             host.other_port = Some(host.other_port.map_or(OTHER_PORT, |port| port + 1));
             meeting.set_other_port(now);
         }
@@ -334,7 +337,7 @@ impl World {
         let (host, friend) = if at == 0 { (one, other) } else { (other, one) };
         if friend.note_at.take_if(|due| *due <= now).is_some() {
             host.meeting.as_mut().unwrap().set_news(News::Note, &friend.note, now);
-            host.rounds.on_news(now);
+            host.rounds.get_or_insert_with(|| Rounds::new(now)).on_news(now);
         }
     }
 
@@ -346,7 +349,6 @@ impl World {
             // The one that dials is number 0.
             let role = if at == 0 { Role::Dials } else { Role::Waits };
             self.hosts[at].meeting = Some(Meeting::new(role, &[], now));
-            self.hosts[at].rounds = Rounds::new(now);
             self.keep_place(at, now);
         }
         if now >= self.hosts[at].refresh_at {
@@ -362,7 +364,9 @@ impl World {
         let silent = |(_, _, heard): &mut (u64, Route, Timestamp)| now.since(*heard) > 5_000 * MS;
         if self.hosts[at].connection.take_if(silent).is_some() {
             self.hosts[at].meeting.as_mut().unwrap().restart(now);
-            self.hosts[at].rounds.restart(now);
+            if let Some(rounds) = &mut self.hosts[at].rounds {
+                rounds.restart(now);
+            }
             self.keep_place(at, now);
             self.open_port(at);
         }
@@ -463,20 +467,24 @@ fn punches(one: Before, other: Before) -> bool {
     }
     match (one.is_told, other.is_told) {
         (true, true) => is_found(one, other) && is_found(other, one),
-        // Whoever was told nothing must be knocked at first, and must let in whoever that is.
-        (false, true) => !other.is_strict && is_found(other, one),
-        (true, false) => !one.is_strict && is_found(one, other),
+        // Of whom nothing was told, that one must knock first, at a port that lets it in; the port that was told of a router that
+        // shows each destination another one leads in for a server only, unless it lets in all.
+        (false, true) => !other.is_strict && (!other.is_symmetric || other.is_open) && is_found(other, one),
+        (true, false) => !one.is_strict && (!one.is_symmetric || one.is_open) && is_found(one, other),
         (false, false) => false,
     }
 }
 
 /// Returns what stands before the ports from which a machine behind these routers gets out; the first router spoils one.
-fn ports(chain: &[RouterKind], spoilt: Option<Spoilt>, has_mailbox: bool) -> Vec<Before> {
+/// `has_ticket`: whether what was told by a ticket is true still.
+fn ports(chain: &[RouterKind], spoilt: Option<Spoilt>, has_mailbox: bool, has_ticket: bool) -> Vec<Before> {
     let is_strict = chain.iter().any(|kind| kind.filter == Filtering::AddressAndPort);
     let is_symmetric = chain.iter().any(|kind| kind.per_destination);
     let is_open = chain.iter().all(|kind| kind.filter == Filtering::Open);
     let other = Before { is_symmetric, is_strict, is_open, is_told: has_mailbox };
-    let first = Before { is_symmetric: is_symmetric || spoilt.is_some(), is_told: true, ..other };
+    // A router that shows each destination another port shows another one when it starts anew.
+    let is_symmetric = is_symmetric || spoilt.is_some();
+    let first = Before { is_symmetric, is_told: has_mailbox || has_ticket || !is_symmetric, ..other };
     match spoilt {
         None => vec![first],
         Some(Spoilt::Kept) => vec![first, other],
@@ -559,7 +567,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         other_port: None,
         starts: if side == first { origin } else { origin + late },
         meeting: None,
-        rounds: Rounds::new(origin),
+        rounds: None,
         told: Vec::new(),
         note: Vec::new(),
         note_at: None,
@@ -587,10 +595,10 @@ fn run(seed: u64, one_port: bool) -> Outcome {
     // The place belongs to the first port.
     let has_place = [0, 1].map(|side| has_relay[side] && spoilt[side] != Some(Spoilt::Blocked));
     // Whether there is a direct way, and any at all, if machines are told of other ports, or if not.
-    let ways = |is_told: bool| {
+    let ways = |is_told: bool, has_ticket: bool| {
         // A machine of which nothing was told is let in by no one who lets in whom it has sent to.
         let is_known = |side: usize| spoilt[side] != Some(Spoilt::Blocked) || is_told || is_open(side);
-        let before = [0, 1].map(|side| ports(&chains[side], spoilt[side], is_told));
+        let before = [0, 1].map(|side| ports(&chains[side], spoilt[side], is_told, has_ticket));
         let pair = |one: &Before, other: &Before| {
             let is_stranger = |side: usize, one: &Before| !one.is_told && !is_known(side);
             let is_out = is_stranger(0, one) && !other.is_open || is_stranger(1, other) && !one.is_open;
@@ -602,9 +610,9 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         (direct, direct || by_relay(0) || by_relay(1))
     };
     // A ticket may tell of another port, if that was opened before.
-    let ((direct, reachable), (_, may_be_reachable)) = (ways(has_mailbox), ways(true));
+    let ((_, reachable), (_, may_be_reachable)) = (ways(has_mailbox, true), ways(true, true));
     // Whoever has no relay does not look for the other's new place there.
-    let lasting = direct || has_place[0] && has_place[1];
+    let lasting = ways(has_mailbox, false).0 || has_place[0] && has_place[1];
     // Who comes second has a ticket of the first; the first may get an answer some seconds later.
     let second = 1 - first;
     let (second_knows, first_knows) =

@@ -295,7 +295,8 @@ impl Meeting {
     /// so long that it must be open in that direction only.
     pub fn is_near(&self, now: Timestamp) -> bool {
         let is_dialled = |path: &Path| self.dialling == Some(path.route) && path.route.via == Via::OtherPort;
-        let is_new = |path: &Path| path.heard.is_some_and(|(first, _)| now.since(first) < ONE_WAY) && path.works(now);
+        let is_old = |path: &Path| path.heard.is_some_and(|(first, _)| now.since(first) >= ONE_WAY);
+        let is_new = |path: &Path| path.works(now) && !self.alike(path).any(|other| other.works(now) && is_old(other));
         self.paths.iter().any(|path| path.kind != Kind::Relayed && (is_new(path) || is_dialled(path)))
     }
 
@@ -447,15 +448,19 @@ impl Meeting {
         self.role == Role::Dials && self.dialling.is_none() && !self.quiet
     }
 
-    /// Returns how often dialling has failed on ways like this one. Two routers that show each destination another port make a
-    /// new way of each dial, so those that nobody has told count as one for each port of this machine.
-    fn failed_alike(&self, path: &Path) -> u32 {
-        if path.source != Source::Knock {
-            return path.failed;
-        }
+    /// Returns the ways that count as one with this: two routers that show each destination another port make a new way of each
+    /// dial and each knock. So those from one address are one, for each port of this machine, if nobody has told them.
+    fn alike(&self, path: &Path) -> impl Iterator<Item = &Path> {
         let place = |path: &Path| (path.source, path.route.via, path.route.to.ip());
-        let is_alike = |other: &&Path| place(other) == place(path);
-        self.paths.iter().filter(is_alike).fold(0, |sum: u32, other| sum.saturating_add(other.failed))
+        let (route, this) = (path.route, place(path));
+        self.paths
+            .iter()
+            .filter(move |other| other.route == route || other.source == Source::Knock && place(other) == this)
+    }
+
+    /// Returns how often dialling has failed on ways like this one.
+    fn failed_alike(&self, path: &Path) -> u32 {
+        self.alike(path).fold(0, |sum: u32, other| sum.saturating_add(other.failed))
     }
 
     /// Returns the best of the paths that work, once it is clear that no better one answers as soon.
@@ -679,6 +684,20 @@ mod tests {
         }
         let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
         assert_eq!(routes[1], relayed, "{dialled:?}");
+    }
+
+    #[test]
+    fn ways_that_are_new_with_each_knock_are_not_near_for_ever() {
+        let mut meeting = Meeting::new(Role::Waits, &[], at(0));
+        for ms in 0..2_500 {
+            meeting.on_knock(SocketAddr::from(([203, 0, 113, 5], 20_000 + ms as u16 / 1_000)).into(), at(ms));
+            meeting.on_knock(SocketAddr::from(([203, 0, 113, 5], 20_000)).into(), at(ms));
+            assert!(meeting.is_near(at(ms)));
+        }
+        meeting.on_knock(SocketAddr::from(([203, 0, 113, 5], 30_000)).into(), at(2_501));
+        assert!(!meeting.is_near(at(2_501)));
+        meeting.on_knock(Route { to: SocketAddr::from(([203, 0, 113, 5], 30_000)), via: Via::OtherPort }, at(2_502));
+        assert!(meeting.is_near(at(2_502)), "from another port of this machine it is new");
     }
 
     #[test]

@@ -70,7 +70,8 @@ pub(crate) struct Search {
     turn: Turn,
     relaying: Option<Relaying>,
     mapping: Option<Mapping>,
-    rounds: Rounds,
+    /// None until there is a way to knock at: nobody is to be found from another port who is not looked for.
+    rounds: Option<Rounds>,
     other: OtherPort,
     port: u16,
     ready: bool,
@@ -127,7 +128,7 @@ impl Search {
             beside,
             knocks,
             meeting,
-            rounds: Rounds::new(now),
+            rounds: None,
             other: OtherPort::default(),
             stun: Stun::default(),
             servers: receiver,
@@ -215,7 +216,7 @@ impl Search {
     pub(crate) fn add(&mut self, candidates: &[Candidate]) {
         let now = clock::now();
         self.meeting.add(candidates, now);
-        self.rounds.on_news(now);
+        self.news(now);
     }
 
     /// Begins anew: the connection has ended.
@@ -223,7 +224,9 @@ impl Search {
         self.beside.forget();
         let now = clock::now();
         self.meeting.restart(now);
-        self.rounds.restart(now);
+        if let Some(rounds) = &mut self.rounds {
+            rounds.restart(now);
+        }
         if let Some(relaying) = &self.relaying {
             relaying.check();
         }
@@ -269,7 +272,10 @@ impl Search {
             Some(course) => !course.is_relayed(),
             None => self.meeting.is_near(now),
         };
-        if self.rounds.poll(is_near, now) {
+        if self.meeting.is_empty() && self.course.is_none() {
+            return None;
+        }
+        if self.rounds.get_or_insert_with(|| Rounds::new(now)).poll(is_near, now) {
             // A router that has opened the first port is not asked for more.
             let asks_router = self.mapping.as_ref().is_some_and(|mapping| mapping.opened().is_none());
             if self.other.open(self.beside.sending(), self.stun.servers(), asks_router, now) {
@@ -280,7 +286,12 @@ impl Search {
                 }
             }
         }
-        self.rounds.poll_timeout()
+        self.rounds.as_ref().and_then(Rounds::poll_timeout)
+    }
+
+    /// Takes notice that there is news of the other machine.
+    fn news(&mut self, now: Timestamp) {
+        self.rounds.get_or_insert_with(|| Rounds::new(now)).on_news(now);
     }
 
     /// Tells the call's course of the relay.
@@ -378,7 +389,7 @@ impl Search {
                 candidates = another_note(&mut self.notes) => {
                     let now = clock::now();
                     self.meeting.set_news(News::Note, &candidates, now);
-                    self.rounds.on_news(now);
+                    self.news(now);
                 }
                 candidates = found_in(&mut self.house) => {
                     self.meeting.set_news(News::House, &candidates, clock::now());
