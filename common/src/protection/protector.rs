@@ -13,6 +13,9 @@ const COARSE_COST: f64 = 2_000.0;
 /// Cost likewise, for each datagram of the frame, where that is less: the fewer a frame has, the more each is worth. At
 /// 5 % loss and 2 Mbit/s of 640x480 this is worth 0.6 dB.
 const COARSE_COST_EACH: f64 = 50.0;
+/// Frames that one of a predicted frame shows through: those predicted from it lack the same, until the sender knows. A round
+/// trip of 50 ms and two frames, of 30 a second.
+const COARSE_FRAMES_PREDICTED: f64 = 4.0;
 /// Cost of losing a datagram of another group, in datagrams of parity. Its loss is a speck of blur for one frame. Rate
 /// and distortion alone would make it about 10 (one datagram in forty is worth 0.1 dB, a lost one up to 1 dB); but a
 /// flickering speck is easily seen.
@@ -69,7 +72,8 @@ impl Protector {
         let [mut coarse_parity, mut middle_parity] = [vec![], vec![]];
         let mut parity_wanted = 0;
         if self.protection == Protection::Auto {
-            let coarse_cost = COARSE_COST.min(COARSE_COST_EACH * packets.len() as f64);
+            let frames = if slices > 0 { COARSE_FRAMES_PREDICTED } else { 1.0 };
+            let coarse_cost = frames * COARSE_COST.min(COARSE_COST_EACH * packets.len() as f64);
             let mut groups = groups_of(0..coarse_end, Tier::Coarse, coarse_cost, loss);
             groups.extend(groups_of(coarse_end..middle_end, Tier::Middle, MIDDLE_COST, loss));
             groups.truncate(GROUPS_MAX.into());

@@ -109,6 +109,18 @@ fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
 }
 
 #[test]
+fn what_a_predicted_frame_stands_on_has_more_parity() {
+    let coarse = |slices: usize, loss: LossEstimate| {
+        let mut packets = packetise(&frame(), slices + layout().coarse_blocks(), MAX_DATAGRAM - PARITY_EXTRA_BYTES);
+        packets.truncate(6);
+        let protector = Protector::new(Protection::Auto, &layout());
+        groups(&protector.protect(packets, slices, loss, usize::MAX, usize::MAX, OVERHEAD))[1]
+    };
+    assert_eq!([coarse(0, LOSS), coarse(1, LOSS)], [(1, 1), (1, 2)]);
+    assert_eq!(coarse(1, LossEstimate { share: 0.01, ..LOSS }), (1, 1), "rare");
+}
+
+#[test]
 fn parity_keeps_to_its_room_except_for_one_copy_of_the_coarse() {
     let wanted = protect(LOSS, usize::MAX).parity_wanted;
     for room in [0, 900, 3_000, wanted - 1, wanted] {
