@@ -51,7 +51,7 @@ pub(crate) struct Pace {
     mode: Mode,
     /// Frames since the last change.
     frames: u32,
-    /// The time of a frame: an average in which the last one counts an eighth.
+    /// The time of a frame: the average since the last change, in which the last one counts one part of [`Self::WEIGHT`] at least.
     took: Duration,
     /// A bit for each of the last frames since the last change: 1 if it took longer than from one frame to the next.
     late: u64,
@@ -70,6 +70,11 @@ enum Mode {
 impl Pace {
     /// Frames that are looked back to for late ones.
     const LATE: u32 = u64::BITS;
+    /// Frames of which the last one has the weight of one: a second. What was lost is computed anew for some frames in a row,
+    /// which must not end prediction.
+    const WEIGHT: u32 = 32;
+    /// Times from one frame to the next that one frame counts at most: a stall of the computer, however long, is one late frame.
+    const STALL: u32 = 2;
     /// Frames after a change before the average counts.
     const SETTLED: u32 = 16;
     /// Frames after a change before the effort becomes more.
@@ -130,7 +135,8 @@ impl Pace {
         if self.frames == 1 {
             return None;
         }
-        self.took = if self.frames == 2 { took } else { (7 * self.took + took) / 8 };
+        let weight = (self.frames - 1).min(Self::WEIGHT);
+        self.took = ((weight - 1) * self.took + took.min(Self::STALL * self.interval)) / weight;
         self.late = self.late << 1 | u64::from(took > self.interval);
         let Limits { more, less, none, late, .. } = self.limits;
         let is_late = self.late.count_ones() > late;
@@ -197,12 +203,12 @@ mod tests {
     fn a_slow_machine_searches_less_and_a_fast_one_more() {
         let mut run = Run::new(Limits::ASKED);
         assert_eq!((run.0.effort(), run.frames(500, 15)), (Some(Effort::Low), vec![]));
-        assert_eq!(run.frames(500, 6), [(21, Some(Effort::Medium))]);
+        assert_eq!(run.frames(500, 6), [(86, Some(Effort::Medium))]);
         assert_eq!(run.frames(500, 15), []);
-        assert_eq!(run.frames(500, 20), [(3, Some(Effort::Low))]);
+        assert_eq!(run.frames(500, 20), [(12, Some(Effort::Low))]);
         // What was asked for stays as long as frames are faster than they come.
         assert_eq!(run.frames(500, 27), []);
-        assert_eq!(run.frames(100, 40), [(1, None)]);
+        assert_eq!(run.frames(100, 40), [(3, None)]);
     }
 
     #[test]
@@ -210,11 +216,11 @@ mod tests {
         let mut run = Run::new(Limits::SPARE);
         assert_eq!((run.0.effort(), run.frames(500, 10)), (Some(Effort::Low), vec![]));
         assert_eq!(run.frames(500, 20), []);
-        assert_eq!(run.frames(16, 35), [(5, None)]);
+        assert_eq!(run.frames(18, 35), [(17, None)]);
         let mut run = Run::new(Limits::SPARE);
         assert_eq!(run.frames(500, 4), [(121, Some(Effort::Medium))]);
         assert_eq!(run.frames(500, 10), []);
-        assert_eq!(run.frames(200, 15), [(8, Some(Effort::Low))]);
+        assert_eq!(run.frames(200, 15), [(33, Some(Effort::Low))]);
     }
 
     /// A few frames tell nothing of a machine, and the first one has more to do.
@@ -236,6 +242,20 @@ mod tests {
         assert_eq!(run.frames(18, 40), [(17, None)]);
     }
 
+    /// One stall in 700 ms, and frames of which the pictures of a round trip are computed anew.
+    #[test]
+    fn stalls_and_losses_do_not_end_prediction() {
+        for limits in [Limits::ASKED, Limits::SPARE] {
+            let mut run = Run::new(limits);
+            for _ in 0..40 {
+                assert_eq!([run.frames(1, 2_000), run.frames(20, 15)].concat(), []);
+            }
+            for _ in 0..40 {
+                assert_eq!([run.frames(3, 50), run.frames(20, 15)].concat(), []);
+            }
+        }
+    }
+
     #[test]
     fn it_is_tried_again_after_growing_pauses_and_soon_if_it_went_well() {
         let mut run = Run::new(Limits::SPARE);
@@ -248,7 +268,7 @@ mod tests {
         assert_eq!(run.0.effort(), Some(Effort::Low));
         // A minute.
         assert_eq!(run.frames(1820, 10), []);
-        assert_eq!(run.frames(6, 40), [(6, None)]);
+        assert_eq!(run.frames(17, 40), [(17, None)]);
         assert_eq!(run.pause(), 10);
         assert_eq!(run.frames(17, 40), [(17, None)]);
         assert_eq!(run.pause(), 20);
