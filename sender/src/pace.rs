@@ -76,7 +76,7 @@ impl Pace {
     /// Times from one frame to the next that one frame counts at most: a stall of the computer, however long, is one late frame.
     const STALL: u32 = 2;
     /// Frames after a change before the average counts.
-    const SETTLED: u32 = 16;
+    const SETTLED: u32 = 32;
     /// Frames after a change before the effort becomes more.
     const CALM: u32 = 120;
     /// Time without prediction before it is tried again, at first and at most.
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(run.frames(1, 35), [(1, None)]);
         // All of the first ones do.
         let mut run = Run::new(Limits::SPARE);
-        assert_eq!(run.frames(18, 40), [(17, None)]);
+        assert_eq!(run.frames(18, 40), [(18, None)]);
     }
 
     /// One stall in 700 ms, and frames of which the pictures of a round trip are computed anew.
@@ -261,7 +261,7 @@ mod tests {
         let mut run = Run::new(Limits::SPARE);
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            assert_eq!(run.frames(17, 40), [(17, None)]);
+            assert_eq!(run.frames(18, 40), [(18, None)]);
             pauses.push(run.pause());
         }
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 640]);
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(run.frames(1820, 10), []);
         assert_eq!(run.frames(17, 40), [(17, None)]);
         assert_eq!(run.pause(), 10);
-        assert_eq!(run.frames(17, 40), [(17, None)]);
+        assert_eq!(run.frames(18, 40), [(18, None)]);
         assert_eq!(run.pause(), 20);
     }
 
