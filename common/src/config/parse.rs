@@ -38,7 +38,12 @@ fn unknown_key(message: &str) -> Option<(String, String)> {
     let quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let mut names = quoted.map(str::to_owned);
     let key = names.next()?;
-    let nearest = names.max_by(|a, b| strsim::jaro_winkler(&key, a).total_cmp(&strsim::jaro_winkler(&key, b)))?;
+    // A word of a name is most like it, however long the name.
+    let likeness = |name: &str| {
+        let is_word_of_it = name.split('_').any(|word| word == key);
+        strsim::jaro_winkler(&key, name) + f64::from(u8::from(is_word_of_it))
+    };
+    let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
     Some((key, nearest))
 }
 
@@ -56,6 +61,8 @@ mod tests {
         let error = parse_receiver("[video]\n").unwrap_err();
         assert!(error.to_string().starts_with("line 1: there is no key `video` here"), "{error}");
         let error = parse_sender("[[peer]]\npublickey = \"\"\n").unwrap_err();
+        assert!(error.to_string().ends_with("did you mean `public_key`?"), "{error}");
+        let error = parse_sender("[[peer]]\nkey = \"\"\n").unwrap_err();
         assert!(error.to_string().ends_with("did you mean `public_key`?"), "{error}");
     }
 
