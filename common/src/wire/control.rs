@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
-use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
+use picture::params::{PARAMS_BYTES, ParamsError, StreamParams, Wavelet};
 
-use super::{DecodeError, MESSAGE_BYTES_MAX};
+use super::MESSAGE_BYTES_MAX;
 use crate::latency::OneWay;
 use crate::units::{FrameId, Timestamp};
 
@@ -121,6 +121,33 @@ pub enum ByeReason {
     ReplacedByNewer,
 }
 
+/// Reasons for which bytes are no control message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// Longer than [`MESSAGE_BYTES_MAX`].
+    #[error("a control message of {0} bytes: at most {MESSAGE_BYTES_MAX} are allowed")]
+    MessageTooLong(usize),
+    /// No message that this version knows.
+    #[error("a control message is none of those known")]
+    UnknownMessage,
+    /// Bytes behind the content.
+    #[error("a control message is longer than its content")]
+    BytesBehind,
+    /// Stream parameters that are none.
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    /// Stream parameters of a file.
+    #[error("a live stream is coded with the CDF 9/7")]
+    NotLive,
+    /// A goodbye with a reason longer than [`REASON_BYTES_MAX`].
+    #[error("the reason of a goodbye is longer than {REASON_BYTES_MAX} bytes")]
+    ReasonTooLong,
+    /// A state that no source has.
+    #[error("a source has no such state")]
+    UnknownSourceState,
+}
+
 /// Appends `message` of a `speaker` with its length prefix to `out`.
 pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
     let start = out.len();
@@ -150,13 +177,13 @@ impl ControlReader {
     /// Returns the next whole message and the end that says it; `None`: more bytes are needed. After an error the
     /// stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
-    pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, DecodeError> {
+    pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, ControlError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let prefix = u32::from_le_bytes(*prefix);
         let speaker = if prefix & RECEIVER_BIT == 0 { Role::Sender } else { Role::Receiver };
         let len = (prefix & !RECEIVER_BIT) as usize;
         if len > MESSAGE_BYTES_MAX {
-            return Err(DecodeError::MessageTooLong(len));
+            return Err(ControlError::MessageTooLong(len));
         }
         let Some(bytes) = rest.get(..len) else { return Ok(None) };
         let message = decode(bytes)?;
@@ -168,11 +195,11 @@ impl ControlReader {
 const CONFIG: Configuration<bincode::config::LittleEndian, bincode::config::Varint, Limit<MESSAGE_BYTES_MAX>> =
     bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>();
 
-fn decode(bytes: &[u8]) -> Result<ControlMessage, DecodeError> {
-    let (wire, used) = bincode::decode_from_slice::<Wire, _>(bytes, CONFIG)
-        .map_err(|_| DecodeError::Malformed("a control message is none of those known"))?;
+fn decode(bytes: &[u8]) -> Result<ControlMessage, ControlError> {
+    let (wire, used) =
+        bincode::decode_from_slice::<Wire, _>(bytes, CONFIG).map_err(|_| ControlError::UnknownMessage)?;
     if used != bytes.len() {
-        return Err(DecodeError::Malformed("a control message is longer than its content"));
+        return Err(ControlError::BytesBehind);
     }
     wire.try_into()
 }
@@ -229,9 +256,9 @@ impl From<&ControlMessage> for Wire {
 }
 
 impl TryFrom<Wire> for ControlMessage {
-    type Error = DecodeError;
+    type Error = ControlError;
 
-    fn try_from(wire: Wire) -> Result<Self, DecodeError> {
+    fn try_from(wire: Wire) -> Result<Self, ControlError> {
         let bye = |reason| Self::Bye { reason };
         Ok(match wire {
             Wire::Hello { version, is_sender } => {
@@ -240,7 +267,7 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Welcome { params, start_frame } => {
                 let params = StreamParams::from_bytes(&params)?;
                 if params.codec.wavelet != Wavelet::Cdf97 {
-                    return Err(DecodeError::Malformed("a live stream is coded with the CDF 9/7"));
+                    return Err(ControlError::NotLive);
                 }
                 Self::Welcome { params, start_frame: FrameId(start_frame) }
             }
@@ -255,13 +282,13 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Finished { last_frame } => bye(ByeReason::Finished { last_frame: last_frame.map(FrameId) }),
             Wire::Stopping => bye(ByeReason::Stopping),
             Wire::Protocol { reason } if reason.len() > REASON_BYTES_MAX => {
-                return Err(DecodeError::Malformed("the reason of a goodbye is longer than 200 bytes"));
+                return Err(ControlError::ReasonTooLong);
             }
             Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
             Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
             Wire::Source { state } => {
                 let known = SourceState::ALL.get(usize::from(state));
-                Self::Source { state: *known.ok_or(DecodeError::Malformed("a source has no such state"))? }
+                Self::Source { state: *known.ok_or(ControlError::UnknownSourceState)? }
             }
             Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
             Wire::Bounced { times_us } => {

@@ -1,8 +1,8 @@
 //! Bytes that cross the network.
 //!
 //! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`]) are laid out by hand; rare ones
-//! ([`control`]) are length-prefixed and derived. Every decoder here is total: any bytes give a value or a
-//! [`DecodeError`].
+//! ([`control`]) are length-prefixed and derived. Every decoder here is total: any bytes give a value or the reason why
+//! they are none.
 
 pub mod control;
 pub mod feedback;
@@ -10,7 +10,6 @@ pub mod media;
 pub mod probe;
 pub mod states;
 
-use picture::params::ParamsError;
 use picture::run::RunError;
 
 /// Version of everything in this module; both ends must have the same.
@@ -118,19 +117,4 @@ pub enum PacketError {
     /// A report of states tells of a frame that was never coded, or of blocks that it does not have.
     #[error("a report of states tells of a frame that was never coded, or of blocks that it does not have")]
     StatesBeyond,
-}
-
-/// Errors of decoding.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecodeError {
-    /// The layout is broken; the text says what was expected.
-    #[error("{0}")]
-    Malformed(&'static str),
-    /// Stream parameters that are none.
-    #[error(transparent)]
-    Params(#[from] ParamsError),
-    /// A control message is longer than [`MESSAGE_BYTES_MAX`].
-    #[error("a control message of {0} bytes: at most {max} are allowed", max = MESSAGE_BYTES_MAX)]
-    MessageTooLong(usize),
 }

@@ -31,9 +31,21 @@ use crate::run::RunError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The layout is broken; the text says what was expected.
-    #[error("{0}")]
-    Malformed(&'static str),
+    /// Too few bytes for the head.
+    #[error("not a .duet file: it is shorter than the head of one")]
+    ShorterThanHead,
+    /// Another kind of file.
+    #[error("not a .duet file: it does not begin with `DUET`")]
+    OtherKind,
+    /// An unknown place of chroma.
+    #[error("unknown siting: known are 0 centre, 1 left, 2 lines")]
+    UnknownSiting,
+    /// A frame of too few bytes for its header.
+    #[error("a frame is shorter than its header")]
+    ShorterThanFrameHeader,
+    /// A step that there is not.
+    #[error("a frame's step is beyond the coarsest")]
+    UnknownStep,
     /// Stream parameters that are none.
     #[error(transparent)]
     Params(#[from] ParamsError),
