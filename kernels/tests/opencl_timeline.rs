@@ -34,7 +34,7 @@ fn uploads_overlap_the_kernels_of_other_channels() {
     // Something that takes time to code.
     let data: Vec<u8> = (0..PixelFormat::I444.bytes(params.size)).map(|at| (at * at % 61) as u8).collect();
     let picture = PictureRef::new(PixelFormat::I444, params.size, &data).unwrap();
-    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    let mut encoder = OpenClEncoder::open(&params, None, "").unwrap();
     encoder.measure_every(1);
     let target = Target::Step(StepIndex::new(64).unwrap());
 

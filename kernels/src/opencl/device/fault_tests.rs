@@ -215,7 +215,7 @@ fn a_transform_survives_every_failure() {
     let params = params();
     let data = picture(&params);
     let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-    let mut transform = OpenClTransform::open(&(&params).into(), None, String::new()).unwrap();
+    let mut transform = OpenClTransform::open(&(&params).into(), None, "").unwrap();
     fail_everywhere(|| {
         let squares = transform.forward(picture)?;
         let planes = transform.inverse(&squares)?;

@@ -131,7 +131,7 @@ fn bytes_are_written_by_all_schemes() {
         // Boundaries are in what the tests of transforms compare.
         let few = if boundary == Boundary::Symmetric { devices.len() } else { 2 };
         for device in &devices[..few] {
-            let mut decoder = OpenClDecoder::on(device, &params, layout.clone(), String::new()).unwrap();
+            let mut decoder = OpenClDecoder::new(device, &params, layout.clone(), "").unwrap();
             assert!(decode(&mut decoder) == expected, "{params:?} with {:?}", device.tuning);
         }
     }
