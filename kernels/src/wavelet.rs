@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A filter bank with a lifting factorisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wavelet {
     /// Cohen-Daubechies-Feauveau 9/7, the one of lossy JPEG 2000.
     #[default]

@@ -111,6 +111,7 @@ pub enum Boundary {
 
 /// Continuation of a plane to the right of and below itself in its square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Padding {
     /// Zeros (mid grey): the plane is an object in the corner of the square.
     Zero,

@@ -35,6 +35,7 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the figures' names are those of the text")]
+#[non_exhaustive]
 pub enum Reason {
     /// A standing queue cut the target.
     CutByDelay { change: Change, queue: Queue },
@@ -89,6 +90,7 @@ pub enum Reason {
 /// A kind of [`Reason`], by which they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "those of `Reason`")]
+#[non_exhaustive]
 pub enum Cause {
     CutByDelay,
     CutByCollapse,

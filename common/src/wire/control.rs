@@ -33,6 +33,7 @@ pub enum Role {
 
 /// A message of one end to the other besides video.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ControlMessage {
     /// First message of both ends.
     Hello {
@@ -107,6 +108,7 @@ impl SourceState {
 
 /// Reasons for which a peer leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ByeReason {
     /// The video has ended: both ends are done.
     Finished {

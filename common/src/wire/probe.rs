@@ -28,6 +28,7 @@ const FOUND_BYTES: usize = 32;
 
 /// A datagram of a link test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TestDatagram {
     /// Tester: answer at once.
     Ping {
