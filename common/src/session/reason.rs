@@ -35,7 +35,6 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the figures' names are those of the text")]
-#[non_exhaustive]
 pub enum Reason {
     /// A standing queue cut the target.
     CutByDelay { change: Change, queue: Queue },
