@@ -1,6 +1,7 @@
 //! The processor back end equals the reference to the bit: coefficients, bytes and pictures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod agreement;
 mod pictures;
 
 use kernels::transform::{Filter, TransformParams};
@@ -107,13 +108,7 @@ fn values(element: Element, counts: &[usize]) -> Values {
 /// Checks all wavelets in all their elements, forward and inverse, one after another on the same back ends.
 #[track_caller]
 fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, levels: Levels) {
-    for (wavelet, element) in [
-        (Wavelet::Cdf97, Element::F32),
-        (Wavelet::Cdf97, Element::F64),
-        (Wavelet::Dd137, Element::F32),
-        (Wavelet::Dd137, Element::F64),
-        (Wavelet::Cdf53, Element::I32),
-    ] {
+    for (wavelet, element) in agreement::FILTERS {
         check_transform((wavelet, element), size, boundary, padding, levels);
     }
 }

@@ -17,7 +17,7 @@ use picture::params::{Levels, Profile, StreamParams};
 use crate::args::ComputeArgs;
 use crate::io::{Kind, PICTURES, Writer};
 use crate::progress::count;
-use crate::{options, progress, stream};
+use crate::{progress, stream};
 
 /// Longest time for which a picture stands because no frame follows, seconds.
 const PAUSE_MAX: f64 = 3600.0;
@@ -193,7 +193,7 @@ enum Frames {
 
 impl Frames {
     fn open(params: &StreamParams, drop_levels: u8, compute: &ComputeArgs) -> Result<Self> {
-        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let (choice, device) = (compute.backend, compute.device.as_deref());
         Ok(match params.codec.profile {
             Profile::Quad => {
                 Self::Quad(kernels::open_smaller_decoder(params, usize::from(drop_levels), choice, device)?)

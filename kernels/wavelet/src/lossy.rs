@@ -27,7 +27,7 @@ use picture::y4m::Siting;
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, Output, Writer};
-use crate::options::{self, Loss};
+use crate::options::Loss;
 use crate::progress::count;
 use crate::stream;
 
@@ -83,7 +83,7 @@ impl Call {
         shown: Option<&Path>,
         compute: &ComputeArgs,
     ) -> Result<Self> {
-        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let (choice, device) = (compute.backend, compute.device.as_deref());
         let settings = PredictionSettings { reference_age: 1, effort };
         let encoder = open_predicted_encoder(params, settings, choice, device)?;
         let layout = BlockLayout::new(params);
